@@ -1,4 +1,4 @@
-"""Judgement: how good an allocation is, from (cluster, tasks, criterion) alone. It knows no engine."""
+"""Certificates: the quality of an allocation, from cluster, tasks and criterion alone, independent of any engine."""
 
 from __future__ import annotations
 
@@ -25,33 +25,41 @@ from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
 from .rational import tried
 
-#: The measure of a certificate of tasks of which nothing but feasibility is claimed.
+#: The measure of a certificate of feasibility only.
 UNJUDGED = "no criterion"
 
 
 @dataclass(frozen=True)
 class Certificate(Frozen):
-    """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.
+    r"""Certificate of an allocation: relative infeasibility and suboptimality, both 0 for an exact solution.
+
+    .. math:: \text{residual} = \max(\text{feasibility},\ \text{optimality})
 
     Attributes
     ----------
     feasibility : float
-        Largest relative overuse of a capacity or task limit, lack of a floor, largest negative or ineligible share.
+        Largest relative violation of a capacity, task limit or floor, or negative or ineligible fraction.
     optimality : float
-        Relative; `measure` says of what.
+        Dimensionless; of the kind that `measure` names.
     measure : str
-        `backward error` (finite alpha: by how much data must change for the tasks to be exact), `lexicographic rise`,
-        `distance from the optimum` (exact, of a user's tasks), `exploitability` (PS-DSF: the relative rise in tasks
-        that a server owes a user), `complaint`, or, where no criterion is stated, `no criterion`: `optimality` is 0.
+        `backward error` (finite alpha: relative change of the data that makes the tasks optimal), `lexicographic rise`,
+        `distance from the optimum` (largest relative error of a user's tasks, exact), `exploitability` (PS-DSF: largest
+        relative increase of a user's tasks that a unilateral deviation of one server allows), `complaint`, or, without
+        a criterion, `no criterion` with `optimality` 0.
     worst : str
-        What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
-        how large that is: also of an exact answer something is the worst, by a rounding error.
+        Where the larger of the two is attained, such as "largest for user 'b' on server 's'", even if it is only a
+        rounding error.
     gap : float or None
-        Welfare gap of a global program with finite alpha: nobody can have more welfare by more than this part of
-        `sum_n x_n dF/dx_n`. It vouches for welfare, not for tasks.
+        Welfare gap of a global program with finite alpha, a bound on the loss of welfare relative to `sum_n x_n
+        dF/dx_n`. It bounds welfare, not tasks.
     conditions : (users,) or None
-        By what factor, at most and to first order, a relative change of the data moves each user's tasks; infinite
-        where nothing is proved, NaN or, of all, `None` where it is not known. Estimated when it is first read.
+        Condition numbers: to first order, bounds on the ratio of the relative change of each user's tasks to that of
+        the data; infinite where nothing is proved, NaN or None where unknown. Computed when first read.
+
+    >>> import fairopt as fo
+    >>> certificate = fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).certificate
+    >>> certificate.passes(1e-9), certificate.measure
+    (True, 'lexicographic rise')
     """
 
     feasibility: float
@@ -63,27 +71,27 @@ class Certificate(Frozen):
 
     @property
     def judged(self) -> bool:
-        """True if optimality was measured."""
+        """True if the certificate is that of a criterion, False if it is of feasibility only."""
         return self.measure != UNJUDGED
 
     @property
     def residual(self) -> float:
-        """The larger of the two; infinite when either is not a number."""
+        """Larger of feasibility and optimality; infinite if either is NaN."""
         values = (self.feasibility, self.optimality)
         return float(max(values)) if all(value == value for value in values) else float("inf")
 
     @property
     def condition(self) -> float:
-        """The largest of `conditions`: errors in tasks are about this times `optimality`, at most; NaN if unknown."""
+        """Largest of `conditions`, which bounds errors of tasks relative to `optimality`; NaN if unknown."""
         known = self.conditions
         return float("nan") if known is None else float(np.max(known, initial=1.0))
 
     def passes(self, tol: float = 1e-6) -> bool:
-        """True if feasibility and optimality are within `tol`."""
+        """True if feasibility and optimality are at most `tol`."""
         return self.residual <= tol
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """All but the conditions of single users, for tables and files."""
+        """Dictionary of all fields but `conditions`, of which it has the largest."""
         names = ("feasibility", "optimality", "measure", "worst", "gap", "condition")
         return {name: getattr(self, name) for name in names}
 
@@ -94,7 +102,12 @@ class Certificate(Frozen):
 
 
 def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
-    """The certificate of tasks of which nothing is claimed but that they are feasible."""
+    """Certificate of feasibility only, for tasks (users, servers).
+
+    >>> import numpy as np, fairopt as fo
+    >>> fo.certificates.feasible(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))[0].measure
+    'no criterion'
+    """
     violation, where = feasibility(cluster, tasks)
     return Certificate(violation, 0.0, UNJUDGED, where), None
 
@@ -102,22 +115,33 @@ def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) ->
 def feasibility(
     cluster: Cluster, tasks: Array | Split, limits: Array | None = None, floor: Array | None = None
 ) -> tuple[float, str]:
-    """Largest relative violation of the feasible set by tasks, and where.
+    r"""Largest relative violation of the feasible set, and where it occurs.
 
-    `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a
-    split, all but the use of capacities is judged on the merged servers, where it is the same.
+    .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{f_n},\
+        -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
+
+    It is infinite for tasks on a server that cannot run them. Of a split all but capacities is evaluated on the merged
+    servers, which is equivalent.
 
     Parameters
     ----------
-    cluster : whose capacities and eligibility hold
-    tasks : (users, servers), a table, or split over merged servers
-    limits : (users,), the most tasks `limit`; by default the cluster's `max_tasks`
-    floor : (users,), the least tasks, 0 for none; by default none
+    cluster : Cluster
+    tasks : (users, servers)
+        An array, or tasks split over merged servers.
+    limits : (users,), optional
+        Task limits q; by default the cluster's `max_tasks`.
+    floor : (users,), optional
+        Lower bounds f on tasks, 0 for none.
 
     Returns
     -------
-    violation : relative, 0 where nothing is violated; infinite too where tasks have another shape or are not finite
-    where : in words
+    violation : float
+        Dimensionless; infinite if tasks have another shape or are not finite.
+    where : str
+
+    >>> import numpy as np, fairopt as fo
+    >>> fo.certificates.feasibility(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.4]]))[1]
+    "largest for 'resource1' of 'server1', overused"
     """
     split = tasks if isinstance(tasks, Split) else Split(unmerged(cluster), tasks)
     table, on = split.merged, split.merging.cluster
@@ -165,43 +189,55 @@ __all__ = [
     "rises",
 ]
 
-#: A welfare gap is at most the error times users and A, or twice that, of errors that are no larger.
+#: Bound on the ratio of a welfare gap to the backward error times users and A, valid for errors up to `_GOOD`.
 _GAIN, _GOOD = 100.0, 1e-3
-#: The part of the work on an exact optimum that is done only to make sure.
+#: Fraction of the work limit of exact arithmetic that is spent to confirm a certificate that passes.
 _CAUTION = 0.05
 
 
 def certify(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """The certificate of tasks under a criterion, and the prices that prove it.
+    r"""Certify tasks under a criterion; returns the certificate and the log prices of its proof.
 
     For finite alpha it is the backward error (`backward_error`) with the welfare gap (`duality_gap`), for max-min over
-    a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF, and max-min of servers that do not
-    coordinate, the exploitability (`exploitability`); all with the largest violation of the feasible set
-    (`feasibility`). Max-min of small clusters that doubles do not settle is measured from its exact optimum.
+    a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF and per-server max-min the
+    exploitability (`exploitability`), all with the largest violation of the feasible set (`feasibility`). Max-min
+    allocations of small clusters that floating point does not decide are compared with their exact optimum. For
+    proportional fairness on one pool, for example, tasks are optimal at prices lambda if and only if
+
+    .. math:: \frac{\phi_n}{x_n} = \sum_r \lambda_r d_{nr}, \qquad
+        \lambda_r \Big(c_r - \sum_n x_n d_{nr}\Big) = 0, \qquad \lambda \ge 0
 
     Parameters
     ----------
-    cluster : what was shared
-    tasks : (users, servers), a table or split over merged servers; of another shape, or not finite, the certificate is
-        infinite
-    criterion : what is fair, for the users of `cluster`
-    log_prices : (servers, resources), logarithms of prices per unit of resource, -inf for none, from whoever made the
-        tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
-        level, (levels, servers, resources). None: linear programs look for them; exploitability needs none
+    cluster : Cluster
+    tasks : (users, servers)
+        An array, or tasks split over merged servers; for another shape, or NaN, the certificate is infinite.
+    criterion : Criterion
+        For the users of `cluster`.
+    log_prices : (servers, resources), optional
+        Logarithms of prices per unit of resource, -inf for zero; for max-min possibly (levels, servers, resources).
+        Better prices sharpen the bound, and wrong ones cannot make it pass. Without any, linear programs find them;
+        exploitability requires none.
 
     Returns
     -------
-    Certificate
-    prices : log prices like those given, or None where others, or none, prove it
+    certificate : Certificate
+    prices : array or None
+        Log prices of the proof, shaped like the given ones; None if it does not depend on these.
 
     Raises
     ------
     DataError
-        `log_prices` are no numbers, or of another shape.
+        `log_prices` are not numbers, or have another shape.
 
-    Source: docs/certificates.md proves the bounds.
+    Source: the bounds are proved in docs/certificates.md.
+
+    >>> import numpy as np, fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> fo.certificates.certify(cluster, np.array([[3.0], [2.0]]), fo.DRF().criterion(cluster))[0].passes(1e-9)
+    True
     """
     if log_prices is not None:
         log_prices, shape = _intake.plain(log_prices, "log_prices"), cluster.capacity.shape
@@ -216,16 +252,24 @@ def certify(
 def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """`certify`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`.
+    r"""Certify tasks (users, servers) of a problem, as `certify` does, reusing the problem's scaled data.
+
+    .. math:: z_{ni} = \frac{x_{ni}}{\gamma_{ni}}, \qquad D_{ir,n} = \frac{\gamma_{ni} d_{nr}}{c_{ir}}, \qquad
+        D z \le 1
 
     Parameters
     ----------
-    problem : cluster and criterion
-    tasks, log_prices : as of `certify`
+    problem : Problem
+        Cluster and criterion.
+    tasks, log_prices
+        As in `certify`.
 
-    Returns
-    -------
-    As `certify`.
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.problem import Problem
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> problem = Problem(cluster, fo.DRF().criterion(cluster))
+    >>> fo.certificates.certify_problem(problem, np.array([[3.0], [2.0]]))[0].passes(1e-9)
+    True
     """
     cluster, criterion, limits = problem.cluster, problem.criterion, problem.limits
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
@@ -233,13 +277,13 @@ def certify_problem(
     if not np.isfinite(violation):
         return Certificate(violation, np.inf, _measure(criterion), where), None
     if criterion.scope == "per_server":
-        limits = np.where(limits > 0, np.inf, 0.0)  # of what each server owes, which knows of no tasks elsewhere
+        limits = np.where(limits > 0, np.inf, 0.0)  # each server is judged separately, without tasks on other servers
     has_levels = bool(np.isinf(criterion.alpha)) and criterion.scope in ("pool", "servers")
     if isinstance(tasks, Split):
         split = tasks
     else:
         split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
-        # Over servers max-min is the same however tasks are split over proportional ones.
+        # The max-min criterion over servers does not depend on the split of tasks over proportional ones.
         if not (has_levels or split.matches(tasks)):
             split = Split(unmerged(cluster), tasks)
     merging = split.merging
@@ -247,7 +291,7 @@ def certify_problem(
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     same = merging.cluster is cluster and limits is problem.limits
     polytope = problem.polytope if same else Polytope(merging.cluster, limits)
-    # Merged servers by a name that the cluster has; prices made for max-min are no hint for others.
+    # Merged servers are named by their first one; prices by level are hints only for max-min.
     servers, hint = [cluster.servers[i] for i in merging.first_server], None
     if log_prices is not None and (log_prices.ndim == 2 or has_levels):
         hint = log_prices[..., merging.first_server, :]
@@ -263,7 +307,14 @@ def certify_problem(
 
 @dataclass(frozen=True)
 class ByCriterion:
-    """The judge who knows a criterion and no mechanism, of any tasks: files may hold any finite number."""
+    """Function that certifies tasks (users, servers) by a criterion, for arbitrary finite data such as from files.
+
+    >>> import numpy as np, fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> judge = fo.certificates.ByCriterion(fo.DRF().criterion(cluster))
+    >>> judge(cluster, np.array([[3.0], [2.0]]), None)[0].passes(1e-9)
+    True
+    """
 
     criterion: Criterion
 
@@ -273,7 +324,7 @@ class ByCriterion:
 
 
 class _Judgement(NamedTuple):
-    """Parts of a certificate, and log prices of merged servers that prove it."""
+    """Fields of a certificate, and log prices of merged servers of its proof."""
 
     optimality: float
     measure: str
@@ -301,11 +352,12 @@ def _finite(
     if criterion.scope != "game":
         welfare = min(duality_gap(polytope, tasks, criterion, rows) for rows in (found.every_row, found.log_rows))
     least = (welfare or 0.0) / (_GAIN * len(tasks) * criterion.stiffness)
-    if found.error < min(least, _GOOD) and not criterion.floor.any():  # at floors users may pay far too much
+    # At floors the bound does not hold, since users' costs may exceed their marginal utilities.
+    if found.error < min(least, _GOOD) and not criterion.floor.any():
         found = replace(found, error=least, where="the welfare, whose gap no smaller error explains")
     where = f"largest for {found.where}" if found.error > 0 else found.where
     prices = polytope.log_unit_prices(found.log_rows)
-    # Where efficiency ties all users conditions are not known.
+    # Condition numbers are unknown where the objective couples all users by a total.
     tied = isinstance(criterion, FairnessEfficiency)
     known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, tasks, found))
     return _Judgement(found.error, _measure(criterion), where, prices, welfare, known)
@@ -314,7 +366,7 @@ def _finite(
 def _infinite(
     polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
 ) -> _Judgement:
-    """Largest possible rise, or the distance from the optimum of a small cluster too ill-scaled for doubles."""
+    """Largest possible rise, or the distance from the exact optimum of a small ill-conditioned cluster."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
     proof, where, known = None, "nobody can rise", None
 
@@ -328,18 +380,18 @@ def _infinite(
         known = deferred(partial(taking, polytope, tasks, criterion)) if criterion.scope == "game" else None
     else:
         prices = hint
-        if hint is not None:  # the largest of each level is 1
+        if hint is not None:  # scaled to a largest price of 1 per level
             prices = np.exp(hint - np.nan_to_num(hint.max(axis=(-2, -1), keepdims=True), neginf=0.0))
         most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
         rise = np.array([most])
     with np.errstate(divide="ignore"):
         log_prices = None if proof is None else np.log(proof)
     found = _Judgement(float(rise.max()), _measure(criterion), where, log_prices, None, known)
-    # Prices may seem to prove what is not so where users are lost in the rounding of others.
+    # Rounding may make prices prove too much for users whose demand is negligible beside that of others.
     proved = found.optimality <= SUFFICIENT
     doubtful = not proved or (
         criterion.scope != "per_server"
-        and tried(cluster, limits, _CAUTION)  # more is to be known for little work
+        and tried(cluster, limits, _CAUTION)
         and (found.optimality > 1e-9 or ill_scaling(polytope, criterion)[0] < SEEN)
     )
     if criterion.scope == "game" or not doubtful:
@@ -349,25 +401,38 @@ def _infinite(
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
         return found
-    most = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))  # doubles do on other servers
+    most = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))
     return _Judgement(most, "distance from the optimum", largest(who, i), found.log_prices if proved else None)
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
-    """The relative welfare gap of tasks, from prices alone: a bound on what their welfare is below the largest.
+    r"""Relative welfare gap of tasks at given prices, an upper bound on the suboptimality of their welfare F.
 
-    It is the sum of every user's Fenchel-Young loss, of `sum_ni x_ni (p_ni - p_n)` and of the price of what is idle,
-    over `sum_n x_n dF/dx_n`. Any prices give a bound. Infinite where tasks have no finite welfare.
+    .. math:: \frac{1}{\sum_n x_n \partial F / \partial x_n} \Big(\sum_n B_n(x_n, p_n) + \sum_{ni} x_{ni} (p_{ni} - p_n)
+        + \sum_{ir} \lambda_{ir} \big(c_{ir} - \sum_n x_{ni} d_{nr}\big)\Big)
+
+    with `p_ni` the cost of a task on server i, `p_n` the least of these, and B the Fenchel-Young loss
+    (`Criterion.bregman`). Every price vector gives a bound. It is infinite if welfare is not finite.
 
     Parameters
     ----------
-    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
-    tasks : (users, servers), tasks of the polytope's cluster
-    criterion : of the same cluster, with finite alpha, in a scope other than `game`
-    log_rows : (rows,), log prices of whole capacities in the scale of `dF/dx`, a row being a (server, resource) that
-        somebody can use; -inf for none
+    polytope : Polytope
+        Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
+    tasks : (users, servers)
+    criterion : Criterion
+        Of finite alpha, in a scope other than `game`.
+    log_rows : (rows,)
+        Log prices of whole capacities in units of `x dF/dx`, -inf for zero; a row is a usable (server, resource).
 
     Source: docs/certificates.md, "The welfare gap".
+
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster, log_rows = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.log([1.8, 0.2])
+    >>> tasks = np.array([[45 / 11], [18 / 11]])
+    >>> place = Polytope(cluster, cluster.max_tasks)
+    >>> bool(fo.certificates.duality_gap(place, tasks, fo.CEEI().criterion(cluster), log_rows) < 1e-9)
+    True
     """
     if not len(polytope.users):
         return 0.0
@@ -384,7 +449,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         least = np.minimum.reduceat(cost, first)
         loss = own.bregman(x, log_marginal - top, least, np.minimum(own.floor, x), polytope.reach)
         idle = np.exp(log_rows - top) @ np.maximum(1 - polytope.used(tasks), 0.0)
-        dear = np.where(here > 0, cost - least[user], 0.0)
-        missing = float(loss.sum() + here @ dear + idle)
+        excess_cost = np.where(here > 0, cost - least[user], 0.0)
+        missing = float(loss.sum() + here @ excess_cost + idle)
         gap = missing / float(np.exp(log_marginal - top) @ x)
     return gap if np.isfinite(gap) else np.inf

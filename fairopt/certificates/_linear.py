@@ -1,4 +1,4 @@
-"""Linear programs of the judges, by HiGHS through scipy; their duals are witnesses that arithmetic then checks."""
+"""Linear programs of certificates, by HiGHS through scipy; bounds are recomputed from their duals by arithmetic."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..base.libraries import optimize, sp
 from ..model._arrays import Array, Index
 from ..model.polytope import Polytope
 
-#: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
+#: Time limit in seconds of the linear programs of one certificate, since simplex methods can cycle.
 SECONDS = 60.0
 
 
 def highs() -> dict[str, float]:
-    """Tolerances of HiGHS: what a row may be violated by, and a reduced cost."""
+    """Tolerances of HiGHS for primal and dual feasibility."""
     return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
 
 
 def maximise(
     value: Array, rows: list[Any], bounds: list[Array], seconds: float = SECONDS
 ) -> tuple[Array, list[Array]] | None:
-    """`max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`: the maximiser and one dual vector per block.
+    """Solve `max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`; returns y and one dual vector per block.
 
-    `None` when the linear program was not solved in that time, so that the judge can say so.
+    None if the linear program was not solved within the time limit.
     """
     whole, options = sp.vstack(rows, format="csr"), {**highs(), "time_limit": seconds}
     result = optimize.linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
@@ -35,7 +35,7 @@ def maximise(
 
 
 class Rises(NamedTuple):
-    """A solution of `rises`: fractions (pairs,) and rises (hungry,); duals of rows, of users' tasks and of limits."""
+    """Solution of `rises`: fractions (pairs,), rises (hungry,), and duals of rows, of users' tasks and of limits."""
 
     fractions: Array
     rises: Array
@@ -45,15 +45,15 @@ class Rises(NamedTuple):
 
 
 def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds: float = SECONDS) -> Rises | None:
-    """`max sum r` over feasible fractions z and rises r >= 0 of `hungry`: `tasks_n z - unit_n r_n >= least_n`.
+    """Solve `max sum r` over fractions z and rises r >= 0 of `hungry` subject to `tasks_n z - unit_n r_n >= least_n`.
 
-    `unit` and `least` are (users,), in tasks. `None` where it was not solved.
+    `unit` and `least` are (users,), in tasks. None if it was not solved within the time limit.
     """
     keep = np.union1d(np.flatnonzero(least > 0), hungry)
     relative, pairs = sp.diags(1 / unit[keep]) @ polytope.tasks[keep], len(polytope.gamma)
     rise = sp.identity(len(unit), format="csr")[keep][:, hungry]
     rows = sp.bmat([[polytope.use, None], [-relative, rise], [polytope.use_of_limit, None]])
-    # Slack for rounding in tasks, or the program would be infeasible.
+    # Without slack for the rounding of tasks the program could be infeasible.
     bounds = [np.ones(polytope.use.shape[0]), 1e-10 - least[keep] / unit[keep], np.ones(len(polytope.limited))]
     value = np.repeat([0.0, 1.0], [pairs, len(hungry)])
     solved = maximise(value, [rows], bounds, seconds)

@@ -1,23 +1,23 @@
-"""Componentwise backward error: by how much data must change for an allocation to be exactly optimal, in tasks.
+"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
 
-Finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, what a task of n
-is worth (`m_n`; in the game `m_ni`) and what it costs on server i (`p_ni = sum_r lambda_ir d_nr`, `p_n = min_i p_ni`),
-x is optimal (an equilibrium) if and only if m and p agree wherever there are tasks, nobody would buy more, and what has
-a price is used up. What these conditions are missed by is measured in changes of the data that would make up for it.
+It applies to finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, the
+marginal utility of a task of n (`m_n`; in the game `m_ni`) and its cost on server i (`p_ni = sum_r lambda_ir d_nr`,
+`p_n = min_i p_ni`), x is optimal (an equilibrium) if and only if m = p at pairs with tasks, m <= p elsewhere, and
+resources with a positive price are exhausted. Violations are measured by the changes of the data that remove them.
 
-Given a level tau, rows that idle by more than tau lose their price, and pairs that are dearer than they need be by more
-than tau lose their tasks. With `A = max(alpha, 1)` the error is the largest of
+Given a threshold tau, prices of rows with a slack above tau are set to zero, and tasks of pairs with a relative excess
+cost above tau are dropped. With `A = max(alpha, 1)` the error is the largest of
 
-    |log p_n - log m_n| / A         of users (game: of pairs with tasks): their weights change by it; where m > p, of
-                                    all pairs, and at most the room 1 - x_n/q_n: then the limit q_n does; where
-                                    m < p (global) at most the surplus x_n/floor_n - 1: then the floor does
-    log p_ni - log p_n              of pairs that keep tasks (global): demands of the pair change by it
-    sum of what was dropped         per user, as a part of x_n, and per priced row, as a part of its capacity
-    1 - use                         of rows that keep a price, and what any row or limit is overused by: capacities
+    |log p_n - log m_n| / A         of users (game: of pairs with tasks), a change of weights; where m > p, of all
+                                    pairs, and at most the slack 1 - x_n/q_n, a change of the limit q_n; where
+                                    m < p (global) at most the surplus x_n/floor_n - 1, a change of the floor
+    log p_ni - log p_n              of pairs that keep tasks (global), a change of the pair's demands
+    sum of dropped tasks            per user, relative to x_n, and per priced row, relative to its capacity
+    1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of these
 
-so that x without what was dropped is the exact answer of data that differ by three (alpha < 1: five) times as much; the
-proof is in docs/certificates.md. Any prices and any tau give a valid bound; the best of a few levels is returned.
-It is linear in what is wrong, and knows users of tiny welfare as well as others.
+so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times that;
+the proof is in docs/certificates.md. All prices and all tau give a valid bound; the best of several tau is returned.
+The error is linear in the violations, and independent of the size of a user's welfare.
 """
 
 from __future__ import annotations
@@ -33,32 +33,50 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear
 
-#: Coefficients of the linear program of prices below this are left out.
+#: Coefficients of the linear program of prices below this are dropped.
 _SMALLEST = 1e-12
 
 
-#: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
+#: Thresholds tau, tried in turn until the error is below the present one.
 LEVELS = (1e-6, 1e-9, 1e-12)
-#: Where the first does not do, larger ones: how wrong a bad answer is.
+#: Larger thresholds for inaccurate allocations.
 COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-#: Exponents so far below their sum's largest are computed on their own.
+#: Difference of exponents below which a log-sum-exp is recomputed without the common maximum.
 _FAR = 500.0
-#: Prices so many times A below the largest, in logs, are none: rounding would hide what stands beside them.
+#: Log prices below the largest by this multiple of A count as zero, since rounding would hide other terms.
 _APART = 1e4
 
 
 @dataclass(frozen=True)
 class BackwardError:
-    """The error, what it is largest for, and what proves it.
+    r"""Backward error of an allocation, with the prices of its proof.
+
+    .. math:: \varepsilon = \min \{e : x \text{ is optimal for data within a factor } e^{\pm e} \text{ of the given}\}
+
+    bounded from above, up to a factor of three (alpha < 1: five).
 
     Attributes
     ----------
-    error : relative change of the data, to a factor of three (alpha < 1: five)
-    where : in words
-    log_rows : (rows,), log prices of whole capacities in the criterion's scale, -inf for those dropped
-    pairs : (pairs,), which keep tasks
-    every_row : (rows,), the same with those dropped
-    of_pairs, of_rows : (pairs,), (rows,), what is wrong with each
+    error : float
+        Relative change of the data, dimensionless.
+    where : str
+        User, pair or resource at which it is attained.
+    log_rows : (rows,)
+        Log prices of whole capacities in the criterion's scale, -inf for those set to zero.
+    every_row : (rows,)
+        The same with the latter.
+    pairs : (pairs,) of bool
+        Pairs that keep their tasks.
+    of_pairs, of_rows : (pairs,), (rows,)
+        Errors of each pair and row.
+
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.6]])
+    >>> rule, log_rows = fo.CEEI().criterion(cluster), np.log([1.8, 0.2])
+    >>> found = fo.certificates.backward_error(Polytope(cluster, cluster.max_tasks), rule, tasks, log_rows)
+    >>> isinstance(found, fo.certificates.BackwardError), round(found.error, 3)
+    (True, 0.022)
     """
 
     error: float
@@ -73,32 +91,48 @@ class BackwardError:
 def backward_error(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """The backward error of tasks at log prices of whole capacities, in any scale.
+    r"""Backward error of tasks at given prices: the largest violation of the optimality conditions, in the data.
 
-    The scale (in the game: of each server) that fits best is found; -inf stands for no price, and so does NaN.
+    .. math:: \frac{|\log p_n - \log m_n|}{\max(\alpha, 1)}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
+        1 - \frac{\sum_n x_{ni} d_{nr}}{c_{ir}} \ (\lambda_{ir} > 0)
+
+    with marginal utilities `m_n`, costs `p_ni` and `p_n = min_i p_ni`; the module's docstring has all terms.
 
     Parameters
     ----------
-    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
-    criterion : of the same cluster, with finite alpha
-    tasks : (users, servers), tasks of the polytope's cluster
-    log_rows : (rows,), logarithms of prices, a row being a (server, resource) that somebody can use
-    servers : their names in words, where they are not the cluster's (merged ones)
+    polytope : Polytope
+        Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
+    criterion : Criterion
+        Of the same cluster, with finite alpha.
+    tasks : (users, servers)
+    log_rows : (rows,)
+        Log prices of whole capacities, a row being a usable (server, resource), in any scale, which is fitted (in the
+        game, for each server); -inf and NaN stand for zero.
+    servers : sequence of str, optional
+        Names of merged servers in messages.
 
     Returns
     -------
     BackwardError
-        infinite, with the reason in `where`, if tasks are none that have a price (nobody may run none, if alpha > 0)
+        Infinite, with the reason in `where`, for tasks without finite marginal utilities (zero tasks, if alpha > 0).
 
-    Source: the bound is proved in docs/certificates.md; the module's docstring has what it is the largest of.
+    Source: the bound is proved in docs/certificates.md.
+
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[45 / 11], [18 / 11]])
+    >>> rule, log_rows = fo.CEEI().criterion(cluster), np.log([1.8, 0.2])
+    >>> place = Polytope(cluster, cluster.max_tasks)
+    >>> bool(fo.certificates.backward_error(place, rule, tasks, log_rows).error < 1e-9)
+    True
     """
     return _Conditions(polytope, criterion, tasks, servers).least(log_rows)
 
 
 def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
-    """The error at one level tau: a bound like any other, for engines on their way.
+    """Backward error at one threshold tau, an upper bound that engines use as a termination criterion.
 
-    At alpha = 0 also at smaller ones: a server may give users less than tau of what they could have in all.
+    At alpha = 0 smaller thresholds are tried as well, since a server may have less than tau of a user's largest tasks.
     """
     problem, levels = _Conditions(polytope, criterion, tasks), LEVELS if criterion.alpha == 0 else ()
     if problem.impossible:
@@ -107,7 +141,7 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
 
 
 class _Conditions:
-    """The parts of the conditions that do not depend on prices. A buyer is a user, in the game a pair."""
+    """Terms of the optimality conditions that do not depend on prices. A buyer is a user, or in the game a pair."""
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
@@ -147,7 +181,7 @@ class _Conditions:
             self.impossible = "tasks beyond the range of numbers"
 
     def least(self, log_rows: Array) -> BackwardError:
-        """The error at prices of whole capacities (rows,), in the best scale and at the best level."""
+        """Error at log prices of whole capacities (rows,), for the best scale and threshold."""
         if self.impossible:
             none = np.zeros(len(self.user), dtype=bool)
             residual = np.full(len(none), np.inf)
@@ -161,29 +195,29 @@ class _Conditions:
         return best
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
-        """The error at one level, in the scale that prices come in or the one that fits best."""
+        """Error at one threshold, for the given scale of prices or the fitted one, whichever is better."""
         found = self.at(log_rows, tau, False)
         return found if found.error <= tau else min(found, self.at(log_rows, tau, True), key=lambda one: one.error)
 
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
-        """The error at one level, prices in the scale that fits best or as they are."""
+        """Error at one threshold, with the scale of prices fitted or as given."""
         polytope, live = self.polytope, (self.idle <= tau) & (log_rows > -np.inf)
         of_rows = polytope.row_server if self.game else np.zeros(len(live), dtype=np.intp)
         top = np.full(self.sellers, -np.inf)
         np.maximum.at(top, of_rows[live], log_rows[live])
         top = np.where(np.isfinite(top), top, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):  # differences: large logarithms are not to swallow others
+        with np.errstate(over="ignore", invalid="ignore"):  # differences avoid cancellation of large logarithms
             every = log_rows - top[of_rows]
             live &= every >= -_APART * self.scale
             log_rows = np.where(live, every, -np.inf)
             off = self._of_buyers(log_price_per_task(polytope, log_rows), tau, None if fitted else top)
-        short, dear, dropped, shift = off
+        short, excess, dropped, shift = off
         shift = shift[of_rows]
         kept = ~dropped & (self.tasks > 0)
         wrong = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
         errors: list[tuple[Array, Callable[[int], str]]] = [
             (short, self._pair if self.game else self._user),
-            (np.where(kept, dear, 0.0), self._pair),
+            (np.where(kept, excess, 0.0), self._pair),
             (wrong, self._row),
         ]
         if dropped.any():
@@ -193,14 +227,14 @@ class _Conditions:
             errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
-        tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # but for rounding: the first is named
+        tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # among ties up to rounding the first is reported
         where = errors[k][1](int(tied.argmax())) if worst[k] > 0 else "nothing is wrong"
-        of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, dear))
+        of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, excess))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
     def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array]:
-        """Errors of buyers, dearness (pairs,), pairs dropped, shifts of log prices (sellers,), best if not given."""
+        """Errors of buyers, excess costs and dropped pairs (pairs,), and shifts of log prices (sellers,)."""
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
         if shift is None:
@@ -209,18 +243,18 @@ class _Conditions:
         less = 0.0 if self.game else np.where(bought, np.minimum(-off, self.surplus), 0.0)
         error = np.where(off > 0, np.minimum(off, self.room), less)
         there, above = self.tasks > 0, -off if self.game else price - least[self.user]
-        dear = np.where(there & (above > 0), above, 0.0)
-        dropped = dear > tau if self.game else there & ((dear > tau) | ~bought[self.user])
-        return error, dear, dropped, shift
+        excess = np.where(there & (above > 0), above, 0.0)
+        dropped = excess > tau if self.game else there & ((excess > tau) | ~bought[self.user])
+        return error, excess, dropped, shift
 
     def _middles(self, off: Array, bought: Mask, hungry: Mask) -> Array:
-        """(sellers,): the shifts that make the largest errors least, of those who have tasks or want some."""
+        """Shifts of log prices, (sellers,), that minimise the largest error of buyers that have or demand tasks."""
         sellers, seller, known = self.sellers, self.seller, np.isfinite(off)
         high, low = np.full(sellers, -np.inf), np.full(sellers, np.inf)
         hungry = known & hungry
         np.maximum.at(high, seller[hungry], off[hungry])
         bought = known & bought
-        if self.game:  # few tasks on a pair that is much too dear are dropped: they are not to move the others' prices
+        if self.game:  # a few tasks at a large excess cost are dropped, and must not affect the fitted shift
             bought &= self.part > (high[seller] - off) / self.scale
         np.minimum.at(low, seller[bought], off[bought])
         high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
@@ -239,12 +273,23 @@ class _Conditions:
 
 
 def by_server(polytope: Polytope, found: BackwardError) -> Array:
-    """The error on each server, (servers,): the largest of its pairs and rows.
+    r"""Backward error by server, (servers,): the largest over its pairs and rows.
+
+    .. math:: \varepsilon_i = \max\Big(\max_n \varepsilon_{ni},\ \max_r \varepsilon_{ir}\Big)
 
     Parameters
     ----------
-    polytope : the one that the error was found with
-    found : of `backward_error`
+    polytope : Polytope
+        The one of the backward error.
+    found : BackwardError
+
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.6]])
+    >>> place, rule = Polytope(cluster, cluster.max_tasks), fo.CEEI().criterion(cluster)
+    >>> found = fo.certificates.backward_error(place, rule, tasks, np.log([1.8, 0.2]))
+    >>> fo.certificates.by_server(place, found).round(3).tolist()
+    [0.022]
     """
     result = np.zeros(polytope.cluster.shape[1])
     np.maximum.at(result, polytope.pair_server, found.of_pairs)
@@ -253,7 +298,7 @@ def by_server(polytope: Polytope, found: BackwardError) -> Array:
 
 
 def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
-    """`log sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from log prices of whole capacities (rows,)."""
+    """Log cost of a task, `log sum_r lambda[i,r] d[n,r]`, (pairs,), from log prices of whole capacities (rows,)."""
     log_price = polytope.by_server(log_rows, unused=-np.inf)
     top = log_price.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -261,7 +306,7 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
     with np.errstate(divide="ignore"):
         log_gamma = np.log(polytope.gamma)
         whole = np.log(polytope.price_per_task(np.exp(log_rows - top[polytope.row_server]))) + log_gamma
-        far = np.flatnonzero(whole < -_FAR)  # who needs only what is next to free beside other resources
+        far = np.flatnonzero(whole < -_FAR)  # pairs that demand only resources with negligible prices
         whole += top[server]
         if len(far):
             whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
@@ -269,18 +314,19 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
 
 
 def supporting(problem: _Conditions, leeway: float) -> Array | None:
-    """Log prices of whole capacities (rows,) at which every server's error in tasks is least, to the first order.
+    """Log prices of whole capacities (rows,) that minimise every server's error to first order; None if unsolved.
 
-    A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth,
-    with the price of the limit and without that of the floor that its user (in the game: pair) is at, is at least
-    `1 - t`, where a part of a buyer's tasks is placed at most `1 + t / part`, and a row's price times what idles is at
-    most `t / alpha`. Rows are measured in the most that users with more than a part `leeway` there could pay for them,
-    users who can pay far less than a row's unit in what that costs, so that no scale hides another.
+    A linear program: minimise `sum_i t_i` over prices and t, subject to the cost of a task relative to its marginal
+    utility, plus the dual of an active limit and minus that of an active floor of its user (in the game: pair), being
+    at least `1 - t`, and at most `1 + t / part` where a fraction `part` of a buyer's tasks is placed, and to the price
+    of a row times its slack being at most `t / alpha`. Rows are scaled by the largest price that the users with more
+    than a fraction `leeway` there admit, and users by the cost of such a row if it is far above theirs, so that all
+    scales remain visible.
     """
     polytope, pairs, idle = problem.polytope, np.arange(len(problem.part)), np.maximum(problem.idle, 0.0)
     servers, count = polytope.cluster.shape[1], len(idle)
     entries = polytope.use.tocoo()
-    # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
+    # Log marginal utility per unit of the row: the largest price of that row alone which the user admits.
     worth = problem.marginal[problem.buyer] + np.log(polytope.gamma)
     can_pay = worth[entries.col] - np.log(entries.data)
     present = problem.part > leeway
@@ -315,9 +361,9 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     if solved is None:
         return None
     prices = np.maximum(solved[0][:count], 0.0)
-    # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
-    order = np.lexsort((-log_cost, entries.col))
-    row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]  # the one that costs it most
+    # Prices below the accuracy of the program are raised for users that demand only rows with negligible prices.
+    order = np.lexsort((-log_cost, entries.col))  # the first row of a pair is that of largest cost
+    row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]
     missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
     with np.errstate(divide="ignore"):
@@ -327,7 +373,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
 def searched(
     polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """The least backward error at prices that linear programs propose; infinite where none was solved."""
+    """Smallest backward error over prices from linear programs; infinite if none was solved."""
     problem = _Conditions(polytope, criterion, tasks, servers)
     best = problem.least(np.full(len(polytope.row_server), -np.inf))
     for leeway in (1e-10, 1e-8, 1e-6, 1e-4):

@@ -1,9 +1,9 @@
-"""Bottlenecks of lexicographic max-min: the used-up (server, resource) that holds each user, or its task limit.
+"""Bottlenecks of lexicographic max-min: the exhausted (server, resource) that bounds each user, or its task limit.
 
-Prices prove who is held (`leximin.proved`), on one server a price of one resource: n's bottleneck is, at the prices
-that prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it
-runs most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of
-the bottleneck is at most M times the bound on its rise, in units of what its tasks need of it.
+Prices prove that a user is bound (`leximin.proved`); on one server the price of a single resource does. The bottleneck
+of user n is, at the prices with the best bound for n, the resource with the largest share in the cost of a task on its
+cheapest server (among ties where it runs most tasks). That share is at least 1/M of M resources, hence by the
+inequality of `proved` the slack of the bottleneck is at most M times the bound on the rise, relative to n's use of it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,25 @@ from .rational import leximin
 
 @dataclass(frozen=True)
 class Blocking:
-    """Bottlenecks, all (users,).
+    """Bottlenecks of users, with all arrays (users,).
 
     Attributes
     ----------
-    level : `sigma_n / phi_n`
-    bound : the largest relative rise in tasks that the certificate leaves open
-    held_by : `capacity`, `task limit`, `nowhere to run`, or `unproved` where the bound misses the tolerance
-    server, resource : indices, -1 unless held by `capacity`
+    level : (users,)
+        `sigma_n / phi_n`, dimensionless.
+    bound : (users,)
+        Proved bound on the relative rise of tasks.
+    held_by : (users,)
+        `capacity`, `task limit`, `nowhere to run`, or `unproved` where the bound misses the tolerance.
+    server, resource : (users,)
+        Indices of the bottleneck, -1 unless the user is bound by `capacity`.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> found, rule = fo.DRF().solve(cluster), fo.DRF().criterion(cluster)
+    >>> found = fo.certificates.blocking(cluster, found.tasks, rule, None, 1e-6)
+    >>> found.held_by.tolist(), found.resource.tolist()
+    (['capacity', 'capacity'], [0, 0])
     """
 
     level: Array
@@ -46,25 +57,36 @@ class Blocking:
 def blocking(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None, tol: float
 ) -> Blocking:
-    """Bottlenecks of the users of a feasible lexicographic max-min allocation, with proofs to `tol`.
+    """Find and prove the bottleneck of every user of a feasible lexicographic max-min allocation.
 
-    `prices` are a hint; users whom they do not hold are asked about in the judge's linear programs. Merged servers are
-    saturated together: the first one stands for them.
+    `prices` are a hint; for users that they do not bind linear programs are solved. Merged servers are exhausted
+    together, and represented by the first.
 
     Parameters
     ----------
-    cluster : that of the allocation
-    tasks : (users, servers), or split over merged servers
-    criterion : lexicographic max-min (alpha infinite) in the scope `pool` or `servers`
-    prices : (levels, servers, resources), per unit of resource, or None
-    tol : the largest relative rise in tasks that counts as none
+    cluster : Cluster
+    tasks : (users, servers)
+        An array, or tasks split over merged servers.
+    criterion : Criterion
+        Lexicographic max-min (alpha infinite) in the scope `pool` or `servers`.
+    prices : (levels, servers, resources) or None
+        Per unit of resource.
+    tol : float
+        Relative rise of tasks that counts as zero.
 
     Raises
     ------
     DataError
-        The criterion is not lexicographic max-min over a pool or servers, or somebody who could run tasks has none.
+        The criterion is not lexicographic max-min over a pool or servers, or a user that can run tasks has none.
     SolverError
-        There are no prices, and too many pairs for linear programs.
+        No prices are given, and there are too many pairs for linear programs.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
+    >>> found, rule = fo.DRF().solve(cluster), fo.DRF().criterion(cluster)
+    >>> found = fo.certificates.blocking(cluster, found.tasks, rule, None, 1e-6)
+    >>> found.held_by.tolist()
+    ['task limit', 'capacity']
     """
     check_levels(criterion)
     split, limits = Split.from_answer(cluster, tasks), criterion.limits(cluster)
@@ -84,7 +106,8 @@ def blocking(
     hint = hints(polytope.cluster, None if prices is None else prices[..., first, :])
     if hint is not None and polytope.cluster.shape[1] == 1:
         full = polytope.by_server(polytope.used(split.merged))[0] >= 1 - tol
-        hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)  # first: of several the dearest
+        # The sum comes first, so that among several exhausted resources the largest share decides.
+        hint = np.append(hint[full].sum(axis=0, keepdims=True), hint, axis=0)
     free = to_limit > SAME_LEVEL
     rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
     if (np.minimum(rise, to_limit) > tol).any():
@@ -106,9 +129,9 @@ def _by_prices(
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:
-    """The rise of every user that prices leave open, and the server and resource that weigh most in the proof.
+    """Bounds on rises, (users,), and the server and resource of largest share in the proof of each.
 
-    Who is `free` of its limit, and not held by the given prices, is asked about in a linear program.
+    For users that are `free` of their limits and not bound by the given prices linear programs are solved.
     """
     if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
@@ -117,16 +140,16 @@ def _by_prices(
     sets, (rise, which, _) = held(polytope, tasks, level, floor, free, prices, tol)
     server, resource = np.full(len(level), -1), np.full(len(level), -1)
     for s in np.unique(which[which >= 0]):
-        dearest = _dearest(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))
+        bottleneck = _bottleneck(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))
         mine = np.flatnonzero(which == s)
-        server[mine], resource[mine] = dearest[0][mine], dearest[1][mine]
+        server[mine], resource[mine] = bottleneck[0][mine], bottleneck[1][mine]
     return rise, server, resource
 
 
 def _without_rounding(
     polytope: Polytope, tasks: Array, criterion: Criterion, rise: Array, server: Index, resource: Index, tol: float
 ) -> tuple[Array, Index, Index]:
-    """The same with exact prices for users that doubles do not hold: their bound is the distance from the optimum."""
+    """Replace unproved bounds by those of exact prices, which is the distance of tasks from the exact optimum."""
     limits = criterion.limits(polytope.cluster)
     found = leximin(polytope.cluster, criterion, limits)
     by = None if found is None else proofs(found, polytope.cluster, criterion, limits)
@@ -135,14 +158,14 @@ def _without_rounding(
         return rise, server, resource
     for k in np.unique(by[by >= 0]):
         prices = found.prices[k] / found.prices[k].max()
-        dearest = _dearest(polytope, tasks, polytope.row_prices(prices.astype(float)))
+        bottleneck = _bottleneck(polytope, tasks, polytope.row_prices(prices.astype(float)))
         mine = (by[polytope.users] == k) & (rise > tol)
-        server[mine], resource[mine], rise[mine] = dearest[0][mine], dearest[1][mine], apart
+        server[mine], resource[mine], rise[mine] = bottleneck[0][mine], bottleneck[1][mine], apart
     return rise, server, resource
 
 
-def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
-    """Cheapest server of every user, and its dearest resource there, at prices of whole capacities."""
+def _bottleneck(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
+    """Cheapest server of every user, and the resource of largest share in its cost there, at prices (rows,)."""
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
     cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + 1e-6)

@@ -1,9 +1,9 @@
-"""Max-min on one server: everyone meets a saturated resource shared only with users at or below its level.
+"""Max-min on one server: every user has an exhausted resource that only users at or below its level use.
 
-User n blocked on resource r could still rise by what is idle plus what users above its level hold there:
+User n can still rise on resource r by the slack plus the use of users above its level:
 `rise_n(r) = (c_r - use_r + sum_{m: level_m > level_n} (x_m - floor_m) d[m,r]) / (d[n,r] X_n)`, relative to all tasks
-`X_n` that n has (on other servers too, for the per-server game: PF section 3 states this as the condition for PS-DSF).
-The certificate is the largest over n of the smallest over r. Levels equal to within t count as equal at the price of t.
+`X_n` of n (including other servers, in the per-server game: PF section 3 states this condition for PS-DSF). The
+certificate is the largest over n of the smallest over r. Levels within a factor 1 + t count as equal, at an error of t.
 """
 
 from __future__ import annotations
@@ -25,26 +25,38 @@ def rises(
     limits: Array,
     floor: Array | None = None,
 ) -> Array:
-    """Relative rise in tasks that each user could get on one server, (users,): `min_r rise_n(r)`, over r that n needs.
+    r"""Relative rises of tasks of each user on one server, (users,), at no loss to users at or below its level.
 
-        rise_n(r) = (c_r - use_r + sum_{m: level_m > level_n} (x_m - floor_m) d[m,r]) / (d[n,r] X_n)
+    .. math:: \min_{r : d_{nr} > 0} \frac{c_r - \sum_m x_m d_{mr}
+        + \sum_{m : l_m > l_n} (x_m - f_m) d_{mr}}{d_{nr} X_n}
 
-    and at most `limit_n/X_n - 1`. Levels within a factor of 1 + t count as equal at the price of t. Infinite for
-    whoever has no tasks.
+    and at most `q_n/X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for users
+    without tasks.
 
     Parameters
     ----------
-    demand : (users, resources), per task
+    demand : (users, resources)
+        Per task.
     capacity : (resources,)
-    tasks : (users,), `x_n`, on this server
-    levels : (users,), what max-min compares, as `Criterion.levels`
-    totals : (users,), `X_n`, on all servers
-    limits : (users,), the most tasks of each on all servers, infinite for no limit
-    floor : (users,), the least that others must leave; by default none
+    tasks : (users,)
+        x, on this server.
+    levels : (users,)
+        l, as `Criterion.levels`.
+    totals : (users,)
+        X, tasks on all servers.
+    limits : (users,)
+        q, limits of tasks on all servers.
+    floor : (users,), optional
+        f, tasks on this server that cannot be taken.
 
-    All may have an axis of servers before.
+    All arrays may have a first axis of servers.
 
-    Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3, the condition of PS-DSF (arXiv:1712.10114).
+
+    >>> import numpy as np, fairopt as fo
+    >>> demand, tasks, limits = np.array([[1.0, 4], [3, 1]]), np.array([3.0, 1]), np.array([np.inf, np.inf])
+    >>> fo.certificates.rises(demand, np.array([9.0, 18]), tasks, tasks / 3, tasks, limits).round(3).tolist()
+    [0.417, 2.0]
     """
     idle = np.maximum(capacity - np.matmul(tasks[..., None, :], demand)[..., 0, :], 0.0)
     spare = tasks if floor is None else np.maximum(tasks - floor, 0.0)
@@ -56,7 +68,7 @@ def rises(
     level, total = in_order(levels), in_order(totals)
     requested = np.take_along_axis(demand, order[..., None], axis=-2)
     free = np.cumsum((in_order(spare)[..., None] * requested)[..., ::-1, :], axis=-2)[..., ::-1, :]
-    # What is idle, and what those have who come after each user.
+    # Slack plus the use of users of higher levels.
     free = np.append(free[..., 1:, :], np.zeros_like(free[..., :1, :]), axis=-2) + idle[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         need = requested * total[..., None]
@@ -75,9 +87,9 @@ def rises(
 
 @compiled
 def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
-    """Fill `best`, (servers, users), users by levels: the least over m of what n loses to those up to m, and may take.
+    """Fill `best`, (servers, users), users by levels: `min_m max(level_m / level_n - 1, min_r free_m / need_n)`.
 
-    The distance of levels grows with m, and the room that is left falls: the best is next to where they meet.
+    The first term increases in m and the second decreases, so that bisection finds the minimum.
     """
     servers, users, size = free.shape
     for i in range(servers):
@@ -93,19 +105,19 @@ def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
 
 
 def beyond_numbers(levels: Array) -> Mask:
-    """Levels that may have lost digits, or are not finite: shares and weights may be any numbers."""
+    """Mask of levels that are not finite or near the ends of the range of floating point."""
     return np.asarray(~((levels > 1e-290) & (levels < 1e290)))
 
 
-#: What is no more than that, of levels or of a user's tasks, leaves three digits certain.
+#: Relative differences of levels and tasks below this are within three digits.
 DIGITS = 1e-3
 
 
 def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | None:
-    """Conditions of PS-DSF, (all users,): infinite of who takes what alone holds users below it, else NaN, unknown.
+    """Condition numbers of PS-DSF, (all users,): infinite for users that take the only bottleneck of a user below them.
 
-    `None` if nobody does. A rise is relative to the tasks of who could rise: it does not see that somebody who needs
-    1e-7 of what holds these has many tasks too many.
+    NaN for others, None if there are none. The exploitability is relative to the tasks of the user that could rise, and
+    does not bound the excess of a user whose demand for that bottleneck is negligible.
     """
     cluster, totals = polytope.cluster, tasks.sum(axis=1)
     levels, hungry = criterion.levels(totals), totals < criterion.limits(cluster) * (1 - DIGITS)
@@ -123,18 +135,32 @@ def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | No
 
 
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, Index]:
-    """Per server: its exploitability (servers,), and the user who attains it (servers,).
+    r"""Exploitability of every server, (servers,), and the user that attains it, (servers,).
 
-    It is the largest of `rises` on that server: the relative rise in tasks that it owes to some user.
+    .. math:: e_i = \max_n \min_{r : d_{nr} > 0} \frac{c_{ir} - \sum_m x_{mi} d_{mr}
+        + \sum_{m : s_{mi}/\phi_m > s_{ni}/\phi_n} x_{mi} d_{mr}}{d_{nr} x_n}
+
+    the largest relative increase of a user's tasks that a unilateral deviation of server i towards max-min allows
+    (`rises`).
 
     Parameters
     ----------
-    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
-    tasks : (users, servers), tasks of the polytope's cluster
-    criterion : with infinite alpha, in the scope `game` (PS-DSF), `per_server`, where each server is judged by its own
-        tasks alone, or of the only server
+    polytope : Polytope
+        Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
+    tasks : (users, servers)
+    criterion : Criterion
+        Of infinite alpha, in the scope `game` (PS-DSF) or `per_server` (each server by its own tasks alone), or of a
+        single server.
 
-    Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3, the condition of PS-DSF (arXiv:1712.10114).
+
+    >>> import fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]])
+    >>> found = fo.PSDSF().solve(cluster)
+    >>> place = Polytope(cluster, cluster.max_tasks)
+    >>> fo.certificates.exploitability(place, 0.9 * found.tasks, found.criterion)[0].round(3).tolist()
+    [0.444, 0.167]
     """
     cluster, alone = polytope.cluster, criterion.scope == "per_server"
     users_of, servers = cluster.shape[:2]
@@ -142,7 +168,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     share = np.broadcast_to(criterion.share.reshape(users_of, -1), (users_of, servers))
     gaps, worst = np.zeros(servers), np.zeros(servers, dtype=np.intp)
     by_server, ends = by_group(polytope.pair_server, servers)
-    # So many users on servers are looked at together.
+    # Servers are processed in batches of so many (user, server) pairs.
     for some, pairs, there in in_tables(by_server, ends, 20_000):
         users = polytope.users[polytope.pair_user[pairs]]
         here = np.where(there, tasks[users, some[:, None]], 0.0)

@@ -1,16 +1,15 @@
-"""Condition of an alpha-fair answer, user by user: the relative change of tasks by a relative change of data.
+"""Condition numbers of alpha-fair allocations by user: the relative change of tasks by a relative change of the data.
 
-With J the derivative of the conditions of `backward` in (tasks of kept pairs over x_n, log prices, excess of users who
-are served in full), rows of pairs divided by `A = max(alpha, 1)`, a change e of the data moves `log x_n` by at most
-`e sum_k |(C J^-1)_nk|` to first order, C the sum over a user's pairs. (In a global program what changes a user's weight
-is the same for all of its pairs, and demands of a pair count 1/A.) J is singular where splits or prices are not unique,
-though tasks are: a multiple of the identity makes up for that, 1e-11 of it, or 1e-14 for users whom 1e-11 would hide.
+Let J be the Jacobian of the conditions of `backward` in (tasks of kept pairs over x_n, log prices, duals of limits and
+floors), with rows of pairs divided by `A = max(alpha, 1)`. A change e of the data changes `log x_n` by at most
+`e sum_k |(C J^-1)_nk|` to first order, with C the sum over a user's pairs. (In a global program a change of a user's
+weight is common to its pairs, and demands of a pair are weighted by 1/A.) J is singular where splits or prices are not
+unique, although tasks are: it is regularised by a multiple 1e-11 of the identity, or 1e-14 for large condition numbers.
 
-That holds as long as the same rows are priced and the same pairs have tasks. Those whose price or tasks the error found
-could take to zero are left out one at a time; pairs without tasks that it could make as cheap as others, and rows that
-it could fill, come in one at a time (rank-one formulas); and the largest condition counts. What it cannot know is other
-equilibria, and several such changes at once. At scale row sums are estimated (Higham and Tisseur's 1-norm estimator;
-users relative to it by random signs), for the pairs with tasks and the rows with a price.
+This holds for a constant active set. Constraints whose price or tasks the error could reduce to zero are removed one at
+a time, and nearly active ones are added one at a time (rank-one updates); the largest condition number counts. Other
+equilibria, and several simultaneous changes, are not covered. For large problems row sums are estimated (1-norm
+estimator of Higham and Tisseur; users relative to it by random signs), without changes of the active set.
 
 Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
 """
@@ -39,15 +38,15 @@ def derivative(
     cost: Array,
     log_rows: Array,
 ) -> sp.csr_matrix:
-    """The derivative for these pairs, rows and limits; a row without a price has one in another unit.
+    """Jacobian of the conditions for these pairs, rows and limits; columns of rows without a price are rescaled.
 
     Parameters
     ----------
-    pairs, rows, full : of the polytope; users who are served in full, or at their floor
+    pairs, rows, full : indices of pairs and rows of the polytope, and of users at their limit or floor
     total : (users,), tasks
-    elasticity : (users,) or (users, servers), by how much the log of what a task is worth falls with log tasks
-    scale : what equations of pairs are divided by
-    cost, log_rows : (pairs,), (rows,), log prices of a task and of whole capacities, -inf for none
+    elasticity : (users,) or (users, servers), negative derivative of log marginal utility by log tasks
+    scale : divisor of the equations of pairs
+    cost, log_rows : (pairs,), (rows,), log costs of a task and log prices of whole capacities, -inf for zero
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     use = polytope.use[rows][:, pairs].tocoo()
@@ -63,49 +62,62 @@ def derivative(
     return sp.bmat([[slope, share, same[:, full]], [amounts, None, None], [same[:, full].T, None, None]], format="csr")
 
 
-#: A multiple of the identity makes up for splits and prices that are not unique: the first keeps rounding small, the
-#: second is for users whose condition comes near what the first can show.
+#: Multiples of the identity for the regularisation of non-unique splits and prices: the first limits rounding errors,
+#: the second resolves condition numbers above `_HIDDEN`.
 _REGULAR, _FINE = 1e-11, 1e-14
 _HIDDEN = 1e-4 / _REGULAR
-#: Up to this number of unknowns the inverse is computed.
+#: Number of unknowns up to which the inverse is computed.
 _DENSE = 600
-#: The error found times a sensitivity is at least this of a row or pair that may leave or come in; most of them.
+#: Ratio of the change caused by the error to the slack at which a constraint may leave or enter, and their number.
 _LEAVES, _MOST = 0.1, 60
-#: Users with less room than this are served in full, with less surplus at their floor.
+#: Relative distance from a limit or floor at which it counts as active.
 _FULL = 1e-6
 
 
 def conditions(
     polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, dense: int = _DENSE
 ) -> Array:
-    """The condition of every user, (all users,): 1 for whoever can run nothing, infinite where nothing is proved.
+    r"""Condition number of every user, (users,): 1 for users that cannot run tasks, infinite where nothing is proved.
 
-    If the data change by a factor of `exp(+-e)`, user n's tasks change by `condition[n] e` at most, to first order. At
-    alpha = 0 all are infinite: a small change may move all tasks.
+    .. math:: \kappa_n = \sum_k |(C J^{-1})_{nk}|, \qquad |\Delta \log x_n| \le \kappa_n e + O(e^2)
+
+    if every datum changes by a factor between `exp(-e)` and `exp(e)`; J is the Jacobian of the optimality conditions.
+    At alpha = 0 all are infinite, as tasks are discontinuous.
 
     Parameters
     ----------
-    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
-    criterion : of the same cluster, with finite alpha
-    tasks : (users, servers), tasks of the polytope's cluster
-    found : their `backward_error`
-    dense : up to this number of unknowns the inverse is computed, for more its row sums are estimated
+    polytope : Polytope
+        Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
+    criterion : Criterion
+        Of the same cluster, with finite alpha.
+    tasks : (users, servers)
+    found : BackwardError
+        Of these tasks.
+    dense : int
+        Number of unknowns up to which the inverse is computed; above it row sums are estimated.
 
     Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
+
+    >>> import numpy as np, fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[45 / 11], [18 / 11]])
+    >>> place, rule = Polytope(cluster, cluster.max_tasks), fo.CEEI().criterion(cluster)
+    >>> found = fo.certificates.backward_error(place, rule, tasks, np.log([1.8, 0.2]))
+    >>> fo.certificates.conditions(place, rule, tasks, found).round(2).tolist()
+    [1.4, 3.0]
     """
     result = np.ones(polytope.cluster.shape[0])
     if not len(polytope.users):
         return result
     if not np.isfinite(found.error) or criterion.alpha == 0:
-        result[polytope.users] = np.inf  # at alpha = 0 a small change may move all tasks
+        result[polytope.users] = np.inf
         return result
     with np.errstate(all="ignore"):
         active = _active(polytope, criterion, tasks, found, dense)
         if active.matrix.shape[0] > dense:
             sizes = _estimated(active)
         else:
-            # No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the
-            # same.
+            # The error is at least that of rounding, so that constraints enter at exact ties, too.
             error, hidden = max(found.error, 1e-15), _HIDDEN
             sizes = _exact(active, error, _REGULAR)
             if (sizes > hidden).any():
@@ -116,17 +128,17 @@ def conditions(
 
 @dataclass(frozen=True)
 class _Active:
-    """The derivative of the conditions, of and in pairs, then rows, then limits: those that hold, and nearly do.
+    """Jacobian for active and nearly active constraints, in the order of pairs, rows and limits.
 
     Attributes
     ----------
     matrix : (unknowns, unknowns)
-    holds : (unknowns,), which hold with equality
-    slack : (unknowns,), a pair's price above what a task is worth, over A; a row's idle part
-    user : (pairs,); part : (pairs,), tasks over those of the user
-    users, limits : how many
-    pair_weight : what an error of one pair's own counts
-    together : are errors of pairs those of their user
+    holds : (unknowns,), mask of active constraints
+    slack : (unknowns,), log cost over marginal utility of a pair, over A; relative slack of a row
+    user : (pairs,); part : (pairs,), fraction of the user's tasks
+    users, limits : numbers of these
+    pair_weight : weight of errors of a single pair
+    together : True if errors of pairs are common to a user
     """
 
     matrix: sp.csc_matrix
@@ -140,11 +152,11 @@ class _Active:
     together: bool
 
     def regular(self, size: float) -> sp.csc_matrix:
-        """The matrix with this multiple of the identity, negative for prices and limits."""
+        """Regularised matrix: plus a multiple of the identity, with a negative sign for prices and limits."""
         return (self.matrix + sp.diags(np.where(np.arange(len(self.holds)) < len(self.user), size, -size))).tocsc()
 
     def folded(self, sensitivity: Array, user: Index) -> Array:
-        """`sum_k |.|` over equations of rows (..., equations), errors of a user's pairs added up first if together."""
+        """Row sums of absolute values over equations, with common errors of a user's pairs added first."""
         own, others = sensitivity[:, : len(user)], np.abs(sensitivity[:, len(user) :]).sum(axis=1)
         if not self.together:
             return np.asarray(np.abs(own).sum(axis=1) + others)
@@ -160,15 +172,15 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     here, unit = tasks[polytope.users[user], polytope.pair_server], rule.measure(total, polytope.reach)
     part = here / total[user]
     kept, priced = found.pairs & (here > found.error * unit[user]), found.log_rows > -np.inf
-    # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
+    # The dual of an active limit or floor is an additional unknown, as these users do not respond to prices.
     full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
-    # By how much pairs are dearer: in the game than a task is worth, otherwise than where it costs least.
+    # Slack of a pair: its cost relative to the marginal utility in the game, and to the least cost otherwise.
     if game:
-        worth = rule.log_marginal_of(total, user, polytope.pair_server)
+        reference = rule.log_marginal_of(total, user, polytope.pair_server)
     else:
-        worth = np.minimum.reduceat(cost, polytope.start[:-1])[user]
-    slack = (cost - worth) / scale
+        reference = np.minimum.reduceat(cost, polytope.start[:-1])[user]
+    slack = (cost - reference) / scale
     slack[np.isin(user, full)] = np.inf
     idle = 1 - polytope.used(tasks)
     small = int(kept.sum() + priced.sum()) + len(full) <= dense
@@ -188,13 +200,13 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
 
 
 def _least(slack: Array, wanted: bool) -> Index:
-    """Nearly active constraints, the nearest first."""
+    """Indices of nearly active constraints, by increasing slack."""
     near = np.flatnonzero(slack < 0.1) if wanted else np.zeros(0, dtype=np.intp)
     return near[np.argsort(slack[near], kind="stable")][:_MOST]
 
 
 def _exact(active: _Active, error: float, regular: float) -> Array:
-    """Row sums from the inverse, (users,), the largest over what may leave or come in."""
+    """Row sums from the inverse, (users,), the largest over single changes of the active set."""
     whole, holds, pairs = active.regular(regular).toarray(), np.flatnonzero(active.holds), len(active.user)
     user, outside = active.user[holds[holds < pairs]], np.flatnonzero(~active.holds)
     try:
@@ -207,13 +219,13 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
     near = error * (active.folded(rows, user) + 1) > _LEAVES * active.slack[outside]
     for k, row in zip(outside[near], rows[near], strict=True):
         column = whole[holds, k]
-        gained = of_user @ column  # bordered by one more unknown and its equation
+        gained = of_user @ column  # the bordered system with one more constraint
         if k < pairs:
             gained[active.user[k]] -= 1
         gained /= whole[k, k] - row @ column
         sizes = active.folded(of_user + np.outer(gained, row), user) + np.abs(gained)
         result = np.where(np.isfinite(sizes), np.maximum(result, sizes), result)
-    # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
+    # Changes of unknowns relative to their distance from zero, unbounded where splits are not unique.
     moved = active.folded(inverse[holds < len(active.holds) - active.limits], user)
     moved[: len(user)] /= active.part[holds[: len(user)]]
     leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > 1e-2 / regular))
@@ -227,7 +239,7 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
 
 
 def _estimated(active: _Active) -> Array:
-    """Row sums (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
+    """Estimated row sums, (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
         factors = sparse_linalg.splu(active.regular(_REGULAR))

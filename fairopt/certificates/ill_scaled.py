@@ -1,4 +1,4 @@
-"""Users who need so much less than others of the same capacity that rounding hides it."""
+"""Detection of data for which floating point cannot resolve the demands of some users."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .rational import tried
 
-#: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
+#: Ratio of two users' demands below which rounding of the larger hides a rise of the smaller.
 SEEN = 1e-7
-#: Below this alpha tasks may span more than numbers hold.
+#: Alpha below which tasks may exceed the range of floating point.
 SMALL = 1e-2
 _SPAN = (
     ". At so small an alpha tasks may span more than numbers hold (they go like prices to the power -1/alpha): take "
@@ -22,18 +22,18 @@ _SPAN = (
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
-    """The largest ratio of two numbers of a kind that are not 0, and the kind: weights, capacities or demands."""
+    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and which of these."""
     found = float(cluster.weight.max() / cluster.weight.min()), "weights"
     for amounts, kind in ((cluster.capacity, "capacities"), (cluster.demand, "demands")):
-        part = amounts / np.maximum(amounts.max(axis=0), LEAST)  # of one resource
+        part = amounts / np.maximum(amounts.max(axis=0), LEAST)
         found = max(found, (1 / float(part[part > 0].min(initial=1.0)), kind))
     return found
 
 
 def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
-    """Say what is too far apart for a finite alpha; empty where nothing is."""
+    """Describe data whose marginal utilities at a finite alpha exceed the range of floating point; '' if none."""
     ratio, kind = spread(cluster)
-    # Marginal utilities further apart, in decades, are beyond doubles in any unit.
+    # A range of more than 308 decades cannot be represented in any unit.
     if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < 308.0:
         return ""
     return (
@@ -43,9 +43,9 @@ def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
 
 
 def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
-    """The least `use_nr / use_mr` of two users of a server at equal levels, and n, m, the server and r.
+    """Smallest ratio `use_nr / use_mr` of two users of a server at equal levels, and n, m, the server and r.
 
-    `use_nr = d_nr phi_n/u_n`.
+    The use at level 1 is `use_nr = d_nr phi_n/u_n`.
     """
     share = criterion.share
     users, server = polytope.users[polytope.pair_user], polytope.pair_server
@@ -67,15 +67,21 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """The remedy where rounding hides a user of max-min, or a finite alpha may be beyond doubles; empty elsewhere.
+    """Advice for ill-conditioned data, a sentence after '. '; '' for others.
 
-    It hides one if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
-    resource.
+    Data are ill-conditioned for max-min if of two users of a server, at equal levels, one uses less than 1e-7 of what
+    the other uses of a resource, and for finite alpha if marginal utilities exceed the range of floating point.
 
     Parameters
     ----------
-    cluster : what was solved
-    criterion : of the same cluster
+    cluster : Cluster
+    criterion : Criterion
+        Of the same cluster.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> fo.certificates.advice(cluster, fo.DRF().criterion(cluster))
+    ''
     """
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
         small = 0 < criterion.alpha < SMALL

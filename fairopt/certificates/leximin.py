@@ -1,11 +1,11 @@
-"""Lexicographic max-min: nobody can rise without taking from somebody at or below its own level, or at its floor.
+"""Lexicographic max-min: no user can rise without a loss of a user at or below its level, or below a floor.
 
-x is the lexicographic optimum over a convex set iff that holds for every user, re-shuffling over servers
-allowed. Prices prove it by arithmetic alone, see `proved`: hints from whoever made x, one set of prices per level or
-one for all. For users whom the hints do not hold, one linear program per distinct level: `max sum of relative rises`
-of the users at that level, while all at or below it keep theirs; its duals are such prices. Where there are too many
-pairs for that, what the hints prove is what is known. Levels equal to within t count as equal at the price of t.
-With one server no program is needed: see `bottleneck`.
+x is the lexicographic optimum over a convex set iff that holds for every user, with reallocation over servers allowed.
+Prices prove it by arithmetic (`proved`); hints come with the allocation, one price vector per level or one for all. For
+users that the hints do not bind, one linear program per distinct level is solved: `max sum of relative rises` of the
+users at that level, while all users at or below it keep their tasks; its duals are such prices. With too many pairs for
+linear programs the bound is that of the hints. Levels within a factor 1 + t count as equal, at an error of t. With one
+server no program is needed (`bottleneck`).
 """
 
 from __future__ import annotations
@@ -28,42 +28,56 @@ from . import _linear, rational
 from .bottleneck import DIGITS, beyond_numbers
 from .rational import Exact, may_run, numbers, on_one
 
-#: Users whose levels are closer than this may have one level, and are as good as at a limit so close.
+#: Relative difference of levels below which they count as one; also of tasks from a limit that counts as active.
 SAME_LEVEL = 1e-7
-#: Users are asked about together whose levels are not further apart; who is as near to them keeps its tasks.
+#: Width of a group of levels that shares a linear program; users within that width above the group keep their tasks.
 _WIDE = 0.4e-6
-#: Users whom a hint holds to this are not asked about again in a linear program.
+#: Bound on the rise of a user by a hint with which no linear program is solved.
 SUFFICIENT = 1e-6
-#: Prices, and tasks, that cost so little beside the largest price are none: products would lose digits.
-_NOTHING = 1e-200
-#: A hint that proves this much less for a user is no proof of its level.
+#: Prices and costs below this fraction of the largest price count as zero, since products would underflow.
+_NEGLIGIBLE = 1e-200
+#: Bound on the rise of a user above which prices do not prove its level.
 _PROVES = 1e-4
 
 
 def lexicographic_rise(
     polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
 ) -> tuple[float, Array | None, str]:
-    """Largest relative rise in tasks that some user could get without taking from anybody at or below its own level.
+    r"""Largest relative rise of tasks of a user at no loss to users at or below its level.
 
-    Tasks are the lexicographic max-min if and only if nobody can rise. Infinite where somebody who could run tasks has
-    none.
+    .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in X,\ x'_m \ge x_m \text{ for all m with }
+        \frac{\sigma_m}{\phi_m} \le \frac{\sigma_n}{\phi_n} \Big\}
+
+    It is 0 if and only if tasks are the lexicographic max-min, and infinite if a user that can run tasks has none.
 
     Parameters
     ----------
-    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
-    tasks : (users, servers), tasks of the polytope's cluster
-    criterion : of the same cluster, with infinite alpha, in the scope `pool` or `servers`
-    prices : (servers, resources), or (levels, servers, resources), per unit of resource: a hint. Users whom it does not
-        hold to 1e-6 are asked about in linear programs, unless there are more than 300,000 pairs (user, server). None:
-        all users are asked about
+    polytope : Polytope
+        Feasible set X, `Polytope(cluster, criterion.limits(cluster))`.
+    tasks : (users, servers)
+    criterion : Criterion
+        Of infinite alpha, in the scope `pool` or `servers`.
+    prices : (servers, resources) or (levels, servers, resources), optional
+        Hint, per unit of resource. For users that it does not bind to 1e-6 linear programs are solved, unless there
+        are more than 300,000 (user, server) pairs. Default: linear programs for all users.
 
     Returns
     -------
-    rise : without those who are above its own level by at most that part
-    prices : those given, if they prove it alone; or None
-    where : who could rise most, in words
+    rise : float
+        An upper bound, in which levels within a factor 1 + rise count as equal.
+    prices : array or None
+        The given ones, if they alone prove the bound.
+    where : str
+        The user with the largest rise.
 
-    Source: found here; the module's docstring has the condition and how prices prove it.
+    Source: the module's docstring has the condition, and `proved` the proof.
+
+    >>> import fairopt as fo
+    >>> from fairopt.model.polytope import Polytope
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> place, found = Polytope(cluster, cluster.max_tasks), fo.DRFH().solve(cluster)
+    >>> round(fo.certificates.lexicographic_rise(place, 0.9 * found.tasks, found.criterion)[0], 3)
+    0.333
     """
     users = polytope.cluster.users
     if not len(polytope.users):
@@ -80,7 +94,7 @@ def lexicographic_rise(
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     left = _linear.SECONDS if prices is None else 20.0
-    # Without a hint all users are asked about but those so near to their limit that a program knows no better.
+    # Without a hint only users at their limits are exempt, for whom a linear program gives no better bound.
     sufficient = 1e-10 if prices is None else SUFFICIENT
     if prices is None or len(polytope.gamma) <= polytopes.LARGE:
         for hungry, top in _asked(level, rise > sufficient):
@@ -95,18 +109,18 @@ def lexicographic_rise(
 
 
 def starved(polytope: Polytope, x: Array) -> Mask:
-    """Who has no tasks of x (users,), or so few that what it could run is no double in units of them."""
+    """Mask of users with no tasks x, (users,), or so few that their ratio to monopoly tasks underflows."""
     return np.asarray(x <= np.finfo(float).tiny * np.maximum(polytope.reach, 1.0))
 
 
 class Proof(NamedTuple):
-    """Bounds that prices prove, all (users,).
+    """Bounds proved by prices, all (users,).
 
     Attributes
     ----------
-    rise : bound on the relative rise in tasks; infinite where nothing is proved
-    which : the set of prices that proves it, -1 for none
-    condition : what capacities are worth at these prices over what the tasks of n's level cost
+    rise : bound on the relative rise of tasks; infinite where nothing is proved
+    which : index of the price vector of the proof, -1 for none
+    condition : value of capacities at these prices over the cost of the tasks of n's level
     """
 
     rise: Array
@@ -115,20 +129,21 @@ class Proof(NamedTuple):
 
 
 def kept(below: Mask, x: Array, floor: Array) -> Array:
-    """Tasks that nobody may take, (users,): all of those at or below a level, of the others their floors."""
+    """Lower bounds on tasks, (users,): the tasks of users at or below a level, and the floors of the others."""
     return np.where(below, x, np.minimum(floor, x))
 
 
 def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor: Array | float = 0.0) -> Proof:
-    """Bound the relative rise of each user by prices: by which set of them, and with which condition.
+    r"""Bound the relative rise of each user by prices, with the best price vector and the condition number.
 
-    With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
-    allocation that leaves `keep`, everyone at or below a level, their tasks, and the others their floors:
+    Let `lambda >= 0` be prices of whole capacities, `P_n` the least cost and `E_n` the expenditure of the tasks of n,
+    and x' an allocation in which the users K at or below a level keep their tasks, and the others their floors f. Then
 
-        sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_all (paid_n - P_n) + sum_others P_n (1 - floor_n/x_n),
+    .. math:: \sum_{n \in K} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
+        + \sum_n (E_n - P_n) + \sum_{n \notin K} P_n \Big(1 - \frac{f_n}{x_n}\Big),
 
-    called the gap, so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large
-    numbers. Each user gets the best of all sets of prices and of all levels from its own upwards (`least_rises`).
+    the gap, so that n rises by at most `gap / P_n`. All terms are nonnegative, and none suffers from cancellation. The
+    best bound of a user over all price vectors, and over all levels from its own upwards (`least_rises`), is returned.
     """
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
@@ -145,12 +160,12 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
         rows = polytope.row_prices(np.maximum(unit, 0.0))
         if not 0 < (top := rows.max(initial=0.0)) < np.inf:
             continue
-        rows = np.where(rows > _NOTHING * top, rows / top, 0.0)
+        rows = np.where(rows > _NEGLIGIBLE * top, rows / top, 0.0)
         cost = polytope.price_per_task(rows) * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
         gap = float(rows @ idle) + unprotected(above[order], (least * spare)[order])
-        bound[order] = least_rises(level[order], gap, np.where(least > _NOTHING, least, 0.0)[order])
+        bound[order] = least_rises(level[order], gap, np.where(least > _NEGLIGIBLE, least, 0.0)[order])
         better = bound < best
         best[better], which[better] = bound[better], s
         spent = np.bincount(rank, least, len(groups))[rank]
@@ -159,7 +174,7 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
 
 
 def unprotected(above: Array, spare: Array) -> Array:
-    """What those lose who keep their tasks, up to each user by level, and those have who do not, (..., users)."""
+    """Excess cost of users up to each level plus expenditure of users above it that can be taken, (..., users)."""
     own, others = np.maximum(above, 0.0), np.maximum(spare + above, 0.0)
     after = np.cumsum(others[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(np.cumsum(own, axis=-1) + np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1))
@@ -169,8 +184,8 @@ def unprotected(above: Array, spare: Array) -> Array:
 def least_rises(level: Array, gap: Array, least: Array) -> Array:
     """Bounds of rises, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users) by level.
 
-    If those up to m keep their tasks `gap_m` is left for others, and n costs `least_n`. Levels grow with m and gaps
-    fall: the best is next to where both meet.
+    `gap_m` is the gap if users up to m keep their tasks, and `least_n` the least cost of n. Levels increase in m and
+    gaps decrease, so that bisection finds the minimum.
     """
     first, last = np.arange(level.shape[-1]), level.shape[-1] - 1
     low, high = np.broadcast_to(first, level.shape), np.full(level.shape, last)
@@ -186,16 +201,16 @@ def least_rises(level: Array, gap: Array, least: Array) -> Array:
 
 
 def by_level(level: Array) -> list[Index]:
-    """Users by level, lowest first; neighbours closer than SAME_LEVEL chained together."""
+    """Groups of users by level, lowest first; levels closer than SAME_LEVEL are chained into one group."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
     return list(np.split(order, steps))
 
 
 def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
-    """Wanted users who are asked about together, lowest levels first, and the highest level that then keeps its tasks.
+    """Groups of wanted users that share a linear program, by level, and the highest level that keeps its tasks in it.
 
-    Those are chained together whose neighbours are closer than SAME_LEVEL, in pieces where chains are long.
+    Levels closer than SAME_LEVEL are chained, and long chains are divided.
     """
     for group in by_level(level):
         left = group[wanted[group]]
@@ -209,19 +224,18 @@ def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
 def rise_and_prices(
     polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = _linear.SECONDS
 ) -> tuple[float, Array | None]:
-    """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
+    """Proved bound on the relative rise of users `hungry` if all users keep `least` of their tasks x, (users,).
 
-    And the prices of whole capacities (rows,) in its proof, unless the program failed, or took more `seconds`.
-
-    The program is `_linear.rises`; the bound below is on the exact one, without its slack.
+    Also returns the prices of whole capacities (rows,) of the proof; infinite and None if the program fails or exceeds
+    the `seconds`. The program is `_linear.rises`; the bound holds for the exact problem, without its slack.
     """
     found = _linear.rises(polytope, x, least, hungry, seconds)
     if found is None:
         return np.inf, None
-    worth = polytope.tasks.T @ (found.tasks / x)
-    # Every z <= 1, so a pair worth more than it costs leaks at most the difference.
+    value = polytope.tasks.T @ (found.tasks / x)
+    # As z <= 1, a pair whose value exceeds its cost adds at most the difference to the bound.
     cost = polytope.use.T @ found.prices + polytope.use_of_limit.T @ found.limits
-    gap = found.prices.sum() + found.limits.sum() + np.maximum(worth - cost, 0.0).sum() - found.tasks @ (least / x)
+    gap = found.prices.sum() + found.limits.sum() + np.maximum(value - cost, 0.0).sum() - found.tasks @ (least / x)
     smallest = found.tasks[hungry].min()
     return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, found.prices
 
@@ -229,35 +243,34 @@ def rise_and_prices(
 def maxmin_condition(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
 ) -> Array:
-    """The condition of every user, (users,), of a feasible max-min allocation `tasks` (users, servers).
+    """Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
 
-    A certificate bounds by what anybody could rise, relative to its own tasks. A user who needs 1e-8 of what the others
-    do may have half of its tasks too many at a price of 1e-8 to them: their rise is then all that is seen of it.
+    A certificate bounds rises relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
+    twice its tasks at a cost of 1e-8 to them, so that only their small rise is visible.
 
-    With prices lambda of one level, and `P_m` what the tasks of m cost where they cost least, the level t of the users
-    G that have it moves with the data, to first order, by
+    With prices lambda of one level, and `P_m` the least cost of the tasks of m, the level t of the users G at that
+    level depends on the data, to first order, by
 
         dt / t  =  sum_ir lambda_ir (c_ir dlog c_ir - x_ir d_r dlog d_r) / sum_{m in G} P_m,
 
-    (the dual of the linear program of that level), so that a relative change e of everything, the others' tasks
-    included, moves it by e times about
+    (the dual of the linear program of that level), so that a relative change e of all data, including the tasks of
+    other users, changes it by about e times
 
         condition  =  sum_ir lambda_ir c_ir / sum_{m in G} P_m  >=  1.
 
-    A user whose level is alone at what others have left over by rounding has few P_m in the sum, and a large condition.
-    e is what the certificate shows, the larger of rise and infeasibility; tasks are known to about e times the
-    condition (measured on 451 small clusters against exact optima: never more than 10 times that). It is of first
-    order, and leaves out that lower levels may be off by more than e themselves. Where a certificate measures the
-    distance from an exact optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so close to its
-    limit a user is held by it, unless prices prove that capacity leaves it less.
+    A level at which a user uses only the remainder of others has a small denominator and a large condition number. With
+    the residual e of the certificate, errors of tasks are about e times the condition number (on 451 small clusters
+    with known optima at most 10 times that). The estimate is of first order, and neglects that lower levels may have
+    errors above e. Levels closer than `SAME_LEVEL` count as one; a user as close to its limit is bound by it, unless
+    prices prove a lower bound by capacity.
 
-    Who stands above others and needs what holds them, however little, has it only as long as they lack that: its tasks
-    would fall by e times `sum_ir lambda_ir c_ir / P_n` at the prices of their level, if they had e more. Prices below
-    1e-4 of the largest may be rounding, and are left out of that.
+    A user above a level that uses a bottleneck of it would lose e times `sum_ir lambda_ir c_ir / P_n` of its tasks at
+    the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding errors, and
+    are neglected there.
 
-    1 for who is held by its task limit or floor or can run nothing, infinite where no prices prove a level. `prices`
-    (levels, servers, resources) are a hint; without, those of a linear program per level are taken, unless there are
-    too many pairs. On one server no prices are needed.
+    The result is 1 for users that are bound by a task limit or floor or cannot run tasks, and infinite where no prices
+    prove a level. `prices`, (levels, servers, resources), are a hint; without one a linear program per level is solved,
+    unless there are too many pairs. On one server no prices are needed.
 
     Raises
     ------
@@ -281,13 +294,13 @@ def maxmin_condition(
     hint = hints(merged, None if prices is None else prices[..., split.merging.first_server, :])
     asked = free & (merged.shape[1] > 1)
     sets, proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)
-    # Capacity may hold who is a little below its limit, and not the limit.
+    # Slightly below its limit a user may be bound by capacity instead.
     found = np.where(proof.rise <= _PROVES, proof.condition, np.inf)
     found = np.where(free | (above & (proof.rise < to_limit)), found, 1.0)
     for s in np.unique(proof.which[proof.rise <= _PROVES]):
         lowest = level[(proof.which == s) & (proof.rise <= _PROVES)].min()
         rows = polytope.row_prices(np.maximum(sets[s], 0.0))
-        rows[rows < _PROVES * rows.max()] = 0.0  # rounding, perhaps
+        rows[rows < _PROVES * rows.max()] = 0.0  # possibly rounding errors
         paid = np.minimum.reduceat(polytope.price_per_task(rows), polytope.start[:-1]) * x
         takes = above & (paid > 0) & (level > lowest * (1 + DIGITS))
         found = np.where(takes, np.maximum(found, rows.sum() / np.where(takes, paid, 1.0)), found)
@@ -296,7 +309,7 @@ def maxmin_condition(
 
 
 def check_levels(criterion: Criterion) -> None:
-    """Raise a `DataError` where users have no levels."""
+    """Raise `DataError` unless the criterion is lexicographic max-min over a pool or servers."""
     if not (np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers")):
         raise DataError(
             f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
@@ -306,9 +319,9 @@ def check_levels(criterion: Criterion) -> None:
 
 
 def hints(cluster: Cluster, prices: Array | None) -> Array | None:
-    """Prices that may prove levels, (sets, servers, resources): those given, of one set or several.
+    """Price vectors as hints, (sets, servers, resources): the given ones, or on one server the unit vectors.
 
-    On one server a level is held by one resource: a price for each alone, whatever is given.
+    On one server every level is bound by a single resource.
     """
     if cluster.shape[1] == 1:
         return np.diag(ratio(1.0, cluster.capacity[0]))[:, None, :]
@@ -324,10 +337,10 @@ def held(
     hint: Array | None,
     tol: float,
 ) -> tuple[list[Array], Proof]:
-    """Sets of prices per unit (servers, resources), and what they prove: those of the hint, and of linear programs.
+    """Price vectors (servers, resources) of the hint and of linear programs, and the bounds that they prove.
 
-    Users who are `free` of their limits, and whom nothing holds to `tol` so far, are asked about in a linear program
-    for each of their levels, unless there are too many pairs.
+    Linear programs are solved for the levels of users that are `free` of their limits and not yet bound to `tol`,
+    unless there are too many pairs.
     """
     sets = [] if hint is None else list(hint)
     wanted = free & (proved(polytope, tasks, level, np.array(sets), floor).rise > tol)
@@ -345,15 +358,14 @@ def held(
 def distances(
     cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, requested: Mask, work: float = 1.0
 ) -> tuple[Array, Index]:
-    """Largest relative difference of a user's tasks from the optimum's, and whose; infinite where that is unknown.
+    """Largest relative difference of a user's tasks from the exact optimum, and that user; infinite if unknown.
 
-    The bound of `proved` is about what a user could rise by if all others kept the last digit of theirs: where it needs
-    1e-13 of what blocks it, their rounding is a large part of its tasks. The optimum itself is well determined then.
-    For small clusters `rational` finds it; here its prices are shown to prove it, without rounding, and tasks are
-    compared.
+    The bound of `proved` requires that other users keep their tasks to the last digit: for a user with a fraction 1e-13
+    of the bottleneck their rounding errors dominate, although the optimum is well conditioned. For small clusters
+    `rational` computes it; its prices are verified in exact arithmetic, and tasks are compared.
 
-    `tasks` (users, servers). Where each server is on its own, of those `requested` (others give 0).
-    `work` is the part of `rational.WORK` that it may take.
+    `tasks` are (users, servers). In the scope `per_server` one entry per server, 0 for those not `requested`.
+    `work` is a fraction of `rational.WORK`.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
     for i in np.flatnonzero(requested).tolist():
@@ -383,11 +395,11 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
-    """The round whose prices hold each user, (users,), -1 at a limit or nowhere to run; `None` if that is not proved.
+    """The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
 
-    With prices lambda of capacities and mu of tasks at their limits, and `p_n` the least cost of a task of n, any x'
-    has `sum p_n x'_n <= sum lambda c + sum mu q`. Where the optimum has equality, nobody with `p_n > 0` can rise while
-    the others of them keep theirs: a proof for the highest of them. Who is at its limit needs none.
+    With prices lambda of capacities and mu of task limits, and `p_n` the least cost of a task of n, every feasible x'
+    satisfies `sum p_n x'_n <= sum lambda c + sum mu q`. If the optimum attains equality, no user with `p_n > 0` can
+    rise while the others of these keep their tasks: a proof for the highest of them.
     """
     usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))

@@ -1,11 +1,11 @@
-"""Max-min of a small cluster, the largest sum of shares and PS-DSF in rational arithmetic: no rounding.
+"""Max-min of small clusters, the largest sum of shares, and PS-DSF in exact rational arithmetic.
 
-Users who need 1e-13 of what blocks them, at numbers over eight decades, cannot be told from users who are free, nor be
-proved to be blocked, by sums of doubles. Data are doubles and so rational: successive linear programs in integers
-give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
+In floating point a user with a demand of 1e-13 of its bottleneck cannot be distinguished from a free user. Data are
+floating-point numbers and hence rational: successive linear programs in integers give the exact optimum, and prices
+that prove it, so that the result can be verified independently.
 
-A dictionary of the simplex method, `den x_B + T x_N = b` keeps all entries subdeterminants of the integers it began
-with, so that every division in a pivot is exact and no fraction is ever reduced (Edmonds 1967, Bareiss 1968).
+In a dictionary of the simplex method, `den x_B + T x_N = b`, all entries are subdeterminants of the initial integers,
+so that every division of a pivot is exact and no fractions are reduced (Edmonds 1967, Bareiss 1968).
 """
 
 from __future__ import annotations
@@ -28,30 +28,29 @@ Row = list[int]
 
 
 class TooMuch(Exception):
-    """More arithmetic than was allowed."""
+    """Raised if the limit of work is exceeded."""
 
 
 class Dictionary:
-    """`rows y <= bounds, y >= 0` with all bounds >= 0, at the vertex y = 0.
+    """Dictionary of `rows y <= bounds, y >= 0` with bounds >= 0, initially at the vertex y = 0.
 
-    Rows are entries that are not zero, by column, and a bound, in fractions; each is brought to integers of its own.
-    Variables are numbered: columns first, then one slack per row. `work` is how many words all entries computed may
-    have.
+    Rows are nonzero entries by column and a bound, as fractions, and are scaled to integers separately. Variables are
+    numbered: columns first, then one slack per row. `work` limits the total number of machine words computed.
     """
 
     def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:
         self.table: list[Row] = []  # the last entry of a row is its bound
-        self.scale: dict[int, int] = {}  # of slacks
+        self.scale: dict[int, int] = {}  # scale of each slack's row
         for slack, (entries, bound) in enumerate(rows, width):
             scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
             self.table.append([int(value * scale) for value in (*(entries.get(k, 0) for k in range(width)), bound)])
             self.scale[slack] = scale
-        self.den, self.unit, self.work = 1, 1, work  # bounds are in parts of `den * unit`
+        self.den, self.unit, self.work = 1, 1, work  # bounds are numerators over `den * unit`
         self.free, self.basic = list(range(width)), list(self.scale)
         self.goal: Row = [0] * (width + 1)
 
     def maximise(self, *variables: int) -> None:
-        """To a vertex where the sum of variables that are zero is largest: steepest entry first, then Bland's rule."""
+        """Maximise the sum of nonbasic variables: Dantzig's rule, and Bland's after degenerate steps."""
         self.goal = [0] * len(self.goal)
         for variable in variables:
             self.goal[self.free.index(variable)] = -self.den
@@ -69,7 +68,7 @@ class Dictionary:
             self.pivot(i, j)
 
     def _leaving(self, j: int) -> int:
-        """The row that stops a column first; of several the variable of the smallest number."""
+        """Row of the ratio test of a column; among ties the variable of smallest number."""
         best = -1
         for i, row in enumerate(self.table):
             if row[j] > 0:
@@ -82,20 +81,20 @@ class Dictionary:
         return best
 
     def values(self) -> dict[int, Fraction]:
-        """The basic variables at this vertex; all others are zero."""
+        """Values of basic variables; all others are zero."""
         whole = self.den * self.unit
         return {name: Fraction(row[-1], whole) for name, row in zip(self.basic, self.table, strict=True)}
 
     def prices(self) -> dict[int, Fraction]:
-        """Costs of the variables that are zero; of slacks these are the prices of rows."""
+        """Nonzero reduced costs of nonbasic variables; those of slacks are the prices of rows."""
         each = zip(self.free, self.goal[:-1], strict=True)
         return {name: Fraction(price * self.scale.get(name, 1), self.den) for name, price in each if price}
 
     def unique(self) -> bool:
-        """True if this vertex is the only optimal solution.
+        """True if this vertex is the unique optimal solution.
 
-        Variables with prices are zero at all of these, and are left out for good. If all others that are zero here stay
-        zero, nothing moves.
+        Variables with positive reduced costs are zero at all optimal solutions, and are removed permanently. The vertex
+        is unique if the largest sum of the remaining nonbasic variables is zero.
         """
         priced = self.prices()
         kept = [j for j, name in enumerate(self.free) if name not in priced]
@@ -106,9 +105,9 @@ class Dictionary:
         return self.goal[-1] == 0
 
     def hold(self, variable: int, slack: int, rows: Sequence[int]) -> None:
-        """Keep the maximised variable at its value: it moves to the bounds, and another stands in its column.
+        """Fix the maximised variable at its value, and replace its column by that of a new variable.
 
-        `slack`, one that has a price, enters for it; the new variable has the entry 1 in the rows of some slacks.
+        `slack`, which has a positive price, enters the basis; the new variable has coefficient 1 in the `rows`.
         """
         value = self.values()[variable]
         j = self.free.index(slack)
@@ -146,58 +145,57 @@ class Dictionary:
 
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
-#: Denominators that answers of small whole numbers have, at most, and how far doubles may be from such fractions.
+#: Largest denominator in the reconstruction of rational tasks, and tolerance of that.
 _DENOMINATOR, _NEAR = 10_000, 1e-9
 
 
-#: So many words of integers may be computed, a few seconds.
+#: Limit of machine words computed, which takes a few seconds.
 WORK = 2e7
 
 
 def numbers(values: Array | Mask) -> Numbers:
-    """Doubles as the rational numbers that they are; what is infinite stays a double."""
+    """Exact fractions of floating-point numbers; infinite ones are kept as floats."""
     plain = [value if math.isinf(value) else Fraction(value) for value in values.ravel().tolist()]
     return np.array(plain, dtype=object).reshape(values.shape)
 
 
 def zeros(*shape: int) -> Numbers:
-    """Fractions, all 0."""
+    """Array of zero fractions."""
     return np.full(shape, Fraction(0), dtype=object)
 
 
 def may_run(cluster: Cluster, limits: Array | Numbers) -> Mask:
-    """(users, servers): where users run something within limits (users,)."""
+    """Mask (users, servers) of pairs that can have tasks within limits (users,)."""
     return np.asarray(cluster.usable & (limits > 0)[:, None])
 
 
 def on_one(cluster: Cluster, criterion: Criterion, server: int) -> tuple[Cluster, Criterion]:
-    """One server of those that share on their own."""
+    """Cluster and criterion of a single server in the scope `per_server`."""
     alone = cluster.select(servers=[cluster.servers[server]])
     return alone, replace(criterion, share=criterion.share[:, server], scope="pool")
 
 
 class Exact(NamedTuple):
-    """An exact optimum, and what proves each level."""
+    """Exact optimum, and the duals of each round."""
 
     tasks: Numbers  # (users, servers)
     prices: Numbers  # (rounds, servers, resources), per unit
-    limits: Numbers  # (rounds, users), per task of users at their limits
+    limits: Numbers  # (rounds, users), duals of task limits
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Guess whether exact arithmetic is affordable with a part of `WORK`."""
+    """Estimate whether exact arithmetic is possible with a fraction `part` of `WORK`."""
     usable = may_run(cluster, limits)
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
-    # The cube of the rows by the columns may be four times too high.
+    # The cube of the rows times the columns overestimates the work by up to four.
     return bool(guess <= 4.0 * part * WORK)
 
 
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
-    """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
+    """Exact max-min optimum over the servers of a cluster; None if it exceeds a fraction `part` of `WORK`.
 
-    Nor is there one where there are floors, or where shares and weights of those who can run, which may be any numbers,
-    make tasks of a level that are none.
+    Also None with floors, or if weights over shares are beyond the range of floating point.
     """
     usable = may_run(cluster, limits)
     runs = np.asarray(usable.any(axis=1))
@@ -213,9 +211,9 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
 def optimum(
     capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers, part: float = 1.0
 ) -> Exact | None:
-    """Lexicographic max-min of `x_n / rate_n`, all in fractions, of those who can run; limits may be infinite.
+    """Exact lexicographic max-min of `x_n / rate_n` over users that can run tasks; limits may be infinite.
 
-    The last ones are remembered, as a judge asks for what an engine has just found.
+    Results are cached, since the certificate requires the optimum that an engine has just computed.
     """
     if len(capacity) == 1:
         return _filled(capacity[0], demand, usable[:, 0], rate, limits)
@@ -223,9 +221,9 @@ def optimum(
     return _raised(*tables, tuple(rate), tuple(limits), part * WORK)
 
 
-#: Places of variables: users and servers, by number.
+#: (user, server) of each variable.
 Pairs = Sequence[Sequence[int]]
-#: `sum entries[column] y <= bound`, by what it is about: a kind, and a server and a resource, or a user.
+#: Constraints `sum entries[column] y <= bound` by kind, and (server, resource) or user.
 Rows = dict[tuple[str, Any], tuple[dict[int, Fraction], Fraction]]
 
 
@@ -234,8 +232,9 @@ def _raised(
     capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs,
     rate: Sequence[Fraction], limits: Sequence[Any], work: float,
 ) -> Exact | None:  # fmt: skip
-    """Every round raises the common level t of the users that are left, `rate_n t <= sum_i x_ni`, to the largest
-    that the others at their levels leave; whose row has a price is done.
+    """Raise the common level t of free users, `rate_n t <= sum_i x_ni`, with fixed levels of others, round by round.
+
+    Users whose constraint has a positive price are fixed after each round.
     """
     rows, level, users = _limits(capacity, demand, pairs, limits), len(pairs), len(demand)
     for n, own in _columns(pairs).items():
@@ -264,7 +263,7 @@ def _raised(
 
 
 def _placed(values: Mapping[int, Fraction], pairs: Pairs, users: int, servers: int) -> Numbers:
-    """Tasks, (users, servers), from variables of pairs by number; those that are not there are 0."""
+    """Tasks (users, servers) from the values of basic variables."""
     tasks = zeros(users, servers)
     for k, place in enumerate(pairs):
         tasks[tuple(place)] = values.get(k, Fraction(0))
@@ -280,7 +279,7 @@ def _columns(pairs: Pairs) -> dict[int, list[int]]:
 
 
 def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers) -> Exact:
-    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
+    """Progressive filling of one server: all levels rise until a limit is active or a resource is exhausted."""
     left, rising = capacity, np.flatnonzero(usable)
     users, resources = demand.shape
     stop = zeros(users)
@@ -305,7 +304,7 @@ def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, lim
 def _limits(
     capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs, limits: Sequence[Any]
 ) -> Rows:
-    """Capacities that some pair uses, and finite limits of users."""
+    """Constraints of used capacities and of finite task limits."""
     rows: Rows = {}
     for i, most in enumerate(capacity):
         for r, bound in enumerate(most):
@@ -319,7 +318,7 @@ def _limits(
 
 
 def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers | None:
-    """`x[n,i]` that maximise `sum_n share_n x_n`, (users, servers); `None` if others do too, or it takes too much.
+    """Unique maximiser (users, servers) of `sum_n share_n x_n`; None if it is not unique or exceeds the limit of work.
 
     `share` and `limits` are (users,).
     """
@@ -330,7 +329,7 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
     total = len(pairs)  # the column of the sum
     rows = _limits(numbers(cluster.capacity).tolist(), numbers(cluster.demand).tolist(), pairs, limits.tolist())
     rows["gain", 0] = {k: -share[n] for k, (n, _) in enumerate(pairs)} | {total: Fraction(1)}, Fraction(0)
-    # So many words of integers may be computed, about a second.
+    # The limit of work corresponds to about a second.
     program = Dictionary(rows.values(), total + 1, 1e7)
     try:
         program.maximise(total)
@@ -341,7 +340,7 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
-    """`x[n,i]` as fractions with small denominators, if these are PS-DSF exactly; `None` if not."""
+    """Tasks (users, servers) as fractions with small denominators, if these are exactly PS-DSF; otherwise None."""
     found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
     found = found.reshape(tasks.shape)
     if (np.abs(found.astype(float) - tasks) > _NEAR * (1 + np.abs(tasks))).any():
@@ -350,10 +349,10 @@ def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
 
 
 def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
-    """True if tasks are PS-DSF by definition, in fractions.
+    """True if tasks (users, servers) satisfy the definition of PS-DSF, in exact arithmetic.
 
-    They are feasible, and for every usable (n, i), unless n has all its tasks, a resource r that n demands is used up
-    on i such that `s[n,i] / phi_n >= s[m,i] / phi_m` for every m with `x[m,i] d[m,r] > 0`.
+    They are feasible, and for every usable (n, i), unless n is at its task limit, some resource r that n demands is
+    exhausted on i such that `s[n,i] / phi_n >= s[m,i] / phi_m` for every m with `x[m,i] d[m,r] > 0`.
 
     Source: Khamse-Ashari et al., ICC 2017, definition 4; `s[n,i] = x_n / gamma[n,i]`.
     """

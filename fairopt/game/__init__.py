@@ -1,4 +1,4 @@
-"""The per-server game: best responses in any order, and equilibria for every alpha."""
+"""The per-server game: best responses in several orders, equilibria, and their curve in alpha."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified.
 
-Candidates are put together: the same tasks once, splits averaged, equations solved to the last digits, and the index.
+Candidates with equal tasks are identified, their splits averaged, the equations of the active set solved by Newton's
+method, and the index computed.
 """
 
 from __future__ import annotations
@@ -36,29 +37,34 @@ from .best_responses import generator_of
 from .cells import Game, TooLargeError, cells, faces
 from .parts import solutions
 
-#: Tasks that differ by less than this part are the same, to users and of two candidates: certificates reach 1e-8.
+#: Relative difference below which tasks count as equal, two orders above the tolerance of certificates.
 _SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Equilibria(Sequence[Allocation]):
-    """A list of certified allocations, all of them equilibria of one game, the largest welfare first.
+    r"""Sequence of certified allocations, the equilibria of one game, in the order of decreasing welfare.
 
-    Welfare is `sum_n phi_n log x_n`, which orders them and no more: every one is an equilibrium.
+    .. math:: W(x) = \sum_n \phi_n \log x_n
 
     Attributes
     ----------
     allocations : tuple of Allocation
     indices : tuple of int
-        +1 or -1; 0 where tasks are not locally unique, or where the data are degenerate.
+        +1 or -1; 0 where tasks are not locally unique, or the data are degenerate.
     radii : tuple of float
-        Spectral radius of a round of best responses, servers in turn: below 1 it comes back to the equilibrium, above
-        it leaves. NaN where a task count binds.
+        Spectral radius of a round of best responses (Gauss-Seidel): below 1 the equilibrium is locally stable, above 1
+        unstable. NaN where a task limit is active.
     complete : bool
-        Was every product of faces gone through, and do indices sum to +1, as those of all equilibria do? See
-        `docs/equilibria.md` for what that proves.
+        True if all products of faces were enumerated and the indices sum to +1, as those of all equilibria do;
+        `docs/equilibria.md` states what that proves.
     tried : mapping of str to str
-        What looked for equilibria, and what came of it.
+        Methods that searched for equilibria, and their outcome.
+
+    >>> import fairopt as fo
+    >>> found = fo.game.equilibria(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3)
+    >>> found.complete, found.indices, found.user_tasks.round(3).tolist()
+    (True, (1,), [[0.649, 0.675]])
     """
 
     allocations: tuple[Allocation, ...]
@@ -82,16 +88,16 @@ class Equilibria(Sequence[Allocation]):
 
     @property
     def attrs(self) -> dict[str, object]:
-        """`complete` and `tried`, as frames carry them."""
+        """Attributes of frames: `complete` and `tried`."""
         return {"complete": self.complete, "tried": dict(self.tried)}
 
     @property
     def user_tasks(self) -> Array:
-        """(equilibria, users)."""
+        """Tasks of users, (equilibria, users)."""
         return np.array([one.arrays.user_tasks for one in self.allocations])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
+        """Frame by equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
         columns: dict[str, object] = {
             "index": self.indices,
             "radius": self.radii,
@@ -105,10 +111,7 @@ class Equilibria(Sequence[Allocation]):
         return frame
 
     def preferences(self) -> pd.DataFrame:
-        """Preferences over equilibria: a row per user, its tasks in each, and the number of the best (`best`).
-
-        `best` is 0 for users to whom all are the same.
-        """
+        """Frame by user: its tasks in each equilibrium, and the number of the preferred one (`best`, 0 if tied)."""
         tasks = self.user_tasks.T
         frame = pd.DataFrame(
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
@@ -118,7 +121,7 @@ class Equilibria(Sequence[Allocation]):
         return frame
 
     def pareto(self) -> pd.DataFrame:
-        """Every two: `better` (the row gives nobody less, and somebody more), `worse`, `incomparable` or `same`."""
+        """Pairwise Pareto comparison: `better` (the row dominates the column), `worse`, `incomparable` or `same`."""
         tasks = self.user_tasks
         words = np.full((len(self), len(self)), "same", dtype=object)
         for a, mine in enumerate(tasks):
@@ -147,15 +150,15 @@ class Equilibria(Sequence[Allocation]):
 
 @dataclass(frozen=True)
 class Verified:
-    """One equilibrium.
+    """An equilibrium with its active set and index.
 
     Attributes
     ----------
-    active : its active set, with tasks and prices to the last digits
-    tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for none
-    index : +1 or -1; 0 where tasks are not locally unique, or where what is nearly active decides
+    active : its active set, with refined tasks and prices
+    tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for zero prices
+    index : +1 or -1; 0 where tasks are not locally unique, or where it depends on nearly active constraints
     radius : spectral radius of a round of best responses
-    by : who found it first
+    by : name of the method that found it first
     """
 
     active: Active
@@ -167,25 +170,26 @@ class Verified:
 
 
 class Collected:
-    """Equilibria of one game, as they are found."""
+    """Distinct equilibria of one game, collected from candidates."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.system = EquilibriumSystem.of(problem.polytope, problem.criterion)
         self.found: list[Verified] = []
-        self.lost = 0  # candidates whose equations could not be solved
+        self.lost = 0  # number of candidates whose equations could not be solved
 
     @property
     def whole(self) -> bool:
-        """True if indices are not 0 and sum to 1, and no candidate was lost."""
+        """True if no index is 0, indices sum to 1, and the equations of all candidates were solved."""
         indices = [one.index for one in self.found]
         return sum(indices) == 1 and 0 not in indices and not self.lost
 
     def take(self, tasks: Array, log_price: Array, by: str) -> int:
-        """Add candidates: tasks (candidates, pairs), log level prices (candidates, servers, resources). How many new.
+        """Add candidates: tasks (candidates, pairs), log level prices (candidates, servers, resources).
 
-        Of those with the same X tasks and prices are averaged: splits of an equilibrium are a convex set, and so are
-        the prices that support it; their middle has all pairs and rows that may be active.
+        Tasks and prices of candidates with equal user tasks X are averaged: the splits of an equilibrium form a convex
+        set, as do its supporting prices, and a relative interior point has all pairs and rows that can be active.
+        Returns the number of new equilibria.
         """
         before, system = len(self.found), self.system
         totals = np.log(np.add.reduceat(tasks, system.start[:-1], axis=1)) if len(tasks) else tasks
@@ -199,13 +203,13 @@ class Collected:
         return len(self.found) - before
 
     def _known(self, log_total: Array) -> bool:
-        """True if these are the tasks (users,) of a known equilibrium."""
+        """True if these are the log tasks, (users,), of a known equilibrium."""
         return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
     def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
         """Add the equilibrium near tasks (pairs,) and log prices of whole capacities (rows,), with index and radius.
 
-        The index is 0 if it depends on pairs or rows that are outside without slack.
+        The index is 0 if it depends on weakly active pairs or rows.
         """
         problem, polytope = self.problem, self.problem.polytope
         try:
@@ -215,7 +219,7 @@ class Collected:
         except SolverError:
             self.lost += 1
             return
-        # A candidate may have been farther from its equilibrium than others with the same are from each other.
+        # Candidates may differ by more than _SAME and still converge to the same equilibrium.
         if not self._known(np.log(active.total)):
             whole = polytope.allocation(
                 polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
@@ -231,25 +235,25 @@ class Collected:
 
 @dataclass(frozen=True)
 class EnumerationOptions:
-    """Budget of an enumeration."""
+    """Limits of an enumeration."""
 
     #: CPU seconds.
     seconds: float = 60.0
-    #: Most subsets of users and resources of servers, and faces of them.
+    #: Largest numbers of subsets of users and resources of all servers, and of faces.
     subsets: float = 1e6
     faces: int = 24_000
-    #: Beyond enumeration: starts of best responses, and most rounds of each.
+    #: Without enumeration: number of random starts of best responses, and round limit of each.
     starts: int = 20
     rounds: int = 2000
 
 
-#: What is used unless a caller says otherwise.
+#: Default limits.
 OPTIONS = EnumerationOptions()
 
 
-#: The tolerance that the engine is asked for, and the change of a round of best responses that ends them.
+#: Tolerance of the engine, and change per round at which best responses terminate.
 _FINE = 1e-10
-#: By what part data are changed that ties make degenerate.
+#: Relative perturbation of degenerate data.
 JITTER = 1e-6
 _OTHER_ALPHA = {
     0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "
@@ -267,33 +271,44 @@ def equilibria(
     rng: np.random.Generator | int | None = None,
     options: EnumerationOptions = OPTIONS,
 ) -> Equilibria:
-    """All equilibria of alphaPF-VDS that can be found: on small clusters all there are.
+    r"""Find the equilibria of alphaPF-VDS, on small clusters all of them.
 
-    Servers and users that are alike are merged first. Then, within `options.seconds`, every product of faces of
-    servers' polytopes is gone through (`docs/algorithms/equilibria.md`). Where that takes longer, the engine's
-    answer and best responses from random starts are what is found, and `complete` is False.
+    .. math:: x_{\cdot i} \in \arg\max_{y \in X_i(x)} \sum_n \phi_n
+        f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big) \quad \text{for every server i}
+
+    Proportional servers and users are merged. Within `options.seconds` every product of faces of the servers' polytopes
+    is examined (`docs/algorithms/equilibria.md`). If that limit is exceeded, the result has the engine's solution and
+    the limits of best responses from random starts, and `complete` is False.
 
     Parameters
     ----------
-    cluster : where the game is played
-    alpha : in (0, infinity)
-    tol : what every certificate reaches; equilibria that miss it are not in the list, and `tried` counts them
-    rng : seed or generator of random starts, beyond enumeration
-    options : what may be spent
+    cluster : Cluster
+    alpha : float
+        In (0, infinity).
+    tol : float
+        Bound on every certificate; equilibria that miss it are omitted, and counted in `tried`.
+    rng : Generator or int, optional
+        Generator or seed of random starts.
+    options : EnumerationOptions
+        Limits of the enumeration.
 
     Returns
     -------
     Equilibria
-        a sequence of allocations, with `indices`, `radii`, `complete`, `tried`, `to_frame()`, `preferences()` and
-        `pareto()`. Allocations with the same tasks of users are one equilibrium, however tasks are split over servers.
+        Sequence of allocations with `indices`, `radii`, `complete`, `tried`, `to_frame()`, `preferences()` and
+        `pareto()`. Allocations with equal tasks of users are one equilibrium, regardless of the split over servers.
 
     Raises
     ------
     DataError
-        alpha is 0 or infinite, or another argument is wrong.
+        alpha is 0 or infinite, or another argument is invalid.
 
-    With task counts that bind equilibria are continua (a generalised equilibrium): those in which no count binds are
-    enumerated, others only looked for, and `complete` is False.
+    With active task limits equilibria form continua (a generalised Nash equilibrium): those without active limits are
+    enumerated, others are searched heuristically, and `complete` is False.
+
+    >>> import fairopt as fo
+    >>> fo.game.equilibria(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3).indices
+    (1,)
     """
     alpha, tol, rng = _validate.alpha(alpha), _validate.tolerance(tol), generator_of(rng)
     if alpha in _OTHER_ALPHA:
@@ -339,7 +354,7 @@ def _rule(cluster: Cluster, alpha: float) -> Criterion:
 
 
 def _ends(found: list[Verified]) -> list[Verified]:
-    """All of them, but of a continuum (index 0, one active set) only two that are far apart."""
+    """All equilibria, but only two distant ones of each continuum (index 0, equal active sets)."""
     kept = [one for one in found if one.index != 0]
     continua: dict[tuple[bytes, bytes], list[Verified]] = {}
     for one in found:
@@ -366,7 +381,7 @@ def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
 
 
 def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (pairs,) and log level prices of the engine's answer, where enumeration does not finish."""
+    """Tasks (pairs,) and log level prices of the engine's solution."""
     polytope = problem.polytope
     for found in engine.solutions(problem, _FINE):
         if found.log_prices is not None:
@@ -379,7 +394,7 @@ def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Ar
 def _responses(
     problem: Problem, system: EquilibriumSystem, rng: np.random.Generator, options: EnumerationOptions
 ) -> Iterator[tuple[Array, Array]]:
-    """The same near where best responses from random tasks end, servers in turn."""
+    """Tasks (pairs,) and log level prices at the end of best responses from random tasks (Gauss-Seidel)."""
     sweeps, users = Sweeps(system), np.bincount(system.server)
     for _ in range(options.starts):
         part = rng.exponential(size=len(system.user)) / users[system.server]
@@ -391,7 +406,7 @@ def _responses(
 
 
 def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: clock.Watch) -> Allocation:
-    """An equilibrium of the merged cluster as a certified allocation of the original one."""
+    """Expand an equilibrium of the merged cluster to a certified allocation of the original one."""
     begun, alpha = clock.now(), problem.criterion.alpha
     split = Split.of(merging, one.tasks)
     certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
@@ -417,13 +432,13 @@ def _welfare(found: Allocation) -> float:
 
 
 class Enumeration(NamedTuple):
-    """Equilibria found, and how.
+    """Result of an enumeration.
 
     Attributes
     ----------
-    tasks, log_price : (solutions, pairs) and, in levels, (solutions, servers, resources)
-    reason : why not all cells were gone through; empty if they were
-    cells, parts : products of faces of all servers that were looked at, and connected parts of them that were solved
+    tasks, log_price : (solutions, pairs), and log level prices (solutions, servers, resources)
+    reason : why the enumeration is incomplete; '' if it is complete
+    cells, parts : number of products of faces of all servers examined, and of their connected parts solved
     """
 
     tasks: Array
@@ -434,7 +449,7 @@ class Enumeration(NamedTuple):
 
 
 def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS) -> Enumeration:
-    """Solutions of all cells; the same allocation may stand in several. None if there are too many cells."""
+    """Solutions of all cells, in which an allocation may occur repeatedly; incomplete if there are too many cells."""
     (servers, resources), users = system.row.shape, len(system.weight)
     tasks, levels = [np.zeros((0, len(system.user)))], [np.zeros((0, servers, resources))]
     seen, parts, reason = 0, 0, ""
@@ -454,12 +469,12 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
 
 
 def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Game, Index]:
-    """The game, servers with few faces first, and its servers in their order.
+    """Arrays of the game with servers in the order of increasing numbers of faces, and that order.
 
     Raises
     ------
     TooLargeError
-        It has too many faces.
+        The game has too many faces.
     """
     (servers, resources), users = system.row.shape, len(system.weight)
     names, shape, until = system.polytope.cluster.servers, (servers, users), clock.cpu() + options.seconds
@@ -486,7 +501,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
 
 
 def jittered(system: EquilibriumSystem) -> EquilibriumSystem:
-    """The same game with demands of pairs and gains changed by up to `JITTER`, relatively, always in the same way."""
+    """Perturb demands of pairs and gains by up to `JITTER`, relatively and deterministically."""
     rng, other = np.random.default_rng(0), copy(system)
     factor = np.exp(JITTER * rng.uniform(-1, 1, system.use.shape))
     other.use, other.per_task = system.use * factor, system.per_task * factor

@@ -1,4 +1,4 @@
-"""The distributed game as it would run: servers respond to each other until nobody would change anything."""
+"""The distributed game: servers play best responses to each other until no server changes its tasks."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, Trace, idle
 from .orders import ORDERS, Network, Round, network_of, rounds
 
-#: Servers miss a capacity by at most this part of the tolerance.
+#: Tolerance of capacities in a response, relative to that of the game.
 _PART = 0.01
-#: Elastic rounds ask for this much more than plain ones would, at most about.
+#: Bound on the ratio of changes in elastic rounds to those of plain best responses.
 _AHEAD = 10.0
-#: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of `_ROUNDING/alpha`, which from
-#: `alpha = _PLAIN` on bounds no tolerance.
+#: Tasks are exponentials of log prices over alpha, with a rounding error of `_ROUNDING/alpha`, which is immaterial for
+#: alpha >= `_PLAIN`.
 _ROUNDING, _PLAIN = 1e-15, 1e-3
-#: What was sent so far: columns of a trace.
+#: Columns of a trace with cumulative communication.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
-#: Tasks, their certificate, prices that prove it, and how many seconds that took.
+#: Tasks, their certificate, the log prices of its proof, and the seconds of certification.
 _Judged = tuple[Array, Certificate, Array | None, float]
 
 
@@ -59,61 +59,76 @@ def best_response(
     throw: bool = True,
     progress: bool = False,
 ) -> Allocation:
-    """Play the per-server game: each server in turn maximises its own utility, given what the others give.
+    r"""Play the per-server game by best responses: each server maximises its utility, given the other columns.
+
+    .. math:: x_{\cdot i} \leftarrow \arg\max_{y \in X_i(x)} \sum_n \phi_n
+        f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big)
 
     Parameters
     ----------
-    cluster : where the game is played
-    alpha : in (0, infinity]; infinity is PS-DSF. For alpha = 0, where servers do not influence each other, use
-        `AlphaPFVDS(0)`
-    order : `elastic` (servers in turn foresee how the others will answer), `cyclic` or `random` (Gauss-Seidel),
-        `over-relaxed`, `jacobi` (all at once), `asynchronous`. Default: `elastic`, but `cyclic` where a damping or
-        `server_solver="cvxpy"` is given
-    damping : how much of the way to its response a server moves, in (0, 2), for all orders but `elastic`; default 1;
-        over-relaxed it sets itself. For `jacobi` one part in the most servers that a user can use, with which the
-        potential never falls at alpha = 1; for `asynchronous` at most a half of the way, too. Slow, and long delays on
-        dense clusters need less still
-    tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
-        and the exploitability are at most this, and so is the certificate. Responses are exact to a hundredth of it;
-        in the trace the residual is the largest change in the round, but where it was measured after it
-    max_rounds : the most rounds, at least 1
-    start : an allocation, or tasks (users, servers). The trace of an allocation of the same game (cluster, alpha and
-        order), perhaps one that was interrupted, is continued. Default: what users would take, softly, if all prices
-        were equal
-    rng : seed or generator of random orders and of the asynchronous network
-    network : what happens to messages, for `asynchronous` only
-    server_solver : `native`, or `cvxpy` for the same problem as it is declared
-    throw : False: return a flagged allocation instead of raising when the certificate of what `max_rounds` reach
-        misses `tol`
-    progress : show a progress bar
+    cluster : Cluster
+    alpha : float
+        In (0, infinity]; infinity is PS-DSF. At alpha = 0 servers are independent: use `AlphaPFVDS(0)`.
+    order : str, optional
+        `elastic` (Gauss-Seidel, in which servers anticipate the others' responses), `cyclic` or `random`
+        (Gauss-Seidel), `over-relaxed`, `jacobi` (simultaneous), `asynchronous`. Default: `elastic`, or `cyclic` with a
+        damping or `server_solver="cvxpy"`.
+    damping : float, optional
+        Step towards the response, in (0, 2), for all orders but `elastic`. Default: 1; adaptive for `over-relaxed`; for
+        `jacobi` the reciprocal of the largest number of servers that a user can use, with which the potential does not
+        decrease at alpha = 1; for `asynchronous` that, and at most 1/2. Long delays on dense clusters require less.
+    tol : float
+        Bound on the residual (the largest change of a further response, relative to the user's tasks), the
+        exploitability and the certificate. Responses are solved to a hundredth of it. Residuals in the trace are the
+        largest changes in a round, or changes of a further response where those were computed.
+    max_rounds : int
+        Largest number of rounds, at least 1.
+    start : Allocation or array (users, servers), optional
+        Initial tasks. The trace of an allocation of the same game (cluster, alpha and order), such as an interrupted
+        one, is continued. Default: a smooth choice of servers at equal prices.
+    rng : Generator or int, optional
+        Generator or seed of random orders and of the asynchronous network.
+    network : Network, optional
+        Losses, delays and outages, for `asynchronous` only.
+    server_solver : str
+        `native`, or `cvxpy` for the server's problem in declarative form.
+    throw : bool
+        False: return a flagged allocation instead of raising if the certificate misses `tol` after `max_rounds`.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
     Allocation
-        with its `trace`; interrupted (Ctrl-C), it is flagged unless its certificate passes, and can be handed back as
-        `start`.
+        With its `trace`. After an interruption (Ctrl-C) it is flagged unless its certificate passes, and can be passed
+        as `start`.
 
     Raises
     ------
     DataError
-        An argument is wrong; the message names it.
+        An argument is invalid; the message names it.
     NotConverged
         The certificate misses `tol` after `max_rounds`.
     SolverError
-        CVXPY found no answer to a server's problem that can be trusted.
+        CVXPY found no accurate solution of a server's problem.
 
-    A server knows its capacities, demands, weights and limits of users that may use it, and their totals elsewhere. In
-    elastic order it also tells and hears of each of these users a supply slope and the total foreseen, three numbers in
-    place of one, and all servers share eight sums each round, forty where it is accelerated (Anderson's mixtures). The
-    asynchronous game is one of plain responses: elastic ones need rounds (docs/algorithms/best-responses.md).
+    A server knows its capacities, demands, weights and limits of its eligible users, and their tasks on other servers.
+    In elastic order it also exchanges a supply slope and an anticipated total for each of these users, three numbers
+    instead of one, and all servers share eight sums per round, or forty with Anderson acceleration. The asynchronous
+    game has plain responses, as elastic ones require rounds (docs/algorithms/best-responses.md).
 
-    Proved: where elastic rounds stand still is an equilibrium; in a game in which cyclic order comes to one from every
-    start elastic order does, too, after a number of rounds that nothing bounds; and at alpha = 1 cyclic order does, as
-    there is a potential. At other alphas nothing bounds the rounds, and cyclic order may cycle: seen with zero demands
-    and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order, whose mixtures damp, and `damping=0.5`
-    arrive. Observed only: elsewhere rounds were not seen to fail, but can be thousands; elastic order
-    takes fewer (docs/alpha.md has numbers).
-    Source: PF section 5.2.
+    Proved: a fixed point of elastic rounds is an equilibrium; if cyclic order converges to one from every start elastic
+    order does so, too, without a bound on the number of rounds; at alpha = 1 cyclic order converges, as a potential
+    exists. For other alphas cyclic order can cycle, as observed with zero demands and alpha >= 4
+    (docs/algorithms/best-responses.md), where elastic order and `damping=0.5` converge. Observed only: in other cases
+    convergence did not fail, but may take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
+
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 5.2 (arXiv:1712.10114).
+
+    >>> import fairopt as fo
+    >>> found = fo.best_response(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3)
+    >>> found.user_tasks.round(3).tolist(), found.trace.order
+    ([0.649, 0.675], 'elastic')
     """
     expected(cluster)
     tol, alpha = _validate.tolerance(tol), _validate.alpha(alpha)
@@ -144,7 +159,7 @@ def best_response(
     if len(polytope.users):
         method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
         sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
-        if begun is None:  # as for alpha = 0.3: for smaller ones a user could be left without a task
+        if begun is None:  # smoothed as for alpha = 0.3, since a smaller one could leave a user without tasks
             part = method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma
         else:
             part = polytope.fractions(begun)
@@ -203,29 +218,39 @@ def multi_start(
     tol: float = 1e-8,
     max_rounds: int = 20_000,
 ) -> pd.DataFrame:
-    """Play the game from random starts, in random order.
+    r"""Play the game from random starts, in random order, to detect several equilibria.
+
+    .. math:: \text{apart}_k = \max_n \frac{|x^{(k)}_n - x^{(1)}_n|}{x^{(1)}_n}
 
     Parameters
     ----------
-    cluster : where the game is played
-    alpha : in (0, infinity]; infinity is PS-DSF
-    starts : how many, at least 2
-    rng : seed or generator of starts and orders
-    tol, max_rounds : where each game stops, as of `best_response`; one that misses `tol` is a row that has not
-        `converged`, no error
+    cluster : Cluster
+    alpha : float
+        In (0, infinity]; infinity is PS-DSF.
+    starts : int
+        Number of starts, at least 2.
+    rng : Generator or int
+        Generator or seed of starts and orders.
+    tol, max_rounds
+        Termination of each game, as in `best_response`; a game that misses `tol` is a row that has not `converged`.
 
     Returns
     -------
-    DataFrame
-        one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
-        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's need not be); below,
-        it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds them on
-        small clusters). `frame.attrs["user_tasks"]` is (starts, users).
+    DataFrame by start
+        `rounds`, `converged`, and `apart`, the largest relative difference of a user's tasks from the first start. A
+        value far above `tol` shows that tasks are not unique (as for PS-DSF). A smaller one does not prove uniqueness:
+        best responses do not converge to unstable equilibria, which `equilibria` finds on small clusters.
+        `frame.attrs["user_tasks"]` is (starts, users).
 
     Raises
     ------
     DataError
-        `starts` is below 2, or an argument is wrong, as of `best_response`.
+        `starts` is below 2, or an argument is invalid, as in `best_response`.
+
+    >>> import fairopt as fo
+    >>> found = fo.game.multi_start(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3, 3, rng=0)
+    >>> bool((found["apart"] < 1e-6).all())
+    True
     """
     starts, rng = _validate.whole(starts, "starts", least=2), generator_of(rng)
     found = [
@@ -249,7 +274,7 @@ def multi_start(
 
 
 def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
-    """Random allocation: random parts of every server's fullest resource."""
+    """Random tasks (users, servers): a random partition of every server, scaled to task limits."""
     parts = np.where(cluster.usable, rng.exponential(size=cluster.gamma.shape), 0.0)
     whole = parts.sum(axis=0)
     tasks = cluster.gamma * parts / np.where(whole > 0, whole, 1.0)
@@ -258,7 +283,7 @@ def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
 
 
 def generator_of(value: Any) -> np.random.Generator:
-    """Return a generator, made from a seed if need be."""
+    """Return a generator as it is, or one made from a seed."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:
@@ -266,7 +291,7 @@ def generator_of(value: Any) -> np.random.Generator:
 
 
 def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
-    """Tasks (users, servers) to start from, and the rows of the trace that goes on: of the same game and order."""
+    """Initial tasks (users, servers), and the rows of a trace to continue, if it is of the same game and order."""
     if not isinstance(start, Allocation):
         try:
             tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
@@ -291,13 +316,14 @@ def _play(
     watch: clock.Watch,
     rows: list[dict[str, float]],
 ) -> tuple[str | None, _Judged | None]:
-    """Play rounds until the game ends, with a row of the trace for each, after those of an earlier trace.
+    """Play rounds until convergence, appending a row of the trace for each.
 
-    The reason, or None if rounds ran out, and the last round as it was judged, if it was.
+    Returns the reason of termination, None if the rounds are exhausted, and the certificate of the last round, if it
+    was computed.
     """
     last = rows[-1] if rows else dict.fromkeys(("seconds", *_SENT), 0.0)
     before, judged = last["seconds"], None
-    wanted = tol  # the exploitability from which on the certificate is looked at
+    wanted = tol  # exploitability below which the certificate is computed
     try:
         for *sent, residual in played:
             row = {"residual": residual} | _measured(sweeps, state, rule) | {"seconds": watch.cpu + before}
@@ -310,7 +336,7 @@ def _play(
                 and (residual := sweeps.requested(state, tol)) <= tol
             ):
                 row["residual"] = residual
-                wanted /= 2  # the judge, who decides, measures a little otherwise
+                wanted /= 2  # the certificate, which decides, may exceed the exploitability slightly
                 judged = _certify(sweeps, state, rule)
                 if judged[1].passes(tol):
                     return f"no response would change anything by more than tol={tol:g}", judged
@@ -338,13 +364,13 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]
 
 
 def _tasks(sweeps: Sweeps, state: State) -> Array:
-    """Tasks (users, servers), cut back to capacities."""
+    """Tasks (users, servers) of a state, scaled down to capacities."""
     polytope = sweeps.method.polytope
     return polytope.allocation(polytope.inside(state.tasks / sweeps.method.gamma))
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
-    """Certify the tasks of a state at the prices that servers last announced."""
+    """Certify the tasks of a state at the servers' latest prices."""
     begun, method, tasks = clock.now(), sweeps.method, _tasks(sweeps, state)
     prices = None if math.isinf(rule.alpha) else log_unit_prices(method, state.log_price)
     return tasks, *certify(method.polytope.cluster, tasks, rule, prices), clock.now() - begun

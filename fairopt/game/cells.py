@@ -1,17 +1,17 @@
-"""Products of faces of servers in which an equilibrium may be: by counting, and by linear programs in prices.
+"""Products of faces of servers that can contain an equilibrium, by counting and by linear programs in prices.
 
 A column of an equilibrium lies in the relative interior of a face `{z_S > 0, (D z)_R = 1, the rest zero or <= 1}` of
-its server's polytope on which some positive prices of R are maximal: a support S and rows R. Users without a demand for
-any row of R could take more for nothing, so every usable pair must need one.
+its server's polytope, with a support S of users and a set R of active rows that has supporting positive prices. A user
+without demand for any row of R could be increased at no cost, hence every usable pair has a demand for a row of R.
 
-Counting: the pairs of a connected part ask for ties, one for each server of a user but the first; ties are homogeneous
-linear equations in prices `lambda c`, so that a part with as many as rows has no prices in general.
-Linear programs: users prefer the servers they are on, which is linear in prices too:
+Counting: a connected part has a tie for each server of a user but the first. Ties are homogeneous linear equations in
+prices `lambda c`, so that a part with as many ties as rows generically has no positive prices.
+Linear programs: users prefer the servers in whose support they are, which is linear in prices, too:
 
     cost_ni / exp(alpha gain_ni) = cost_nj / exp(alpha gain_nj)  (n on i and j),   <=  (n on i, not on j),
 
-cost_ni = sum_r D_nir lambda_ir c_ir. Two servers at a time are tabulated; from three on all at once,
-as small linear programs of one shape, by the simplex method from a feasible basis.
+cost_ni = sum_r D_nir lambda_ir c_ir. Pairs of servers are tabulated; for three and more servers batches of small linear
+programs of equal shape are solved by the simplex method from a feasible basis.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ import numpy as np
 from ..base import clock
 from ..model._arrays import Array, Index, Mask
 
-#: Entries below this are rounding.
+#: Entries below this are attributed to rounding.
 _TINY = 1e-9
 
 
 def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, Array]:
-    """The largest t (programs,) with `rows @ y + level t <= 0, .., 0, 1`, `y >= 0`; and y (programs, unknowns).
+    """Solve a batch of linear programs: `max t` subject to `rows @ y + level t <= (0, .., 0, 1)` and `y >= 0`.
 
-    t is -1 where the method fails, and may be less than the largest where it is more than `enough`. A basic variable is
-    `table[i, -1] - sum_j table[i, j] free_j`; variables are numbered, columns first, then slacks of rows. Of ties the
-    largest pivot leaves, after many steps without gain the first variable (Bland).
+    Returns t (programs,) and y (programs, unknowns). t is -1 where the method fails, and may be suboptimal above
+    `enough`. A basic variable is `table[i, -1] - sum_j table[i, j] free_j`; columns are numbered first, then slacks of
+    rows. Among ties the largest pivot leaves; after many degenerate steps Bland's rule is used.
     """
     programs, count, size = rows.shape
     best, point = np.full(programs, -1.0), np.zeros((programs, size))
@@ -43,7 +43,7 @@ def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, A
     basic = np.tile(np.arange(size + 1, size + 1 + count), (programs, 1))
     free = np.tile(np.arange(size + 1), (programs, 1))
     which, still = np.arange(programs), np.zeros(programs, np.intp)
-    enter, top = np.full(programs, size), np.full(programs, -1)  # t enters first, and its row stays
+    enter, top = np.full(programs, size), np.full(programs, -1)  # t enters first, and remains basic
     for _ in range(50 * (size + count)):
         k = np.arange(len(which))
         bland = still[:, None] > size + count
@@ -80,31 +80,31 @@ def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, A
     return best, point
 
 
-#: Linear programs that are solved at once.
+#: Number of linear programs per batch.
 _CHUNK = 1000
 
 
 class TooLargeError(Exception):
-    """Raised if cells are too many for time or memory."""
+    """Raised if the number of cells exceeds the limits of time or memory."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """Servers in the order in which they are gone through; faces are numbered server by server."""
+    """Arrays of a game; servers are in the order of enumeration, and faces are numbered server by server."""
 
     alpha: float
     use: Array  # (servers, users, resources), D
     gain: Array  # (servers, users), log phi gamma, -inf where not usable; users in units of their largest gamma
     size: Array  # (servers, users), gamma in these units
-    middle: Array  # (servers,), what log prices are measured from
+    middle: Array  # (servers,), reference of log prices
     host: Index  # (faces,), server
     support: Mask  # (faces, users)
     rows: Mask  # (faces, resources)
-    until: float  # CPU time at which it is too late
+    until: float  # CPU time at which the enumeration is abandoned
 
     @property
     def strict(self) -> bool:
-        """True if prices are comparable in doubles: up to alpha = 6."""
+        """True if prices fit the range of doubles, which holds up to alpha = 6."""
         return self.alpha < 6.0
 
 
@@ -116,14 +116,14 @@ def _chunks(numbers: Index, until: float) -> Iterator[Index]:
 
 
 def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
-    """Servers (faces,), supports (faces, users) and rows (faces, resources) of faces of servers.
+    """Enumerate faces of servers: server (faces,), support (faces, users) and active rows (faces, resources).
 
-    Fractions of the support have a common margin, fill its rows, and no other row over.
+    A face is kept if positive fractions of its support exist that fill its rows and satisfy the others.
 
     Raises
     ------
     TooLargeError
-        It is too late.
+        The time limit is exceeded.
     """
     users, resources = use.shape[1:]
     found = []
@@ -148,7 +148,7 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
 
 
 def connected(on: Mask) -> Mask:
-    """Servers that are, by pairs (cells, servers, users): (cells, first server of a part, servers)."""
+    """Connected parts of servers by pairs (cells, servers, users): mask (cells, first server of a part, servers)."""
     joined = on @ on.transpose(0, 2, 1)
     for _ in range(on.shape[1].bit_length()):
         joined = joined @ joined
@@ -164,12 +164,12 @@ def _counted(g: Game, chosen: Index) -> Index:
 
 
 def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
-    """Cells (cells, servers), each with every face of server j: fewer ties than rows, and a place for everybody."""
+    """Extend cells (cells, servers) by the faces of server j, with fewer ties than rows and every user on a server."""
     own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
     support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]
-    # Who is left out costs more than all rows.
-    dear = 1.0 + usable.shape[0] * g.rows.shape[1]
-    faces = np.column_stack([support, ~support * dear, -rows, np.ones(len(own))]).T.astype(np.float32)
+    # A penalty above the total number of rows rejects cells that leave out a user.
+    penalty = 1.0 + usable.shape[0] * g.rows.shape[1]
+    faces = np.column_stack([support, ~support * penalty, -rows, np.ones(len(own))]).T.astype(np.float32)
     for some in _chunks(chosen, g.until):
         on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
         left[:, j] = False
@@ -188,7 +188,7 @@ def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
     """Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
 
-    `chosen` (cells, servers) are faces of some servers; prices (cells, servers, resources), 0 for none.
+    `chosen`, (cells, servers), are faces of some servers; prices are (cells, servers, resources), 0 off the rows.
     """
     on, paid, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
     (cells, count, users), resources = on.shape, paid.shape[2]
@@ -218,15 +218,15 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
 
 
 def _fitting(g: Game, chosen: Index) -> Mask:
-    """True for cells (cells, servers) that have prices."""
+    """Mask of cells (cells, servers) with feasible prices."""
     found = [_priced(g, some, g.strict, 1e-10)[0] for some in _chunks(chosen, g.until)]
     return np.concatenate([np.zeros(0, bool), *found])
 
 
 def _together(g: Game) -> tuple[Index, Mask]:
-    """Compatible faces of two servers, (couples, 2) and (faces, faces), servers in order.
+    """Compatible faces of two servers, as a list (couples, 2) and as a mask (faces, faces), servers in order.
 
-    Where they are many it is looked at for the first user, and then for one more at a time.
+    Large numbers of couples are filtered for the first user, and then with one more user at a time.
     """
     users, couples = g.use.shape[1], np.zeros((0, 2), np.intp)
     for i, j in combinations(range(len(g.gain)), 2):
@@ -247,12 +247,12 @@ def _together(g: Game) -> tuple[Index, Mask]:
 
 
 def cells(g: Game) -> Iterator[Index]:
-    """Faces (some, servers) that may go together.
+    """Generate batches of cells, (batch, servers), that can contain an equilibrium.
 
     Raises
     ------
     TooLargeError
-        It is too late.
+        The time limit is exceeded.
     """
     (couples, together), servers = _together(g), len(g.gain)
     chosen = couples[g.host[couples[:, 1]] < 2] if servers > 1 else np.zeros((1, 0), np.intp)
@@ -265,7 +265,7 @@ def cells(g: Game) -> Iterator[Index]:
 
 
 def prices(g: Game, chosen: Index) -> tuple[Mask, Array]:
-    """Prices of cells (cells, servers), (cells, servers, resources), 0 for none, and which cells have any."""
+    """Mask of cells (cells, servers) with feasible prices, and these prices (cells, servers, resources)."""
     fits, found = _priced(g, chosen, True)
     if not g.strict:
         left = np.flatnonzero(~fits)

@@ -1,7 +1,7 @@
-"""In which order servers respond, and what they know when they do. Every order is a generator of rounds.
+"""Orders in which servers respond, and their information when they do. Every order is a generator of rounds.
 
-A round is one response of every server, about: in the asynchronous game servers act on clocks of their own. A message
-is one server's column of x, sent to one other server with a user in common; its numbers are those of these users.
+A round is one response of every server, on average in the asynchronous game, in which servers have their own clocks.
+A message is one server's column of x, sent to another server with common users; its numbers are those of these users.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..model._validate import number
 from ..model.cluster import Cluster
 
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
-#: Messages and numbers sent in a round, and the largest change asked for.
+#: Messages and numbers sent in a round, and the largest relative change of a response.
 Round = tuple[int, int, float]
 
 Outage = tuple[int | str, float, float]
@@ -35,19 +35,35 @@ _OUTAGE = "an outage is (server, first round, last round), such as (0, 5, 30) or
 
 @dataclass(frozen=True)
 class Network:
-    """Network of the asynchronous game: losses, delays and outages (PF section 5.2), times in rounds.
+    r"""Network of the asynchronous game: losses, delays and outages, with times in rounds.
+
+    A message arrives with probability 1 - loss after a delay T, and server i responds with the period P_i,
+
+    .. math:: T \sim U[0, \text{delay}], \qquad \log P_i \sim N(0, \text{drift}^2)
 
     Parameters
     ----------
-    loss : probability that a message never arrives
-    delay : messages take a uniformly random time up to this
-    outages : (server, first round, last round) in which a server, by name or number from 0, stands still: it keeps
-        serving what it serves
-    drift : spread (log-normal) of the servers' clocks around one response per round
+    loss : float
+        Probability that a message is lost, in [0, 1).
+    delay : float
+        Largest delay of a message, in rounds.
+    outages : tuple of (server, first round, last round)
+        Intervals in which a server, by name or number from 0, does not respond; its tasks continue to run.
+    drift : float
+        Standard deviation of the log periods of servers.
 
     Raises
     ------
     DataError
+        A value is out of range, or an outage has another form.
+
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 5.2 (arXiv:1712.10114).
+
+    >>> import fairopt as fo
+    >>> network = fo.game.Network(loss=0.1, delay=1)
+    >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]])
+    >>> fo.best_response(cluster, 1, order="asynchronous", network=network, rng=0).flagged
+    False
     """
 
     loss: float = 0.0
@@ -77,7 +93,7 @@ def _outage(server: Any, first: Any, last: Any) -> Outage:
 
 
 def network_of(value: Any, cluster: Cluster, order: str) -> Network:
-    """Check the network of a game on this cluster, only of asynchronous order; outages by server number."""
+    """Check the network of a game on this cluster, and return it with outages by server number."""
     if value is None:
         return Network()
     if not isinstance(value, Network):
@@ -100,17 +116,18 @@ def rounds(
 ) -> Iterator[Round]:
     """Play rounds in one of the `ORDERS`, in which every server sends its column to all its neighbours once.
 
-    Servers in turn know all earlier moves (Gauss-Seidel), in a new random order every round if it is `random`. The
-    factor of `over-relaxed` grows while rounds keep their direction and falls where they turn. In `elastic` order they
-    anticipate how the others answer, with three numbers sent per user. In `jacobi` order all move at once.
+    Gauss-Seidel orders use all earlier responses, `random` in a new permutation every round. The factor of
+    `over-relaxed` increases while successive rounds have similar directions, and decreases otherwise. In `elastic`
+    order servers anticipate the others' responses, and send three numbers per user. In `jacobi` order all respond
+    simultaneously.
     """
     method, servers = sweeps.method, len(sweeps.method.row)
     uses = np.zeros((servers, len(method.limit)))
     uses[method.server, method.user] = 1
-    shared = np.asarray(uses @ uses.T, dtype=np.intp)  # users that two servers have in common
+    shared = np.asarray(uses @ uses.T, dtype=np.intp)  # number of common users of two servers
     np.fill_diagonal(shared, 0)
     messages, numbers = int(np.count_nonzero(shared)), int(shared.sum())
-    # 1/d, d being the most servers that a user can use: all of them may make room for it at once.
+    # 1/d, with d the largest number of servers of a user, as all of them may increase its tasks simultaneously.
     at_once = damping or 1.0 / int(np.diff(method.start).max())
     relax, step = damping or (1.4 if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
     if order == "asynchronous":
@@ -135,12 +152,12 @@ def rounds(
 def _asynchronous(
     sweeps: Sweeps, state: State, rng: np.random.Generator, part: float, network: Network, shared: Index
 ) -> Iterator[Round]:
-    """Every server acts on its own clock, on totals x_n as received so far."""
+    """Play the asynchronous game: every server responds at its own period, to the latest columns received."""
     method, servers = sweeps.method, len(sweeps.method.row)
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
-    known = np.repeat(state.tasks[None, :], servers, axis=0)  # as each server was told
+    known = np.repeat(state.tasks[None, :], servers, axis=0)  # tasks (pairs,) in the knowledge of each server
     period = np.exp(network.drift * rng.standard_normal(servers))
-    # Time, a number, server, whose letter (-1: its clock) and the column in it.
+    # Time, serial number, receiving server, sender (-1: the server's own clock), and the column sent.
     events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
     heapq.heapify(events)
     sent, numbers, end = 0, 0, 1.0
@@ -153,7 +170,7 @@ def _asynchronous(
             yield sent, numbers, sweeps.requested(state)
             sent, numbers, end = 0, 0, end + 1
         if source >= 0:
-            if letter > latest[i, source]:  # a later one may have overtaken it
+            if letter > latest[i, source]:  # messages may arrive out of order
                 known[i, mine[source]], latest[i, source] = column, letter
             continue
         number += 1

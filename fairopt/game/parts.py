@@ -1,25 +1,24 @@
-"""Equilibria of cells, a face for every server: connected parts, those of one shape at once, then all conditions.
+"""Equilibria of cells, a face for every server: connected parts of equal shape are solved in batches, then combined.
 
-Unknown are log level prices w_r of a part's R rows. Users take the tasks that the prices of their first server allow,
+Unknowns are log level prices w_r of a part's R rows. The tasks of users follow from the prices of their first server,
 `log X_n = gain_n - log norm_n(w)`; with T ties (servers of users but the first) the equations are
 
     gain - log norm equal on both servers of a tie                                                    (T of them)
     sum_r y_r (1 - sum_n d_nr X_n) = 0   for every y with sum_r y_r d_nr the same on both servers of every tie  (R - T)
 
-d_nr what a task uses of a row at the user's first server. For then tasks of pairs exist that add up to X and fill the
-rows. Ties are linear in prices, and the rest only asks for a scale if R - T = 1: prices are a null vector, and that is
-all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains is one function of t,
+with d_nr the use of a row per task at the user's first server: these hold iff tasks of pairs exist that add up to X and
+fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale, which is determined by the
+remaining equation. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and one equation in t remains,
 
     sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
-positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and on ever finer ones where it
-changes sign.
+positive: Karlin, "Total Positivity" (1968), chapter 3); it is evaluated on a grid, refined at changes of sign.
 
-Otherwise solutions are looked for by damped Newton steps from several starts.
+Otherwise solutions are searched by damped Newton steps from several starts.
 
-Most cells have none, and most of these are known by bounds: what rows hold bounds tasks, prices of users with so many
-tasks are bounded, and so are, by these, tasks.
+Most cells have no solution, and most of these are excluded by bound propagation: capacities bound tasks, tasks bound
+prices, and prices bound tasks.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from ..core.factors import stack_solved
 from ..model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
-#: Starts of Newton's method, points of a grid, and most solutions of a cell.
+#: Number of starts of Newton's method, of grid points, and largest number of solutions of a cell.
 _STARTS, _GRID, _MOST = 12, 289, 16
-#: Rounds of bounds, first for all cells and then for those that are left, and by what part bounds are widened.
+#: Rounds of bound propagation, for all cells and then for the remaining ones, and relative relaxation of bounds.
 _ROUNDS, _SLACK = (2, 8), 1e-6
-#: What rounding takes of a bound, in parts of what has been subtracted.
+#: Rounding error of a bound, relative to the subtracted terms.
 _LOST = 1e-12
-#: Most steps of Newton's method; it has reached a solution; it has where no step helps any more.
+#: Newton's method: step limit, residual of convergence, and residual that is accepted where no step decreases it.
 _STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
 
 
 class Solved(NamedTuple):
-    """Tasks (solutions, servers, users), log level prices (.., servers, resources), and the number of parts."""
+    """Tasks (solutions, servers, users), log level prices (solutions, servers, resources), and number of parts."""
 
     tasks: Array
     prices: Array
@@ -81,7 +80,7 @@ def solutions(g: Game, faces: Index) -> Solved:
         found.append((mine[which], level))
     part, level = (np.concatenate(each) for each in zip(*found, strict=True))
     each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
-    order = np.unique(each, axis=0, return_index=True)[1]  # by parts, and every solution once
+    order = np.unique(each, axis=0, return_index=True)[1]  # sorted by part, without duplicates
     ends = np.searchsorted(part[order], np.arange(len(one) + 1))
     chosen = [
         (k, level[order[list(each)]].max(axis=0))
@@ -93,15 +92,15 @@ def solutions(g: Game, faces: Index) -> Solved:
 
 
 def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
-    """Cells whose conditions, each in turn, leave bounds of tasks and prices that are not empty.
+    """Mask of cells that are not excluded by propagation of bounds on tasks and prices.
 
-    Bounds are pairs (2, ..): the least, and minus the most.
+    Bounds are arrays (2, ...): the lower bound, and minus the upper bound.
     """
     usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
     use = np.where(on[..., None] & paid[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
     scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
     cost = paid[:, :, None] * g.use * scale[..., None]
-    asked = on | ((sign > 0) & usable)  # elsewhere a price may be as high as it likes
+    asked = on | ((sign > 0) & usable)  # off the support prices have no upper bound
     tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
     for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
@@ -116,14 +115,14 @@ def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
 
 
 def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
-    """Bounds of what `factor @ .` (.., conditions, unknowns), nowhere negative, has the bounds `level` of."""
+    """Tighten bounds of unknowns by bounds `level` of `factor @ unknowns`, factor (..., conditions, unknowns) >= 0."""
     other = bounds[::-1]
     room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
     return np.asarray(np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other)))
 
 
 def _middles(g: Game, on: Mask) -> Array:
-    """Reference log prices, (parts, servers): users that tie two servers gain the same on both."""
+    """Reference log prices, (parts, servers), such that users with a tie of two servers have equal gains on both."""
     known = on.any(axis=2) & (np.cumsum(on.any(axis=2), axis=1) == 1)
     middle = np.where(known, g.middle, -np.inf)
     for _ in range(len(g.middle) - 1):
@@ -135,7 +134,7 @@ def _middles(g: Game, on: Mask) -> Array:
 
 
 def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
-    """Tasks (solutions, servers, users) at prices that fill rows, and prices; those at which no server owes more."""
+    """Tasks (solutions, servers, users) that fill rows at given prices, and prices; only best responses are kept."""
     servers, users, resources = g.use.shape
     each = np.log(g.use) + g.alpha * level[:, :, None]
     top = each.max(axis=3)
@@ -151,7 +150,7 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     )
     ones = matrix.any(axis=2, keepdims=True)
     share = np.linalg.pinv(matrix, 1e-12) @ ones
-    # A part of -1e-9 is none.
+    # Negative parts above -1e-9 are attributed to rounding.
     good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
     tasks = np.maximum(share, 0.0).reshape(on.shape) * total
     good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + 1e-8
@@ -160,24 +159,24 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of as many pairs, rows and users as each other. Users' first pairs are before their others."""
+    """Parts with equal numbers of pairs, rows and users. The first pairs of users precede the others."""
 
     alpha: float
     host: Index  # (parts, rows)
     resource: Index  # (parts, rows)
-    middle: Array  # (parts, rows), what prices are measured from
-    log_use: Array  # (parts, pairs, rows), log D, -inf where not needed or on another server
+    middle: Array  # (parts, rows), reference of log prices
+    log_use: Array  # (parts, pairs, rows), log D, -inf without demand or on another server
     gain: Array  # (parts, pairs)
     away: Index  # (parts, ties), the user's first pair
     start: Array  # (parts, rows), prices
-    tied: Array  # (parts, R - T, rows), prices at which users tie
-    buys: Array  # (parts, R - T, users), y by what a task uses
+    tied: Array  # (parts, R - T, rows), basis of prices that satisfy all ties
+    buys: Array  # (parts, R - T, users), y times the use of a task
     whole: Array  # (parts, R - T), sum of y
-    unique: Mask  # (parts,), are splits?
+    unique: Mask  # (parts,), whether the split of tasks over pairs is unique
 
     @classmethod
     def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
-        """Parts given by pairs (parts, servers, users) and rows (parts, servers, resources)."""
+        """Construct parts from pairs (parts, servers, users) and rows (parts, servers, resources)."""
         count, users = len(on), int(on[0].any(axis=0).sum())
         (user, server), (host, resource) = (
             [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
@@ -200,16 +199,16 @@ class Parts:
         return cls(g.alpha, host, resource, middle, log_use, gain, away, start, tied, buys, whole, unique)
 
     def some(self, chosen: Index) -> Parts:
-        """Some of them, perhaps several times."""
+        """Select parts, possibly repeatedly."""
         return Parts(self.alpha, *(getattr(self, each.name)[chosen] for each in fields(self)[1:]))
 
     def log_prices(self, scaled: Array) -> Array:
-        """w of prices (parts, rows), at least a part 1e-15 of the largest."""
+        """Log level prices w of prices (parts, rows), bounded below by 1e-15 of the largest."""
         least = 1e-15 * scaled.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle)
 
     def levels(self, w: Array) -> tuple[Array, Array]:
-        """Log tasks that prices allow (parts, pairs), and every row's part in what a pair pays (parts, pairs, rows)."""
+        """Log tasks at prices w, (parts, pairs), and shares of rows in the cost of a pair, (parts, pairs, rows)."""
         share = self.log_use + (self.alpha * w)[:, None]
         top = share.max(axis=2, keepdims=True)
         share = np.exp(share - top)
@@ -217,20 +216,20 @@ class Parts:
         return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
 
     def bought(self, w: Array) -> Array:
-        """Use of every y by users, (parts, R - T)."""
+        """Left-hand sides `sum_n (y . d_n) X_n` of the capacity equations, (parts, R - T)."""
         return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
 
     def equations(self, w: Array) -> tuple[Array, Array]:
-        """Minus residuals (parts, rows), and derivatives by w (parts, rows, rows)."""
+        """Negative residuals (parts, rows), and their Jacobian with respect to w, (parts, rows, rows)."""
         (level, share), users = self.levels(w), self.buys.shape[2]
         each, away = self.buys * np.exp(level[:, None, :users]), (np.arange(len(w))[:, None], self.away)
         rhs = np.concatenate([level[:, users:] - level[away], each.sum(axis=2) - self.whole], axis=1)
         return rhs, np.concatenate([share[:, users:] - share[away], each @ share[:, :users]], axis=1)
 
     def roots(self) -> tuple[Index, Array]:
-        """Numbers of parts that have solutions, and log prices of these (solutions, rows).
+        """Indices of parts with solutions, and their log prices (solutions, rows).
 
-        Where splits are not unique those with fewer pairs are in other cells.
+        Parts with non-unique splits are skipped, since basic splits occur in other cells.
         """
         free = self.tied.shape[1]
         if free == 1:
@@ -245,7 +244,7 @@ class Parts:
         return which[reached], w[reached]
 
     def _segment(self) -> tuple[Index, Array]:
-        """R - T = 2: near the roots of one function on a segment of prices, all cells of a grid."""
+        """Approximate roots for R - T = 2: the sign changes of one function on a segment of prices, by grids."""
         inside = np.matvec(self.tied, self.start)
         beside = np.vecmat(np.stack([-inside[:, 1], inside[:, 0]], axis=1), self.tied)
         inside = np.vecmat(inside, self.tied)
@@ -265,7 +264,7 @@ class Parts:
         return which, self.some(which).log_prices(line)
 
     def _search(self) -> tuple[Index, Array]:
-        """Starts of Newton's method; one where there are no ties: a concave program has one solution at most."""
+        """Starts of Newton's method; a single one without ties, as a concave program has at most one solution."""
         count, rows = self.start.shape
         starts = _STARTS if self.away.shape[1] else 1
         k, r = np.arange(starts)[:, None], np.arange(rows)
@@ -273,15 +272,15 @@ class Parts:
         return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
 
     def newton(self, w: Array) -> tuple[Array, Mask]:
-        """Damped Newton's method from w: its end, and whether that is a solution."""
-        lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # some step where a pivot is next to none
+        """Damped Newton's method from w: the final point, and whether it is a solution."""
+        lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # regularisation of singular Jacobians
         w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
         for _ in range(_STEPS):
             parts = self.some(going)
             rhs, matrix = parts.equations(w[going])
             size = np.abs(rhs).max(axis=1)
             reached[going] = size <= _STUCK
-            # Where a price has fallen to nothing there is no solution in the cell.
+            # A vanishing column of the Jacobian means that a price tends to 0, off the interior of the cell.
             on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
             if not on.any():
                 break
@@ -293,12 +292,12 @@ class Parts:
             helps = np.abs(found).max(axis=1).reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * size[:, None]
             longer = np.flatnonzero(helps.any(axis=1))
             going = going[longer]
-            w[going] = trial[longer, helps[longer].argmax(axis=1)]  # the longest that helps
+            w[going] = trial[longer, helps[longer].argmax(axis=1)]  # the longest step that decreases the residual
         return w, reached
 
 
 def _null(matrix: Array) -> tuple[Array, Mask]:
-    """Orthonormal vectors (parts, columns - rows, columns) that matrices map to 0, and whether these are all."""
+    """Orthonormal vectors (parts, columns - rows, columns) of null spaces, and whether these span them."""
     count, rows, columns = matrix.shape
     if not rows:
         return np.broadcast_to(np.eye(columns), (count, columns, columns)), np.ones(count, bool)

@@ -22,12 +22,23 @@ from ..model.problem import Problem
 
 @dataclass(frozen=True)
 class EquilibriumCurve:
-    """The curve of equilibria from alpha = 1 to the farthest alphas that were asked for.
+    r"""Curve of equilibria from alpha = 1 to the smallest and largest requested alphas.
+
+    .. math:: \{(\alpha, x) : x \text{ is an equilibrium of alphaPF-VDS}(\alpha)\}
+
+    of which this is the connected component through the unique equilibrium at alpha = 1.
 
     Attributes
     ----------
-    curves : the parts below and above alpha = 1, of the merged cluster
-    missing : where and why a part ended before its last alpha; empty if none did
+    curves : tuple of Curve
+        The parts below and above alpha = 1, on the merged cluster.
+    missing : tuple of str
+        Where and why a part ended before its last alpha; empty if both are complete.
+
+    >>> import fairopt as fo
+    >>> curve = fo.game.equilibrium_curve(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), [2.0, 4.0])
+    >>> curve.to_frame().round(3).iloc[:, [0, 1, 2, 4, 5]].to_numpy().tolist()
+    [[2.0, 0.0, 1.0, 0.732, 0.634], [4.0, 0.0, 1.0, 0.616, 0.653]]
     """
 
     cluster: Cluster
@@ -36,19 +47,19 @@ class EquilibriumCurve:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Alphas at which parts ended early, and why."""
+        """Alphas at which parts ended early, and the reasons."""
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
-        """Crossings of the merged cluster, first the one that answers `AlphaPFVDS(alpha, "curve")`."""
+        """Crossings of the curve at alpha, on the merged cluster; the first is that of `AlphaPFVDS(alpha, "curve")`."""
         return next((found for one in self.curves if (found := one.at(alpha))), ())
 
     def user_tasks(self, merged: Array) -> Array:
-        """Tasks of merged users as tasks of users, (users,)."""
+        """Expand tasks of merged users to tasks of users, (users,)."""
         return np.asarray(self.merging.split_users(merged[:, None])[:, 0])
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for every crossing: alpha, its place among those of alpha (0: first), index, certificate, tasks."""
+        """Frame of crossings: alpha, its place among those of this alpha (from 0), index, certificate, tasks."""
         rows = []
         for one in self.curves:
             seen: dict[float, int] = {}
@@ -60,7 +71,7 @@ class EquilibriumCurve:
         return pd.DataFrame(rows, columns=["alpha", "place", "index", "certificate", *self.cluster.users])
 
     def jumps(self) -> pd.DataFrame:
-        """A row for every user and jump of the first crossing, away from alpha = 1: alpha, user, before, after."""
+        """Frame of jumps of the first crossing, in the direction away from alpha = 1: alpha, user, before, after."""
         rows = [
             {"alpha": jump.alpha, "user": user, "before": before, "after": after}
             for one in self.curves
@@ -80,23 +91,35 @@ def equilibrium_curve(
     progress: bool = False,
     options: CurveOptions = OPTIONS,
 ) -> EquilibriumCurve:
-    """Follow the curve of equilibria of alphaPF-VDS from alpha = 1 to the least and the largest of some alphas.
+    r"""Follow the curve of equilibria of alphaPF-VDS from alpha = 1, by pseudo-arclength continuation.
 
-    All crossings of every alpha on the way are found: several inside of a fold, with their indices. On small clusters
-    the curve passed through every equilibrium in each of 86 folds that were enumerated; it need not.
+    .. math:: F(x, \lambda, \alpha) = 0, \qquad (x, \lambda)(1) \text{ the optimum of } \max \sum_n \phi_n \log x_n
+
+    with F the optimality conditions of all servers. All crossings of the requested alphas are found: several inside a
+    fold, with their indices. On small clusters the curve passed through all equilibria in each of 86 folds that were
+    enumerated; in general it need not.
 
     Parameters
     ----------
-    cluster : where the game is played
-    alphas : positive, finite, other than 1 (where the equilibrium is the optimum of one convex program)
-    seconds : CPU time for each side of 1; a part that ends before says so in `missing`
-    progress : show a bar
-    options : steps and tolerances of the continuation
+    cluster : Cluster
+    alphas : iterable of float
+        Positive, finite, other than 1.
+    seconds : float
+        Limit of CPU time for each side of 1; an incomplete part is reported in `missing`.
+    progress : bool
+        Show a progress bar.
+    options : CurveOptions
+        Steps and tolerances of the continuation.
 
     Raises
     ------
     DataError
-        An alpha is not such a number.
+        An alpha is out of range.
+
+    >>> import fairopt as fo
+    >>> curve = fo.game.equilibrium_curve(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), [3.0])
+    >>> curve.missing, len(curve.jumps()), [each.index for each in curve.crossings(3.0)]
+    ((), 0, [1])
     """
     merging = merge(expected(cluster))
     values = [_validate.alpha(alpha) for alpha in alphas]

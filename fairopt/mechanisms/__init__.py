@@ -24,37 +24,78 @@ def __getattr__(name: str) -> Any:
 
 
 def names() -> list[str]:
-    """Names of all mechanisms, sorted."""
+    """Names of all registered mechanisms, sorted.
+
+    >>> import fairopt as fo
+    >>> fo.mechanisms.names()[:3]
+    ['alpha-fair', 'alphapf-vds', 'asset-fairness']
+    """
     return REGISTRY.names()
 
 
 def get(name: str, **parameters: Any) -> Mechanism:
-    """A mechanism by its name, with parameters: `get("alphapf-vds", alpha=3)`. Case, `-` and `_` do not matter."""
+    """Return the mechanism of this name with these parameters; case, `-` and `_` are ignored.
+
+    Raises
+    ------
+    DataError
+        No mechanism has this name, or it has no such parameter; the message lists the known ones.
+
+    >>> import fairopt as fo
+    >>> str(fo.mechanisms.get("AlphaPF_VDS", alpha=3))
+    'alphaPF-VDS(alpha=3)'
+    """
     made: Mechanism = REGISTRY.made(name, parameters)
     return made
 
 
 def kind(name: str) -> type[Mechanism]:
-    """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
+    """Return the class of a mechanism by its registered name or by the name of the class; case, `-`, `_` are ignored.
+
+    Raises
+    ------
+    DataError
+        No mechanism has this name.
+
+    >>> import fairopt as fo
+    >>> fo.mechanisms.kind("ps-dsf").__name__
+    'PSDSF'
+    """
     return REGISTRY.named(name)
 
 
 def parse(text: str) -> tuple[Mechanism, ...]:
-    """Mechanisms from a command line: `drfh`, `alphapf-vds(alpha=3)`, `fds(beta=2, lam=-1)`.
+    """Parse the text of a mechanism: `drfh`, `alphapf-vds(alpha=3)`, `fds(beta=2, lam=-1)`.
 
-    A name without parameters stands for the variants that comparisons show by default.
+    Returns
+    -------
+    tuple of Mechanism
+        One for a text with parameters; for a bare name the variants that comparisons show by default.
+
+    Raises
+    ------
+    DataError
+        No mechanism has this name, or a parameter is unknown.
+
+    >>> import fairopt as fo
+    >>> [str(one) for one in fo.mechanisms.parse("alphapf-vds")]
+    ['alphaPF-VDS(alpha=1)', 'alphaPF-VDS(alpha=3)']
     """
     made: Mechanism = REGISTRY.one(text, Mechanism)
     return (made,) if "(" in text else made.variants()
 
 
 def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
-    """Mechanisms by their names or as they are; by default all.
+    """Resolve a list of names and instances to instances; None stands for all mechanisms.
 
     Raises
     ------
     DataError
-        What is given is one name, a class, or no mechanism at all; the message says what to write.
+        The argument is a single name, a class, or an empty list; the message shows the expected form.
+
+    >>> import fairopt as fo
+    >>> [str(one) for one in fo.mechanisms.chosen(["drf", fo.TSF()])]
+    ['DRF', 'TSF']
     """
     if isinstance(given, str | Mechanism | type) or not (given is None or isinstance(given, Iterable)):
         what = given if isinstance(given, str) else getattr(given, "name", "drf")
@@ -69,7 +110,17 @@ def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
 
 
 def one(given: str | Mechanism) -> Mechanism:
-    """One mechanism, as it is or by its name; a name that stands for several variants needs its parameters."""
+    """Resolve a name, or pass an instance through, to exactly one mechanism.
+
+    Raises
+    ------
+    DataError
+        The name is unknown, or it stands for several variants, so that parameters are required.
+
+    >>> import fairopt as fo
+    >>> fo.mechanisms.one("alphapf-vds(alpha=2)")
+    AlphaPFVDS(alpha=2.0, select='fast')
+    """
     if not isinstance(given, str):
         made: Mechanism = REGISTRY.one(given, Mechanism)
         return made
@@ -81,5 +132,15 @@ def one(given: str | Mechanism) -> Mechanism:
 
 
 def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:
-    """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
+    """Split a text such as `alpha-fair(share=asset)` into class and parameters, without an instance.
+
+    Raises
+    ------
+    DataError
+        No mechanism has this name, or the parameters cannot be parsed.
+
+    >>> import fairopt as fo
+    >>> fo.mechanisms.described("alpha-fair(share=asset)")[1]
+    {'share': 'asset'}
+    """
     return REGISTRY.described(text)

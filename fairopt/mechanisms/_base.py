@@ -46,29 +46,42 @@ REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).paren
 
 @dataclasses.dataclass(frozen=True)
 class Mechanism(Solvable):
-    """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
+    r"""Base class of allocation mechanisms. Subclasses are frozen dataclasses whose fields are the parameters.
 
-    A subclass states `name`, `title` and `source`, and defines `criterion`, of the pool if its `scope` is "pool", and
-    `program`, the same in CVXPY; what criteria do not express takes a `certify` of its own. That is all: it then
-    solves, compares, and takes part in the generic tests.
+    A mechanism maps a cluster to tasks `x`, (users, servers), that are optimal for its criterion, typically
+
+    .. math:: \max_{x \in X} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
+
+    A subclass states `name`, `title` and `source`, and defines `criterion` (on the pool if its `scope` is "pool") and
+    `program`, the same optimisation problem in CVXPY. A fairness notion that no `Criterion` expresses overrides
+    `certify`. Solving, comparison and the generic tests are inherited.
+
+    >>> import fairopt as fo
+    >>> class Equal(fo.mechanisms.Mechanism):
+    ...     name = "equal-tasks"
+    ...     def criterion(self, cluster):
+    ...         return fo.TaskMaxMin().criterion(cluster)
+    >>> Equal().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [2.25, 2.25]
     """
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     source: ClassVar[str] = ""
-    #: What is to be said of it in short beyond its `claims`.
+    #: Remark for tables of properties, beyond the formal `claims`.
     properties: ClassVar[str] = ""
     claims: ClassVar[tuple[Claim, ...]] = ()
-    #: What laws ask, and hold to the criterion. Is there one answer, in tasks of users?
+    #: Facts that the generic tests verify against the criterion. Are the users' tasks of an optimum unique?
     unique: ClassVar[bool] = True
-    #: Does a user gain by calling two of its tasks one?
+    #: Does merging two tasks into one of twice the demand increase a user's allocation?
     counts_tasks: ClassVar[bool] = False
-    #: Do weights count, and only their ratios?
+    #: Does the allocation depend on weights, and only on their ratios?
     uses_weights: ClassVar[bool] = True
     relative_weights: ClassVar[bool] = True
-    #: Do only ratios of a user's shares on several servers count? Proportional servers of a game then act as one.
+    #: Does the allocation depend on a user's shares per task at the servers only through their ratios? If so,
+    #: servers of proportional capacity act as one server of the game.
     relative_shares: ClassVar[bool] = True
-    #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
+    #: Is every user guaranteed the fraction `part` of its tasks under a partition of all servers by weight?
     has_floors: ClassVar[bool] = False
 
     def __new__(cls, *arguments: object, **more: object) -> Self:
@@ -90,7 +103,7 @@ class Mechanism(Solvable):
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
-        """Instances with other parameters, for the laws to try beside the variants."""
+        """Instances with further parameters, which the generic tests run in addition to the variants."""
         return ()
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
@@ -105,7 +118,7 @@ class Mechanism(Solvable):
         return cluster.pool(), (note,)
 
     def program(self, p: Program) -> Statement:
-        """State the convex program over the tasks of `p`; by default that of the criterion, if it is alpha-fair."""
+        """State the convex program over the tasks of `p`; by default that of an alpha-fair criterion."""
         rule = p.criterion
         if type(rule) is not Criterion:
             raise DataError(f"{self} states no program; define program(p), with the objective that its criterion has")
@@ -120,28 +133,28 @@ class Mechanism(Solvable):
         return maximise(weight @ f_alpha(levels, rule.alpha), p.constraints)
 
     def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
-        r"""The mechanism as a convex program on `cluster`, to print, change, read duals of, and solve with any solver.
+        r"""Formulate the mechanism on `cluster` as a CVXPY problem, to print, to modify, and to solve with any solver.
 
-        Unknowns are the tasks `x`, (users, servers), of those who can run anything; constraints and tasks are there by
-        name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this is the first, which maximises the
-        least level. No server or user is merged.
+        Variables are the tasks `x`, (users, servers), of users that can run a task; constraints and expressions are
+        accessible by name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this is the first, which
+        maximises the least level. No server or user is merged.
 
         Parameters
         ----------
         scaled : bool, optional
-            True: shares in units near 1, fractions of servers as unknowns, and power cones, as the declarative engine
-            solves it; the objective is the mechanism's but for a constant and a positive factor. False: as printed in
-            papers, where solvers lose users from alpha = 5 on, within 0.01 of alpha = 1, and where data span many
-            decades. Default: True for such alphas.
+            True: the form that the declarative engine solves, with shares normalised to about 1, fractions of servers
+            as variables, and power cones; its objective is an increasing affine function of the mechanism's.
+            False: as printed in papers. That form is ill-conditioned for alpha >= 5, for alpha within 0.01 of 1, and
+            for data that span many orders of magnitude. Default: True for such alphas.
         parameters : bool
-            Make capacity, demand, weight and shares per task `cp.Parameter`s, for DPP: the problem is compiled once and
-            has derivatives by them. Values of shares per task follow from capacity and demand; who changes these sets
-            them anew.
+            Make capacity, demand, weight and shares per task `cp.Parameter`s, such that the problem is DPP: it is
+            compiled once, and differentiable with respect to them. Shares per task are functions of capacity and
+            demand, and must be updated together with these.
 
         Raises
         ------
         DataError
-            The mechanism is not defined on this cluster, or nobody can run anything there.
+            The mechanism is not defined on this cluster, or no user can run a task there.
         """
         from .reference.named_problem import cluster_problem
 
@@ -153,15 +166,15 @@ class Mechanism(Solvable):
 
     @property
     def formula(self) -> str:
-        """The definition in LaTeX, as the docstring of the class has it; '' if it has none."""
+        """LaTeX source of the definition, read from the docstring of the class; '' if it has none."""
         text = textwrap.dedent("    " + (type(self).__doc__ or "").partition(".. math::")[2])
         return "\n".join(itertools.takewhile(lambda line: not line[:1].strip(), text.splitlines())).strip()
 
     def check_statement(self, problem: Problem) -> None:
-        """`DataError` unless program and criterion say the same, at the first solve of this mechanism.
+        """Raise `DataError` unless program and criterion agree, at the first solve with this instance.
 
-        Engines read the criterion alone. Not of the package's own: tests check these, and users need not wait for
-        CVXPY.
+        Engines read only the criterion. Mechanisms of the package are exempt: tests check them, and users should not
+        wait for the import of CVXPY.
         """
         kind = type(self)
         own = kind.__module__.startswith(f"{__package__}.") or kind.program is Mechanism.program
@@ -169,24 +182,24 @@ class Mechanism(Solvable):
             return
         if len(problem.polytope.users):
             check_expressed(self, self.program, problem.cluster, problem.criterion)
-            vars(self)["_stated"] = True  # no field: nothing that tells mechanisms apart
+            vars(self)["_stated"] = True  # not a field, as it does not distinguish mechanisms
 
     def scaled_program(self, criterion: Criterion) -> Callable[[Program], Statement]:
-        """What the declarative engine solves: the criterion's program, or `program` where the criterion is not all."""
+        """Program of the declarative engine: the scaled one of the criterion, or `program` where that says more."""
         criterions = self.met_by_criterion or type(self).program is Mechanism.program
         return scaling.statement if criterions and scaling.expressible(criterion) else self.program
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        """Engines that can run this mechanism, the default first.
+        """Names of the engines that support this mechanism, the default first.
 
-        On a cluster: with its criterion there, as `solve` asks. Without one: on an ordinary cluster.
+        `criterion` is the one of the cluster in question; without it the answer is that for a generic cluster.
         """
         rule = self._ordinary() if criterion is None else criterion
         native_too = self.met_by_criterion and (rule is None or native.handles(rule))
         return ("native", "declarative") if native_too else ("declarative",)
 
     def _ordinary(self) -> Criterion | None:
-        """The criterion on one server with two users; None if the parameters are for other users or resources."""
+        """Criterion on a cluster of one server and two users; None if the parameters require other dimensions."""
         try:
             return self.criterion(self.prepare(Cluster([[9, 18]], [[1, 4], [3, 1]]))[0])
         except DataError:
@@ -200,9 +213,9 @@ class Mechanism(Solvable):
         solver: str | None,
         warm: object = None,
     ) -> Iterator[Solution]:
-        """Candidate answers of an engine, best guess first. The seam where a fast engine comes in.
+        """Candidate solutions of an engine, the most promising first; subclasses override it to add an engine.
 
-        `warm` is what an earlier solution of the same engine offered to start from.
+        `warm` is the warm start that an earlier solution of the same engine provides.
         """
         self.check_statement(problem)
         if engine == "native":
@@ -212,7 +225,7 @@ class Mechanism(Solvable):
         return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
+        """Candidates of the native engine, then of the game's, which needs no common scale of welfare."""
         found = None
         for found in native.solutions(problem, tol, warm):
             yield found
@@ -223,14 +236,14 @@ class Mechanism(Solvable):
         from ..core.game import equilibria
 
         more = equilibria.solutions(problem, tol)
-        if rule.floor.any():  # which the game does not know; nobody else finds last digits
+        if rule.floor.any():  # the engine of the game has no floors: active ones are fixed, and the rest is solved
             more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """Candidates of an engine tried after others failed; `None` where it would take too long unasked."""
-        conic = 0 < problem.criterion.alpha < np.inf  # solvers of power cones take minutes of more pairs
+        """Candidates of a fallback engine, after others failed; None where it would take minutes."""
+        conic = 0 < problem.criterion.alpha < np.inf  # power cones are far slower than linear programs of that size
         if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None
         return self.solutions(problem, engine, tol, None)
@@ -245,21 +258,27 @@ class Mechanism(Solvable):
         solver: str | None = None,
         start: Allocation | OtherUsers | None = None,
     ) -> Allocation:
-        """Share the cluster.
+        """Compute a certified allocation of the cluster.
 
         Parameters
         ----------
         tol : float, optional
-            What the certificate must reach, in feasibility and in optimality. Default: 1e-6; 1e-4 for the declarative
-            engine of the per-server game.
+            Bound on the residual of the certificate, in feasibility and in optimality (dimensionless). Default: 1e-6;
+            1e-4 for the declarative engine of the per-server game.
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`, by default the first, and the next ones where that misses `tol` and they are affordable
-            (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
+            One of `engines()`, by default the first, followed by the others where it misses `tol` and their expected
+            time is acceptable (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the
+            default.
         start : Allocation, optional
-            An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
-            One for other users on the same servers as `fairopt.mechanisms._earlier.OtherUsers(answer)`.
+            Warm start: the solution of a similar problem with the same users, servers and resources. A solution for
+            other users on the same servers is given as `fairopt.mechanisms._earlier.OtherUsers(answer)`.
+
+        Returns
+        -------
+        Allocation
+            Tasks (users, servers), with certificate, prices and statistics.
 
         Raises
         ------
@@ -271,18 +290,18 @@ class Mechanism(Solvable):
         return solving.solve(self, cluster, tol, throw=throw, engine=engine, solver=solver, start=start)
 
     def reason(self, best: Allocation) -> str:
-        """Why an answer may miss the tolerance though nothing is wrong with engines: a sentence after '. ', or ''."""
+        """Explanation of a missed tolerance by the data: a sentence after '. ', or ''."""
         return advice(best.cluster, best.criterion)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
+        """Build the error for a best solution whose certificate misses `tol`, after these engines were tried."""
         said = f"{best.stats.solver} says {best.stats.status!r}; " if best.stats.status else ""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)
         found = best.certificate
-        # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
+        # A solver of limited accuracy may be far off for users of tiny welfare: the duality gap excludes that case.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        # Missing the tolerance by so much is not a matter of accuracy.
+        # A residual four orders above the tolerance is not explained by the solver's accuracy.
         if not why and best.stats.status == "optimal" and residual > 1e4 * tol:
             others = tuple(name for name in self.engines(best.criterion) if name not in tried)
             claim = (

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import DataError
 from ..model.cluster import Cluster
 
-#: What a claim may ask of a cluster, by name.
+#: Conditions on clusters under which a claim is made, by name.
 CONDITIONS: Mapping[str, Callable[[Cluster], bool]] = MappingProxyType(
     {
         "positive demands": lambda cluster: bool((cluster.demand > 0).all()),
@@ -26,20 +26,20 @@ CONDITIONS: Mapping[str, Callable[[Cluster], bool]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Claim:
-    """A property that a mechanism has, or has not, and where that stands.
+    """A statement that a mechanism has, or lacks, a property, with its source.
 
     Attributes
     ----------
     property : str
         By its name in `fairopt.properties`, such as `envy-freeness`.
     holds : bool
-        False: there is a counterexample among the clusters that meet the conditions.
+        False: a counterexample exists among the clusters that satisfy the conditions.
     conditions : tuple of str
-        What clusters must be like, names of `CONDITIONS`.
+        Conditions on clusters, keys of `CONDITIONS`.
     parameters : mapping of str to (low, high) or None
-        The mechanism's parameters for which this is claimed: both ends included, or `None` itself.
+        Range of the mechanism's parameters for which the claim is made, both ends included, or the value None.
     source : str
-        A proof or a counterexample: a paper and a section, or a page of docs.
+        Proof or counterexample: a paper and a section, or a page of docs.
     """
 
     property: str
@@ -53,7 +53,7 @@ class Claim:
             raise DataError(f"there is no condition {unknown[0]!r}; known: {', '.join(CONDITIONS)}")
 
     def about(self, mechanism: object) -> bool:
-        """True if this is claimed of a mechanism with these parameters."""
+        """True if the claim covers a mechanism with these parameters."""
         for name, interval in self.parameters.items():
             value = getattr(mechanism, name)
             if (value is None) != (interval is None) or (interval is not None and not _within(value, *interval)):
@@ -61,7 +61,7 @@ class Claim:
         return True
 
     def met(self, cluster: Cluster) -> bool:
-        """True if a cluster meets the conditions."""
+        """True if a cluster satisfies the conditions."""
         return all(CONDITIONS[name](cluster) for name in self.conditions)
 
 
@@ -76,5 +76,5 @@ def claim(
     source: str = "",
     **parameters: tuple[float, float] | None,
 ) -> tuple[Claim, ...]:
-    """The same claim about several properties."""
+    """One `Claim` per property, with the same conditions and source."""
     return tuple(Claim(name, holds, conditions, MappingProxyType(parameters), source) for name in properties)

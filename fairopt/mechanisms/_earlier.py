@@ -1,4 +1,4 @@
-"""Warm starts: what one solve leaves to the next on the same cluster."""
+"""Warm starts: reusable results of one solve for the next on the same cluster."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ._order import Order
 
 @dataclass(frozen=True)
 class OtherUsers:
-    """An allocation as a start for other users on the same servers: `Mechanism.solve(..., start=OtherUsers(answer))`.
+    """An allocation as a warm start for other users on the same servers: `solve(..., start=OtherUsers(answer))`.
 
-    Engines whose starts are prices of servers take it (PS-DSF); what they know by user is left out.
+    It applies to engines that start from prices of servers (PS-DSF); their data by user are ignored.
     """
 
     answer: Allocation
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts that are still alive; None if there are none."""
+        """Reusable parts, if the engine's warm start is by server; otherwise None."""
         warm = self.answer.warm
         return warm if isinstance(warm, Earlier) and isinstance(warm.engine, ServerStart) else None
 
 
 @dataclass(frozen=True)
 class OtherAlphas(OtherUsers):
-    """An allocation as a start for other alphas on the same cluster, those of small problems answered at once."""
+    """An allocation as a warm start for other alphas on the same cluster; small problems are solved jointly."""
 
     together: Together
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts of the allocation, or else the stack."""
+        """Reusable parts of the allocation, with the joint solves where the engine left no warm start."""
         warm = self.answer.warm
         return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 
@@ -46,11 +46,11 @@ class Earlier:
     """Reusable parts of an allocation: its merged cluster, and a warm start of the engine."""
 
     merging: Merging
-    users: bool  # were users merged
+    users: bool  # True if users were merged, too
     engine: object
-    order: Order | None = None  # in which the engine saw it
+    order: Order | None = None  # canonical order in which the engine received the problem
 
     def merged(self, cluster: Cluster, users: bool) -> Merging:
-        """`cluster` merged: as before if it is the same."""
+        """Merge `cluster`, reusing the earlier result if it is the same object."""
         known = self.merging.original is cluster and self.users == users
         return self.merging if known else merge(cluster, users=users)

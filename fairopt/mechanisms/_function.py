@@ -1,4 +1,4 @@
-"""`mechanism`: a function from a cluster to tasks, as a mechanism of the registry."""
+"""The decorator `mechanism`, which registers a function from clusters to tasks as a mechanism."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class FunctionMechanism(Mechanism):
-    """A mechanism that is a function: its tasks are certified to be feasible, and nothing more is claimed of them."""
+    """A mechanism given by a function, whose tasks are certified for feasibility only."""
 
     function: ClassVar[Callable[..., Any]]
 
@@ -40,13 +40,13 @@ class FunctionMechanism(Mechanism):
         solver: str | None = None,
         start: Allocation | OtherUsers | None = None,
     ) -> Allocation:
-        """The function's tasks, as `Allocation.of` takes them; `start` is not used.
+        """Evaluate the function and certify its tasks (`Allocation.of`); `start` is ignored.
 
         Raises
         ------
         DataError
-            They are no tasks of this cluster or, with `throw`, not feasible within `tol`; or an engine or a solver is
-            asked for.
+            The result is not an array of tasks of this cluster or, with `throw`, infeasible beyond `tol`; or an engine
+            or a solver is requested.
         """
         if solver is not None or engine not in (None, "function"):
             raise DataError(f"{self} is a function, and has no engine or solver to choose")
@@ -75,19 +75,27 @@ def _again(name: str, given: dict[str, Any]) -> Mechanism:
 
 
 def mechanism(name: str) -> Callable[[F], F]:
-    """Register a function of a cluster that returns tasks (users, servers), as `Allocation.of` takes them.
+    r"""Decorator that registers a function of a cluster as a mechanism.
 
-        @fo.mechanism("round-robin")
-        def round_robin(cluster, quantum=1.0): ...
+    The function returns tasks `x`, (users, servers), as `Allocation.of` accepts them. They are certified to satisfy
 
-    Comparisons, sweeps, searches for violated properties and commands then know it by its name, and its other
-    arguments, which need defaults, as parameters: `round-robin(quantum=2)`. Its answers must be feasible; that they are
-    fair is claimed by nobody. The function itself stays as it is.
+    .. math:: \sum_n x_{ni} d_{nr} \le c_{ir}, \qquad \sum_i x_{ni} \le q_n, \qquad x \ge 0
+
+    and no fairness is claimed. Comparisons, sweeps, searches for property violations and commands find the mechanism
+    by its name; further arguments, which need defaults, are its parameters, as in `halves(fraction=0.25)`.
+    The function itself is returned unchanged.
 
     Raises
     ------
     DataError
-        The name is another mechanism's, or no word; or an argument beyond the first has no default.
+        The name is taken by another mechanism or not a single word; or an argument beyond the first has no default.
+
+    >>> import fairopt as fo
+    >>> @fo.mechanism("halves")
+    ... def halves(cluster, fraction=0.5):
+    ...     return fraction * cluster.gamma * cluster.weight[:, None] / cluster.weight.sum()
+    >>> fo.mechanisms.get("halves").solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
+    [1.125, 0.75]
     """
     if not isinstance(name, str) or not name or set(name) & set("(),= "):
         raise DataError("a mechanism needs a name: write @mechanism('my-name') above the function")

@@ -1,4 +1,4 @@
-"""Mechanisms of the per-server game: the program of one server, and its equilibrium."""
+"""Mechanisms of the per-server game: the program of one server, and the equilibrium of all."""
 
 from __future__ import annotations
 
@@ -32,33 +32,42 @@ if TYPE_CHECKING:
     from .reference.server_programs import Game
 
 
-#: Best responses, and CVXPY, stand in for the equilibrium engine up to this number of pairs (user, server), for so many
-#: seconds each.
-RESPONDING, DECLARED, _PATIENCE = 250_000, 500, 5.0
+#: Largest numbers of (user, server) pairs for which best responses and CVXPY replace a failed equilibrium engine, and
+#: the CPU seconds of each.
+RESPONDING, DECLARED, _FALLBACK_SECONDS = 250_000, 500, 5.0
 
 
 def _potential(p: Program) -> Statement:
-    """The game at alpha = 1: proportional fairness of tasks, whose optimum is the only equilibrium."""
+    """State the game at alpha = 1: proportional fairness of tasks, whose optimum is the unique equilibrium."""
     return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
 
 
 @dataclasses.dataclass(frozen=True)
 class GameMechanism(Mechanism):
-    """`program` states what one server maximises; an allocation is fair when no server would change its own.
+    r"""Base class of the per-server games; `program` states the objective that one server maximises.
 
-    Finite task counts bind all servers together (a generalised Nash equilibrium): server i may serve n up to what
-    others leave of `q_n`.
+    An allocation is fair if it is a Nash equilibrium of the servers,
+
+    .. math:: x_{\cdot i} \in \arg\max \{ U_i(y_{\cdot i}, x_{\cdot,-i}) : y_{\cdot i} \in X_i(x_{\cdot,-i}) \}
+        \quad \text{for every server i}
+
+    Finite task limits couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
+    `q_n - sum_{j != i} x[n,j]` tasks of user n.
+
+    >>> import fairopt as fo
+    >>> issubclass(fo.PSDSF, fo.mechanisms.GameMechanism)
+    True
     """
 
     merges_users: ClassVar[bool] = True
 
     def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
-        """The whole game as one program, at alpha = 1: proportional fairness of tasks over all servers.
+        """Formulate the game at alpha = 1 as one program: proportional fairness of tasks over all servers.
 
         Raises
         ------
         DataError
-            alpha is another, or the utility is another one: every server has a problem of its own, `server_problem`.
+            For any other alpha or utility no single program exists; `server_problem` and `game` state one per server.
         """
         from .reference.named_problem import cluster_problem
 
@@ -77,10 +86,10 @@ class GameMechanism(Mechanism):
     def server_problem(
         self, cluster: Cluster, server: str | int, tasks: Array, *, scaled: bool | None = None
     ) -> NamedProblem:
-        """Problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
+        """Formulate the problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
 
-        The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
-        `scaled` as in `problem`: from alpha = 5 on shares are by default measured in the server's max-min shares.
+        The other columns are fixed; its own is not read. At the tasks of an equilibrium that column is a solution.
+        `scaled` as in `problem`: for alpha >= 5 shares are by default normalised by the server's max-min shares.
         """
         self.check(cluster)
         rule = self.criterion(cluster)
@@ -89,14 +98,14 @@ class GameMechanism(Mechanism):
         )
 
     def game(self, cluster: Cluster, *, scaled: bool | None = None) -> Game:
-        """The game as one convex program per server, to change and to play; `scaled` as in `server_problem`.
+        """Formulate the game as one convex program per server, to modify and to play; `scaled` as in `server_problem`.
 
             fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
 
         Raises
         ------
         DataError
-            The mechanism is not defined on this cluster, or nobody can run anything there.
+            The mechanism is not defined on this cluster, or no user can run a task there.
         """
         from .reference import server_programs
 
@@ -106,14 +115,14 @@ class GameMechanism(Mechanism):
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion
         if rule is not None and rule.alpha == 0:
-            return ("equilibrium", "declarative")  # linear programs of their own: servers have nothing to respond to
+            return ("equilibrium", "declarative")  # the servers' linear programs are independent: no best responses
         return ("equilibrium", "best-response", "declarative")
 
     def tolerance(self, engine: str) -> float:
         return 1e-4 if engine == "declarative" else self.default_tol
 
     def virtual_criterion(self, cluster: Cluster, alpha: float) -> Criterion:
-        """The criterion of alpha-fair servers: virtual dominant shares `x_n / gamma[n,i]` at every server."""
+        """Criterion of alpha-fair servers with virtual dominant shares `x_n / gamma[n,i]`, (users, servers)."""
         return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
 
     def solutions(
@@ -132,28 +141,28 @@ class GameMechanism(Mechanism):
         return self.equilibria(problem, tol, warm)
 
     def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """Candidates of the engine `equilibrium`."""
+        """Candidate solutions of the engine `equilibrium`."""
         return game_engine.solutions(problem, tol, warm)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.
+        """Candidates of best responses and CVXPY within a few CPU seconds, so that a failure stays a quick one.
 
-        `None` on clusters on which they would not come far in these.
+        None for clusters that are too large for these seconds.
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= RESPONDING:
-            # A response of a pair takes .1 to 40 microseconds; of certificates 24 are looked at.
+            # A response takes 0.1 to 40 microseconds per pair; at most 24 candidates are certified.
             offers = played.solutions(problem, tol, int(1e7 / max(pairs, 1)))
-            return within(_PATIENCE, islice(offers, 24))
+            return within(_FALLBACK_SECONDS, islice(offers, 24))
         if engine == "declarative" and pairs <= DECLARED:
-            return within(_PATIENCE, self.solutions(problem, engine, tol, None))
+            return within(_FALLBACK_SECONDS, self.solutions(problem, engine, tol, None))
         return None
 
     def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
         return index_of_answer(problem, tasks, log_prices)
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """The end of best responses chained in alpha from alpha = 1."""
+        """Limits of best responses, continued in alpha from alpha = 1."""
         return chained.solutions(problem, tol)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:

@@ -15,7 +15,7 @@ def differs(value: object, default: object) -> bool:
 
 
 def written(mechanism: Any) -> str:
-    """Text that `mechanisms.one` parses, `alphapf-vds(alpha=2.0)`: alpha and parameters that are not defaults."""
+    """Text that `mechanisms.one` parses, `alphapf-vds(alpha=2.0)`: alpha and non-default parameters."""
     given = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)
              if field.name == "alpha" or getattr(mechanism, field.name) != field.default}  # fmt: skip
     numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}
@@ -24,7 +24,7 @@ def written(mechanism: Any) -> str:
 
 
 def label(name: str, made: Any, always: Iterable[str] = ()) -> str:
-    """A name, with the parameters of a dataclass that are not its defaults, and with some of them always."""
+    """Name followed by the parameters of a dataclass that differ from defaults, and by those in `always`."""
     shown = [
         f"{field.name}={plain(value)}"
         for field in dataclasses.fields(made)
@@ -35,7 +35,7 @@ def label(name: str, made: Any, always: Iterable[str] = ()) -> str:
 
 
 def plain(value: object) -> str:
-    """A parameter in a few characters."""
+    """Short text of a parameter's value."""
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, np.ndarray):

@@ -1,6 +1,7 @@
-"""A problem in an order of its own, so that no answer hangs on the order in which users and servers were named.
+"""Canonical order of users and servers, so that solutions do not depend on the order in which they were listed.
 
-Engines add in the order of rows: on clusters at the end of doubles one order of users was answered and another refused.
+Floating-point sums depend on the order of rows: on clusters near the range of doubles one order of users was solved and
+another was not.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from ..model.canonical import canonical
 from ..model.problem import Problem
 from ._solvable import Solvable
 
-#: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are; but among many
-#: allocations, as PS-DSF may have with zero demands, it decides digits, and at alpha = 0 in the game who is served.
+#: Dynamic range of the data below which rounding is immaterial and the given order is kept. Where solutions are not
+#: unique (PS-DSF with zero demands, the game at alpha = 0) rounding selects among them, and rows are always reordered.
 HARD = 1e4
 
 
 @dataclass(frozen=True)
 class Order:
-    """`problem` has row `users[n]` of the given one as its row n, and server `servers[i]` as its server i."""
+    """A reordered problem, whose user n is user `users[n]`, and server i server `servers[i]`, of the given one."""
 
     problem: Problem
     users: Index
@@ -30,10 +31,10 @@ class Order:
 
     @classmethod
     def of(cls, mechanism: Solvable, given: Problem, earlier: Order | None) -> Order | None:
-        """The order by data alone, or that of an earlier problem of the size; `None` if it is the given one.
+        """Reorder by the data alone, or as an earlier problem of the same size; None if that is the given order.
 
-        Also `None` where users are not anonymous: if the mechanism's criterion does not follow them, or other things
-        than the criterion may be judged.
+        Also None where users are not anonymous: if the mechanism's criterion is not equivariant under permutations,
+        or if its certificate depends on more than the criterion.
         """
         rule = given.criterion
         linear, limit = rule.alpha == 0, np.isinf(rule.alpha) and not given.cluster.demand.all()
@@ -52,13 +53,13 @@ class Order:
         return None if problem is None else cls(problem, users, servers)
 
     def tasks(self, found: Array) -> Array:
-        """Tasks of `problem` as those of the given one."""
+        """Permute tasks (users, servers) of `problem` back to the given order."""
         result = np.empty_like(found)
         result[np.ix_(self.users, self.servers)] = found
         return result
 
     def prices(self, found: Array | None) -> Array | None:
-        """Prices (..., servers, resources) of `problem` as those of the given one."""
+        """Permute prices (..., servers, resources) of `problem` back to the given order."""
         return None if found is None else np.asarray(found[..., np.argsort(self.servers), :])
 
 
@@ -67,7 +68,7 @@ def _kept(order: Index) -> bool:
 
 
 def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index) -> Problem | None:
-    """The problem with rows in these orders; `None` if the criterion of its cluster is another than its own."""
+    """Problem in these orders; None unless the criterion of the permuted cluster is the permuted criterion."""
     cluster, rule = given.cluster, given.criterion
     changed = cluster.derived(
         capacity=cluster.capacity[servers],
@@ -86,6 +87,6 @@ def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index
 
 
 def _same(some: Array, others: Array) -> bool:
-    """True if numbers agree up to rounding."""
+    """True if two arrays agree up to rounding."""
     with np.errstate(invalid="ignore"):
         return bool(((some == others) | (np.abs(some - others) <= 1e-9 * np.abs(others))).all())

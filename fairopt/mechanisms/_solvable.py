@@ -1,4 +1,4 @@
-"""Interface of mechanisms for solving."""
+"""Interface of mechanisms that the solution procedure requires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..result.allocation import Allocation
 
 
 class Solvable(ABC):
-    """The part of `fairopt.mechanisms.Mechanism` that solving knows, with what most of them say."""
+    """Interface of `fairopt.mechanisms.Mechanism` that `_solve` uses, with defaults."""
 
     default_tol: ClassVar[float] = 1e-6
     #: May users with proportional demands be merged?
@@ -32,17 +32,17 @@ class Solvable(ABC):
         """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        """Cluster to which the mechanism applies, and notes on the changes; single-pool mechanisms pool it."""
         return cluster, ()
 
     @property
     def judged_by_criterion(self) -> bool:
-        """True if the criterion alone decides what is certified; False for a mechanism with its own `certify`."""
+        """True if the certificate depends on the criterion alone; False for a mechanism with its own `certify`."""
         return type(self).certify is Solvable.certify
 
     @property
     def met_by_criterion(self) -> bool:
-        """True if every optimum of `criterion` passes `certify`; a mechanism with its own says so itself."""
+        """True if every optimum of `criterion` passes `certify`; a mechanism that overrides `certify` declares it."""
         return self.judged_by_criterion
 
     def tolerance(self, engine: str) -> float:
@@ -51,38 +51,38 @@ class Solvable(ABC):
 
     @abstractmethod
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        """Engines that can run this mechanism, the default first."""
+        """Names of the engines that support this mechanism, the default first."""
 
     @abstractmethod
     def solutions(
         self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
     ) -> Iterator[Solution]:
-        """Candidate answers of an engine."""
+        """Candidate solutions of an engine."""
 
     @abstractmethod
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """Candidates of an engine that nobody asked for."""
+        """Candidate solutions of a fallback engine; None where it would take too long."""
 
     def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-        """The index of an equilibrium, by certified tasks and prices; None where there is none, as here."""
+        """Index of an equilibrium at certified tasks and prices; None where it is not defined."""
         return None
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Candidates for a stable equilibrium where `index` is -1."""
+        """Candidates for a stable equilibrium near an unstable one, whose `index` is -1."""
         return iter(())
 
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
+        """Certificate of `tasks` on the cluster of `prepare`, and the log prices by which it is proved."""
         return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
+        """Certificate of the tasks of a problem; a mechanism's own `certify` receives the dense (users, servers)."""
         if not self.judged_by_criterion:
             return self.certify(problem.cluster, tasks(), log_prices)
         return certify_problem(problem, tasks, log_prices)
 
     @abstractmethod
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
+        """Build the error for a best solution whose certificate misses `tol`, after these engines were tried."""

@@ -1,7 +1,4 @@
-"""Solve a mechanism on a cluster: a certified allocation.
-
-Candidates of engines in turn, each certified, until one reaches the tolerance.
-"""
+"""Compute a certified allocation: the engines' candidates are certified in turn until one reaches the tolerance."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ from .reference import solvers
 
 
 def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
-    """The answers of an engine until it, and who judged them, took `seconds` of the processor.
+    """Truncate an engine's candidates after `seconds` of CPU time, certification included.
 
-    The compilation of loops does not count: what an engine may do must not depend on who was there first.
-    At least one, and the last one may be late: an engine is not stopped on its way to an answer.
+    Compilation of loops is not counted, so that results do not depend on what was compiled before. The limit is
+    checked between candidates: at least one is produced, and the last may exceed the limit.
     """
     end = clock.cpu() + seconds
     for offer in offers:
@@ -46,28 +43,28 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
             return
 
 
-#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
+#: Residual above which candidates are refined although they reach the tolerance, on clusters of up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
-#: Of more pairs answers are judged before their last digits are looked for, which may take longer.
+#: Number of pairs above which a candidate is certified before refinement, which may take longer than the engine.
 _MANY = 5_000
-#: The error of what a solver makes of the right formulation is below this.
+#: Bound on the residual of a solver's solution to a correct formulation.
 _FORMULATED = 5e-3
-#: Of pairs between these numbers, and below this error, a linear program is asked where a jammed answer leads; of fewer
-#: other algorithms find more digits.
-_VERTEX, _JAMMED = (2_000, 20_000), 1e-3
-#: Where numbers are beyond doubles solvers are tried for so many CPU seconds.
-HOPELESS_SECONDS = 1.0
+#: Range of numbers of pairs, and residual, at which a linear program replaces stalled Newton steps; on smaller clusters
+#: other algorithms are more accurate.
+_VERTEX, _STALLED = (2_000, 20_000), 1e-3
+#: CPU seconds for conic solvers on data beyond the range of doubles, where they rarely succeed.
+BEYOND_RANGE_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
-    """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    """Refine a candidate by Newton steps on its active set; None without prices or for criteria without refinement."""
     return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
 
 
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
-    """Candidate from a linear program, near an equilibrium of the game at which Newton steps jam.
+    """Candidate from a linear program, near an equilibrium of the game at which Newton steps stall.
 
-    Where task counts bind there is a continuum of equilibria, and this would lead to another.
+    None with finite task limits, where equilibria may form a continuum and the vertex may be another of them.
     """
     criterion = problem.criterion
     if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
@@ -82,7 +79,7 @@ def _moved(
     if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
         return None
     log_rows = polytope.log_row_prices(offer.log_prices)
-    if offer.log is None:  # a solver's, which may be in a unit of every server
+    if offer.log is None:  # prices of a conic solver may be scaled differently on every server
         log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
     found = find(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows)
     if found is None:
@@ -98,7 +95,7 @@ def _moved(
 
 
 def broken(name: str, error: Exception) -> SolverError:
-    """The failure of an engine that ended in an exception which is no `FairoptError`; that is its cause."""
+    """Wrap an unexpected exception of an engine as `SolverError`, with the exception as its cause."""
     failure = SolverError(f"the {name} engine broke down ({type(error).__name__}: {error})")
     failure.__cause__ = error
     return failure
@@ -106,9 +103,9 @@ def broken(name: str, error: Exception) -> SolverError:
 
 @dataclass
 class Candidates:
-    """Candidates of a mechanism's engines on one (merged) cluster.
+    """Search over the candidates of a mechanism's engines on one (merged) cluster.
 
-    The smallest residual over all candidates is kept.
+    The candidate of smallest residual is kept in `best`, with its certificate and log prices in `verdict`.
     """
 
     mechanism: Solvable
@@ -120,8 +117,8 @@ class Candidates:
     tried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failure: SolverError | None = None
-    build: float = 0.0  # seconds until there is a feasible set
-    seconds: float = 0.0  # of judging
+    build: float = 0.0  # seconds for the construction of the feasible set
+    seconds: float = 0.0  # of certification
 
     @property
     def residual(self) -> float:
@@ -129,7 +126,7 @@ class Candidates:
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
-        """The first candidate that reaches the tolerance, or the best one; nothing, where nobody can run anything."""
+        """First candidate that reaches the tolerance, or else the best; zero tasks if no user can run a task."""
         begun, polytope = clock.now(), self.problem.polytope
         self.build = clock.now() - begun
         if not len(polytope.users):
@@ -159,9 +156,9 @@ class Candidates:
                 users, servers, resources = self.problem.cluster.shape
                 size = f"{users} users x {servers} servers x {resources} resources, {self.eligible} pairs"
                 self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
-            except (FairoptError, Warning):  # warnings are errors where somebody made them so
+            except (FairoptError, Warning):  # warnings are exceptions under an "error" filter
                 raise
-            except Exception as error:  # a bug is no reason not to ask the next engine
+            except Exception as error:  # a defect of one engine does not exclude the next
                 failure = broken(name, error)
                 self._failed(failure)
                 self.notes += (f"{failure}: please report it with the cluster (cluster.save(...))",)
@@ -170,8 +167,8 @@ class Candidates:
             self.notes += (note,)
         return self.best
 
-    def shared_out(self, why: str) -> Solution:
-        """A partition by weight, for `why` no engine has an answer: somebody may want what there is, flagged."""
+    def partitioned(self, why: str) -> Solution:
+        """Partition by weight, returned flagged under throw=False when all engines fail; `why` becomes its note."""
         polytope, server = self.problem.polytope, self.problem.polytope.pair_server
         weight = self.problem.criterion.weight[polytope.users][polytope.pair_user]
         tasks = polytope.allocation(polytope.inside(weight / np.bincount(server, weight)[server]))
@@ -180,54 +177,54 @@ class Candidates:
         return best
 
     def _failed(self, error: SolverError) -> None:
-        """Record a failure, keeping earlier messages, and where it comes from."""
+        """Append a failure to earlier ones, keeping the message and the cause of each."""
         earlier, self.failure = self.failure, error
         if earlier is not None:
             self.failure = SolverError(f"{earlier}; {error}")
             self.failure.__cause__ = error.__cause__ or earlier.__cause__
 
     def _stand_in(self, name: str) -> Iterator[Solution] | None:
-        """Candidates of another engine; solvers get little time where data are beyond their range."""
+        """Candidates of a fallback engine, with a short time limit where data exceed the range of solvers."""
         offers = self.mechanism.stand_in(self.problem, name, self.tol)
         far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
         if offers is None or not far:
             return offers
-        return within(HOPELESS_SECONDS, offers) if self.eligible <= 100 else None
+        return within(BEYOND_RANGE_SECONDS, offers) if self.eligible <= 100 else None
 
     @cached_property
     def unmerged(self) -> Merging:
-        """Each server by itself: the cluster has been merged."""
+        """Trivial merging, as the cluster has been merged before."""
         return unmerged(self.problem.cluster)
 
     @property
     def eligible(self) -> int:
-        """Pairs of users and servers."""
+        """Number of eligible (user, server) pairs."""
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """True if an offer reaches the tolerance, or what linear programs make of one that jams near it."""
+        """True if a candidate reaches the tolerance, possibly after linear programs where Newton steps stall."""
         found, before = offer, np.inf
         large = name != "declarative" and _VERTEX[0] < self.eligible <= _VERTEX[1] and self.mechanism.met_by_criterion
         while not self._met(found, name):
-            jams = large and self.residual <= min(_JAMMED, 0.5 * before)
-            nearer, before = at_vertex(self.problem, found) if jams else None, self.residual
+            stalls = large and self.residual <= min(_STALLED, 0.5 * before)
+            nearer, before = at_vertex(self.problem, found) if stalls else None, self.residual
             if nearer is None:
                 return False
             found = nearer
         return True
 
     def _met(self, offer: Solution, name: str) -> bool:
-        """True if an offer reaches the tolerance, by itself or with its last digits found.
+        """True if a candidate reaches the tolerance, by itself or after refinement.
 
-        Last digits are found first on small clusters, where that takes a millisecond, and where they are known to be
-        missing, unless there are many pairs; elsewhere, and where the engine has found them, where the offer does not
-        do. The criterion must not answer for a formulation that states another: of that one the offer itself is judged
-        first.
+        Refinement comes first on small clusters, where it takes a millisecond, and on medium ones for candidates that
+        the engine marks as rough; otherwise it is applied only if the candidate itself misses the tolerance. Solutions
+        of a stated program are always certified first, since refinement uses the criterion and would hide a program
+        that states a different objective.
         """
         small = self.eligible <= _SMALL
         first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            both = (offer, better) if self._astray(offer, better) else (better, offer)
+            both = (offer, better) if self._other_equilibrium(offer, better) else (better, offer)
             return any(self._certified(one, name) <= self.tol for one in both)
         residual = self._certified(offer, name)
         if residual > self.tol and np.isinf(self.problem.criterion.alpha):
@@ -238,39 +235,40 @@ class Candidates:
         if again and (better := self._refined(offer, name, residual)) is not None:
             self._certified(better, name)
         if name == "declarative" and small and self.residual > self.tol:
-            # Steep welfare: a solver's tasks may be right where none of its prices has a digit.
+            # For steep welfare the tasks of a solver may be accurate although its prices are not.
             self._certified(replace(offer, prices=None, log=None), name)
         return self.residual <= self.tol
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
-        """An offer with its last digits found.
+        """Refined candidate, or None.
 
-        That of a formulation only where little changes: the criterion must not answer for one that states another.
+        Inaccurate solutions of a stated program are refined only if the tasks change little, since refinement uses the
+        criterion and would hide a program that states a different objective.
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
         better = with_last_digits(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
-        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
+        return None if better is None or (formulated and self._change(offer, better) > _FORMULATED) else better
 
-    def _astray(self, offer: Solution, better: Solution) -> bool:
-        """True if refinement led to another equilibrium, of which there may be a continuum where a task count binds."""
-        # Last digits that change a user's tasks by so much belong to another equilibrium.
-        return self.problem.criterion.scope == "game" and self._apart(offer, better) > 1e-3
+    def _other_equilibrium(self, offer: Solution, better: Solution) -> bool:
+        """True if refinement led to another equilibrium, of which active task limits admit a continuum."""
+        # Refinement towards the same equilibrium changes tasks by less than this.
+        return self.problem.criterion.scope == "game" and self._change(offer, better) > 1e-3
 
-    def _apart(self, offer: Solution, better: Solution) -> float:
-        """The mean relative change of tasks, users counted by their part in welfare at the margin."""
+    def _change(self, offer: Solution, better: Solution) -> float:
+        """Mean relative change of tasks, weighted by marginal welfare `U'(x) x`; the largest change in the game."""
         before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))
         if self.problem.criterion.scope == "game":
             return float(change.max(initial=0.0))
         part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
-        most = part.max(initial=-np.inf)  # which a utility that has become flat may be
+        most = part.max(initial=-np.inf)  # -inf where a utility is flat for all users
         return float(np.average(change, weights=np.exp(part - most))) if np.isfinite(most) else 0.0
 
     def _certified(self, candidate: Solution, name: str) -> float:
-        """The residual of a candidate, which is kept if it is the best."""
+        """Certify a candidate, keep it if it is the best so far, and return its residual."""
         begun = clock.now()
         found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
         self.seconds += clock.now() - begun
@@ -285,14 +283,14 @@ _LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a
 
 
 def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: bool) -> tuple[Solution, int | None]:
-    """The answer, perhaps a stable neighbour of the one that was found, and its index, perhaps deferred."""
+    """Final solution and its index, possibly deferred; with `leave` an unstable one is replaced by a stable one."""
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
-    # Tasks that are less certain than this have no index.
+    # The index is a sign of a determinant, which a larger residual leaves undetermined.
     if problem.criterion.scope != "game" or verdict[0].residual > 1e-7:
         return best, None
-    # Up to this number of usable pairs (user, server) an answer has its index at once.
+    # The index takes a dense determinant, which is evaluated on demand for more (user, server) pairs.
     if found.eligible > 500:
         return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
     index = mechanism.index(problem, best.tasks, verdict[1])
@@ -307,7 +305,7 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
 
 
 def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
-    """True if a neighbour of index +1 reaches the tolerance; it becomes the best candidate."""
+    """Replace an unstable equilibrium by a certified one of index +1; True on success."""
     for offer in mechanism.neighbours(problem, found.tol):
         other = Candidates(mechanism, problem, found.tol)
         try:
@@ -331,7 +329,7 @@ def _checked(
     solver: str | None,
     start: Allocation | OtherUsers | None,
 ) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
-    """Check the arguments of `Mechanism.solve`: engines in their order, tolerance, solver, and what to start from."""
+    """Check the arguments of `Mechanism.solve`; returns engines in order, tolerance, solver, and warm start."""
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
@@ -375,7 +373,7 @@ def solve(
     check_floors(reduced)
     order = Order.of(mechanism, reduced, None if earlier is None else earlier.order)
     reduced = reduced if order is None else order.problem
-    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+    # Candidates are certified on the merged cluster, which may be smaller by orders of magnitude.
     found = Candidates(mechanism, reduced, tol)
     best = found.search(engines, solver, None if earlier is None else earlier.engine)
     if best is None:
@@ -384,7 +382,7 @@ def solve(
         if throw:
             ended = found.failure is None and problem.criterion.scope == "game"
             raise (NotConverged if ended else SolverError)(text) from found.failure
-        best = found.shared_out(text)
+        best = found.partitioned(text)
     best, index = indexed(mechanism, reduced, found, leave=engine in (None, engines[0]) and solver is None)
     allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:
@@ -392,12 +390,12 @@ def solve(
     return allocation
 
 
-#: Of fewer users those who are alike are not looked for where only time is to be saved.
+#: Number of users above which merging proportional users saves more time than the search for them takes.
 _USERS = 2_000
 
 
 def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> Merging:
-    """Proportional servers are one, unless sizes of shares matter, and where that is the same or allowed users."""
+    """Merge proportional servers, unless the criterion depends on scale, and proportional users where permitted."""
     cluster, users = problem.cluster, _merges_users(mechanism, problem)
     if not problem.criterion.scale_free:
         return unmerged(cluster)
@@ -405,11 +403,11 @@ def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> M
 
 
 def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
-    """True if the mechanism says that users with proportional demands are one, or they are over a pool or servers.
+    """True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
 
-    Where shares grow as demands do their levels are equal: of users who can do the same worth is concave in each one's
-    tasks, and `sum_n phi_n f(s_n / phi_n)` is largest, and its least level too, for s in proportion to weights, when it
-    is `phi f(s / phi)` of their sums. At alpha = 0 any split is as good.
+    In the latter case proportional users have equal levels at an optimum: `sum_n phi_n f(s_n / phi_n)` for a given
+    `sum_n s_n` is maximal, and so is its least level, for s proportional to weights (Jensen), with the value
+    `phi f(s / phi)` of the sums. This requires alpha > 0, since at alpha = 0 every split is optimal.
     """
     cluster, rule = problem.cluster, problem.criterion
     if mechanism.merges_users or len(cluster.users) < _USERS or not mechanism.judged_by_criterion:
@@ -430,13 +428,13 @@ def _expanded(
     notes: tuple[str, ...],
     watch: clock.Watch,
 ) -> Allocation:
-    """The best candidate as an allocation of the original cluster, certified for that."""
+    """Expand the best candidate to an allocation of the original cluster, certified there."""
     assert found.verdict is not None
     begun, tasks, prices, verdict = clock.now(), best.tasks, best.log_prices, found.verdict
     if order is not None:
         tasks, prices = order.tasks(tasks), order.prices(prices)
     tasks = frozen(tasks)
-    if order is not None or not merging.trivial:  # sums of other rows, or in another order, round otherwise
+    if order is not None or not merging.trivial:  # sums over other rows, or in another order, differ by rounding
         split, prices = Split.of(merging, tasks), merging.split_prices(prices)
         if order is None and mechanism.judged_by_criterion and len(merging.cluster.users) < len(problem.cluster.users):
             proof = merging.split_prices(verdict[1])
@@ -464,11 +462,11 @@ def _expanded(
 def _of_every_user(
     mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate, prices: Array | None
 ) -> Certificate:
-    """The certificate of merged users as that of all: feasibility anew, and the same optimality.
+    """Extend the certificate of merged users to all users: feasibility is recomputed, optimality carries over.
 
-    Users who were merged have one level, as their tasks are split by weight, and one cost and worth of a task in units
-    of its size: what one of them could gain, or lacks, is the same part of its tasks as of those of all. What they use
-    and what they are worth are the sums. Only conditions are of each one's own data.
+    Merged users have the same level, since their tasks are split by weight, and the same cost and marginal utility per
+    unit of demand. Relative gains and errors of each therefore equal those of the merged user, and usage and welfare
+    are sums. Condition numbers depend on each user's own data, and are computed on demand.
     """
     cluster = problem.cluster
     violation, worst = feasibility(cluster, split, problem.limits, problem.criterion.floor)

@@ -23,7 +23,7 @@ Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Clust
 
 
 def share_per_task(cluster: Cluster, share: Share) -> Array:
-    """`u_n` by name, as numbers (users,), or from a function of the cluster."""
+    """Share per task `u_n`, (users,), by name, as numbers, or by a function of the cluster."""
     if isinstance(share, str):
         named: dict[str, Array] = {
             "dominant": cluster.dominant_share_per_task,
@@ -40,12 +40,12 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
 
 
 def share_of(p: Program, share: Share) -> cp.Expression:
-    """`u_n x_n`, (users,), in a program."""
+    """Shares `u_n x_n`, (users,), as an expression of a program."""
     return p.share(share_per_task(p.cluster, share), f"{share}_share" if isinstance(share, str) else "share")
 
 
 def share_rule(share: Share) -> ShareRule:
-    """Rule by which shares follow from the data, for derivatives; unknown for a function."""
+    """Rule by which shares depend on the data, for derivatives; unknown for a function."""
     if callable(share):
         return "unknown"
     return share if isinstance(share, str) and share in ("dominant", "asset") else "constant"
@@ -63,9 +63,12 @@ class AlphaFair(Mechanism):
 
     Parameters
     ----------
-    alpha : 0 (utilitarian) to infinity (max-min)
-    share : "dominant", "asset", "task", numbers (users,), or a function of the cluster that returns them
-    scope : "servers" or "pool"
+    alpha : float
+        0 (utilitarian) to infinity (max-min).
+    share : str, array (users,) or callable
+        `u_n`: "dominant", "asset", "task", numbers, or a function of the cluster that returns them.
+    scope : str
+        "servers", or "pool": all servers as one.
 
     Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 

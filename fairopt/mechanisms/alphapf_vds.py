@@ -27,24 +27,27 @@ class AlphaPFVDS(GameMechanism):
         \max_{x_{\cdot i}} \sum_n \phi_n f_\alpha(s_{ni} / \phi_n), \quad
         s_{ni} = \frac{x_n}{\gamma_{ni}}, \quad x_n = \sum_j x_{nj}
 
-    The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
-    alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
-    potential in general; that best responses converge is observed but not proved, and equilibria may be several
-    (rarely; `fo.game.equilibria`, docs/equilibria.md). An answer has the `index` of its equilibrium, and a note where
-    others are not ruled out. Those of all alphas form a curve through the only one at alpha = 1.
+    The allocation is a Nash equilibrium of the servers. At alpha = 1 the game is one convex program (CEEI on servers);
+    alpha = infinity is `PSDSF`; at alpha = 0 the servers' linear programs are independent. For other alphas no
+    potential exists in general; convergence of best responses is observed but not proved, and equilibria need not be
+    unique (multiplicity is rare; `fo.game.equilibria`, docs/equilibria.md). An allocation has the `index` of its
+    equilibrium, and a note where others are not excluded. The equilibria of all alphas form a curve through the unique
+    one at alpha = 1.
 
     Parameters
     ----------
-    alpha : 0 to infinity
-    select : which of several equilibria
-        `fast`: what the engine comes to; on clusters of up to 500 pairs (user, server) one of index -1, which is
-        unstable, is left for another.
-        `curve`: the first on the curve from alpha = 1; where it turns back and its first point jumps, that of the end
+    alpha : float
+        0 to infinity.
+    select : str
+        Selection among several equilibria.
+        `fast`: the one that the engine finds; on clusters of up to 500 (user, server) pairs an equilibrium of index
+        -1, which is unstable, is replaced by another.
+        `curve`: the first on the curve from alpha = 1; where it folds and its first point jumps, that of the end
         nearer to alpha = 1. Up to 6,000 pairs.
-        `welfare`: of the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
-        `best-response`: what best responses of servers come to, in small steps of alpha from 1.
+        `welfare`: among the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
+        `best-response`: the limit of best responses of servers, continued in small steps of alpha from 1.
 
-    Properties: envy-freeness and sharing incentive for alpha >= 1; without task counts bottleneck fairness (per server)
+    Properties: envy-freeness and sharing incentive for alpha >= 1; without task limits bottleneck fairness (per server)
     for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
     and demands (3,2), (1,4)), not strategy-proof (at alpha = 1 it is CEEI).
 
@@ -98,9 +101,9 @@ class AlphaPFVDS(GameMechanism):
         return selection.neighbours(problem, tol)
 
     def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
-        """The same mechanism, whose answer on the cluster of a curve (merged) is this crossing of it."""
+        """Copy of the mechanism that returns this crossing of a curve as its solution on the curve's merged cluster."""
         other = replace(self)
-        vars(other)["_crossing"] = crossing  # no field: nothing that tells mechanisms apart
+        vars(other)["_crossing"] = crossing  # not a field, as it does not distinguish mechanisms
         return other
 
     @classmethod

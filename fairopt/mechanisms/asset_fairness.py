@@ -16,7 +16,7 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class AssetFairness(Mechanism):
-    r"""Lexicographic max-min of what users hold, all resources added up as shares of the whole.
+    r"""Lexicographic max-min of asset shares, the sums of a user's shares of all resources.
 
     .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n \sum_r d_{nr} / C_r
 

@@ -18,15 +18,16 @@ from .reference.program import Program, Statement, maximise
 
 @dataclass(frozen=True)
 class BottleneckFairness(Mechanism):
-    r"""Give every user all its tasks, or at least its entitlement on some resource that is used up.
+    r"""Allocate every user all its tasks, or at least its entitlement of some exhausted resource.
 
     .. math::
         x_n = q_n \quad\text{or}\quad x_n d_{nr} \ge C_r \phi_n / \textstyle\sum_m \phi_m
         \ \text{ for some } r \text{ with } \textstyle\sum_m x_m d_{mr} = C_r
 
-    Many allocations do that. The one selected is the market equilibrium of Gutman and Nisan, `maximise sum_n phi_n
-    log x_n` with `x_n <= q_n`: at its prices an unsatisfied user spends its whole budget, so that on some priced
-    (hence used up) resource it holds at least its entitlement. The certificate checks the property itself.
+    Such allocations are not unique. The one selected is the market equilibrium of Gutman and Nisan, `maximise sum_n
+    phi_n log x_n` subject to `x_n <= q_n`: at its prices an unsatisfied user spends its whole budget, so that it
+    receives at least its entitlement of some resource with a positive price, which is exhausted. The certificate
+    verifies the property itself.
 
     Properties: sharing incentive, Pareto (of this selection). Not strategy-proof.
 
@@ -54,7 +55,7 @@ class BottleneckFairness(Mechanism):
 
     @property
     def met_by_criterion(self) -> bool:
-        """Yes: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` checks the property itself."""
+        """True: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` verifies the property."""
         return True
 
     def program(self, p: Program) -> Statement:
@@ -66,7 +67,7 @@ class BottleneckFairness(Mechanism):
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """The largest complaint: how far, relatively, a user is from each way of having none."""
+        """Certificate by the largest complaint, a user's relative distance from the nearest condition without one."""
         feasible, where = feasibility(cluster, tasks)
         if not np.isfinite(feasible):
             return Certificate(feasible, np.inf, "complaint", where), None

@@ -1,4 +1,4 @@
-"""A utility of one's own in the per-server game."""
+"""The per-server game under a user-defined utility."""
 
 from __future__ import annotations
 
@@ -18,37 +18,41 @@ from .concave_utility import check_function, concave, why
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: Most pairs (user, server) that may run: a minute or two.
+#: Largest number of (user, server) pairs, which takes one to two minutes.
 _MOST = 2000
-#: Decades of weighted monopoly tasks above which an error says that these are the matter.
+#: Dynamic range (decades) of weighted monopoly tasks beyond which the error message names it as the cause.
 _DECADES = 6
 
 
 @dataclass(frozen=True)
 class ConcaveGame(GameMechanism):
-    r"""Let every server i maximise welfare under a utility that is given as a function, given the others.
+    r"""Let every server i maximise welfare under a utility given as a CVXPY function, given the others.
 
     .. math::
         \max_{x_{\cdot i}} \sum_n \phi_n U(s_{ni} / \phi_n), \quad
         s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
-    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is
-    asked for. As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
+    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY on small clusters, with a
+    default tolerance of 1e-4. As for `AlphaPFVDS`, their convergence is observed but not proved, and equilibria need
+    not be unique.
 
     Parameters
     ----------
-    utility : U, a function of a CVXPY expression (weighted shares of some users) that returns one of the same shape
-        One function for all users, whatever their order. Concave by CVXPY's rules, increasing and differentiable:
-        `cp.log1p`, `lambda s: -cp.exp(-s)`.
+    utility : callable
+        U, a function of a CVXPY expression (weighted shares, (users,)) that returns one of the same shape. It applies
+        elementwise, is concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
 
     `ConcaveGame(cp.log)` is `AlphaPFVDS(1)`, `ConcaveGame(lambda s: -cp.inv_pos(s))` is `AlphaPFVDS(2)`. Where U'(0) is
-    finite a user may be left without tasks. Sizes of shares and of weights matter unless U is alpha-fair, so that
-    proportional servers are not merged. The certificate is the game's backward error, from U' in place of `t^-alpha`.
+    finite a user may be left without tasks. The units of shares and weights matter unless U is alpha-fair, so that
+    proportional servers are not merged. The certificate is the game's backward error, with U' in place of `t^-alpha`.
 
-    A utility that is no function, that is neither concave nor increasing on the shares that a cluster allows, or in
-    which a user's place matters (`s[0]`), and more than 2000 pairs of users and servers: `DataError`.
+    Raises
+    ------
+    DataError
+        The utility is not callable, not concave and increasing on the shares that a cluster allows, or depends on a
+        user's position (`s[0]`); or there are more than 2000 (user, server) pairs.
 
-    Properties: Pareto on every server alone where U' > 0.
+    Properties: Pareto optimality on each server separately where U' > 0.
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3: servers with concave utilities U_i
     (arXiv:1712.10114).
@@ -90,7 +94,7 @@ class ConcaveGame(GameMechanism):
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")
         with np.errstate(invalid="ignore"):
-            alone = cluster.gamma.sum(axis=1)  # nobody can run more tasks
+            alone = cluster.gamma.sum(axis=1)  # monopoly tasks bound those of any allocation
             most = np.where(cluster.usable, plain.levels(alone), 0.0)
         return concave(plain, self.utility, most)
 

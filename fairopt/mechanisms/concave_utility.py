@@ -1,4 +1,4 @@
-"""A utility of one's own: any concave, increasing function of the share."""
+"""Welfare under a user-defined utility: any concave, increasing function of the share."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from .alpha_fair import Share, share_of, share_per_task
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to 16 were
-#: solved, and some above 60 were not.
+#: Elasticity `-d log U' / d log t` at a solution above which errors name it as the cause (`k t` for `-exp(-k t)`).
+#: Clusters with elasticities up to 16 were solved, and some above 60 were not.
 _STEEP = 50.0
 
 
 def check_function(utility: object) -> None:
-    """`DataError` for what is no function."""
+    """Raise `DataError` unless the utility is callable."""
     if not callable(utility):
         raise DataError(f"utility is {utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
 
 
 def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare:
-    """The welfare under a utility, checked to be concave and increasing up to the largest of these levels."""
+    """Welfare under a utility, checked to be concave and increasing up to the largest of these levels."""
     slope = UtilitySlope(utility)
     most = levels[np.isfinite(levels) & (levels > 0)]
-    if len(most):  # somebody can run something
+    if len(most):
         slope.check(float(most.max()), levels.size)
     return ConcaveWelfare(**plain.plain, slope=slope)
 
 
 def why(best: Allocation) -> str:
-    """Likely reason of a missed tolerance: a flat or a steep utility, or a possible kink."""
+    """Likely cause of a missed tolerance: a flat utility, a steep one, or a possible kink."""
     steepness = best.criterion.elasticity(best.arrays.user_tasks)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
     flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.user_tasks)))
@@ -63,23 +63,27 @@ def why(best: Allocation) -> str:
 
 @dataclass(frozen=True)
 class ConcaveUtility(Mechanism):
-    r"""Maximise welfare under a utility that is given as a function, in CVXPY.
+    r"""Maximise welfare under a utility given as a CVXPY function.
 
     .. math:: \max_x \sum_n \phi_n U(\sigma_n / \phi_n), \quad \sigma_n = u_n x_n
 
     Parameters
     ----------
-    utility : U, a function of a CVXPY expression (weighted shares of some users) that returns one of the same shape
-        One function for all users, whatever their order. Concave by CVXPY's rules, increasing and differentiable:
-        `cp.log1p`, `lambda s: -cp.exp(-s)`.
-    share, scope : as in `AlphaFair`; a share has a size here, as U need not be homogeneous
+    utility : callable
+        U, a function of a CVXPY expression (weighted shares, (users,)) that returns one of the same shape. It applies
+        elementwise, is concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
+    share, scope
+        As in `AlphaFair`; the unit of the share matters, as U need not be homogeneous.
 
     `ConcaveUtility(cp.log)` is CEEI, `ConcaveUtility(lambda s: -cp.inv_pos(s))` is `AlphaFair(2)`. Where U'(0) is
-    finite a user may be left without tasks. The certificate is the backward error of the others, from U' in place of
-    `t^-alpha` (docs/certificates.md); examples are in docs/utilities.md.
+    finite a user may be left without tasks. The certificate is the backward error, with U' in place of `t^-alpha`
+    (docs/certificates.md); examples are in docs/utilities.md.
 
-    A utility that is no function, that is neither concave nor increasing on the shares that a cluster allows, or in
-    which a user's place matters (`s[0]`): `DataError`.
+    Raises
+    ------
+    DataError
+        The utility is not callable, not concave and increasing on the shares that a cluster allows, or depends on a
+        user's position (`s[0]`).
 
     Properties: Pareto where U' > 0. Depends on the unit of the share unless U is alpha-fair.
 
@@ -110,7 +114,7 @@ class ConcaveUtility(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope)
-        # Nobody can run more tasks than with everything there is.
+        # The pooled capacity bounds the tasks of any user.
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(cluster.demand > 0, cluster.pooled_capacity / cluster.demand, np.inf).min(axis=1)
             return concave(plain, self.utility, plain.levels(alone))

@@ -30,8 +30,8 @@ class DRF(Mechanism):
 
     Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (of groups too, in the weak sense),
     bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
-    leaves, and a liar may help others at no loss. Not resource monotonicity (no mechanism with sharing incentive and
-    Pareto has it: DRF theorem 6).
+    leaves, and a misreport may benefit others at no loss to the reporting user. Not resource monotonicity (which no
+    mechanism with sharing incentive and Pareto has: DRF theorem 6).
 
     Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3 (doi:10.5555/1972457.1972490); zero demands as in Parkes,
     Procaccia, Shah, EC 2012.
@@ -85,7 +85,7 @@ class DRF(Mechanism):
         return criterion(cluster, self.weighted_share(cluster), np.inf, "pool")
 
     def weighted_share(self, cluster: Cluster) -> Array:
-        """`max_r d[n,r] / (C_r w[n,r])`, (users,), the dominant share of a task under `resource_weights`."""
+        """Weighted dominant share per task, `max_r d[n,r] / (C_r w[n,r])`, (users,)."""
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError(

@@ -21,8 +21,8 @@ class DRFH(Mechanism):
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = x_n \max_r d_{nr} / C_r, \quad C_r = \sum_i c_{ir}
 
-    The one linear program printed in the paper equalises once; that is enough only when every demand is positive
-    and nobody is kept off a server. Here every level is raised.
+    The linear program printed in the paper equalises all shares once, which suffices only if every demand is positive
+    and no user is barred from a server. Here the lexicographic optimum is computed.
 
     Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
     population monotonicity for positive demands. Not sharing incentive: with capacities (6,1), (1,2) and demands

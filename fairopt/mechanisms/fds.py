@@ -1,4 +1,4 @@
-"""Fairness on dominant shares: fairness and efficiency as two separate knobs."""
+"""Fairness on dominant shares, with separate parameters for fairness and efficiency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reference.program import Program, Statement, f_alpha, maximise
 
 @dataclass(frozen=True)
 class FDS(Mechanism):
-    r"""Maximise fairness and efficiency of dominant shares, as Joe-Wong et al. weigh them.
+    r"""Maximise the trade-off of Joe-Wong et al. between fairness and efficiency of dominant shares.
 
     .. math::
         \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (\sigma_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad
@@ -28,13 +28,20 @@ class FDS(Mechanism):
 
     Parameters
     ----------
-    beta : > 0, how fairness is measured
-    lam : how much efficiency counts; by default `(1-beta)/beta`, where FDS is alpha-fair with alpha = beta
+    beta : float
+        Parameter of the fairness measure, > 0.
+    lam : float, optional
+        Weight of efficiency; by default `(1-beta)/beta`, where FDS is alpha-fair with alpha = beta.
 
-    Convex (`log |f|` is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <= (1-beta)/beta` when
-    beta > 1: exactly where `|lam| >= |1-beta|/beta`, which is also where the paper proves Pareto efficiency. Elsewhere
-    it is not convex, and an error here. At beta = 1 only lam = 0 has a meaning (the limit: CEEI).
-    Weights enter as in the alpha-fair family, which is our extension.
+    The problem is convex (`log |f|` is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <=
+    (1-beta)/beta` when beta > 1: exactly where `|lam| >= |1-beta|/beta`, which is also where the paper proves Pareto
+    efficiency. At beta = 1 only lam = 0 is defined (the limit, CEEI).
+    Weights enter as in the alpha-fair family, which is an extension of the paper.
+
+    Raises
+    ------
+    DataError
+        The parameters make the problem non-convex or undefined.
 
     Properties: Pareto where convex; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
 
@@ -92,7 +99,7 @@ class FDS(Mechanism):
 
     @property
     def _efficient(self) -> float:
-        """The exponent of T in |f|, signed so that more is better: what efficiency gets beyond alpha-fairness."""
+        """Exponent of T in |f| beyond alpha-fairness, with a sign such that larger totals are preferred if > 0."""
         extra = self._lam - (1 - self.beta) / self.beta
         return extra if self.beta < 1 else -extra
 
@@ -101,7 +108,7 @@ class FDS(Mechanism):
         return (cls(0.5), cls(0.5, 2.0), cls(3.0, -2.0))
 
     def share(self, cluster: Cluster) -> Array:
-        """Share per task that fairness is measured on."""
+        """Share per task of the fairness measure, (users,)."""
         return cluster.dominant_share_per_task
 
     def criterion(self, cluster: Cluster) -> Criterion:
@@ -113,7 +120,7 @@ class FDS(Mechanism):
         )
 
     def program(self, p: Program) -> Statement:
-        """The logarithm of the objective's size, which is concave; where lam is (1-beta)/beta, alpha-fair welfare."""
+        """Logarithm of the objective's modulus, which is concave; alpha-fair welfare at lam = (1-beta)/beta."""
         share, beta = p.share(self.share(p.cluster)), self.beta
         if self._efficient == 0:
             return maximise(p.weight @ f_alpha(share / p.weight, beta), p.constraints)
@@ -124,7 +131,7 @@ class FDS(Mechanism):
 
 @dataclass(frozen=True)
 class GFJ(FDS):
-    r"""Maximise fairness and efficiency as `FDS`, of numbers of tasks instead of dominant shares.
+    r"""Maximise the trade-off of `FDS` for numbers of tasks instead of dominant shares.
 
     .. math::
         \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (x_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad

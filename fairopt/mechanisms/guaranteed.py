@@ -20,20 +20,27 @@ from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 
 @dataclass(frozen=True)
 class GuaranteedAlphaFair(Mechanism):
-    r"""Maximise alpha-fair welfare where everybody has a part of what a partition would give it.
+    r"""Maximise alpha-fair welfare subject to floors: a fraction of each user's tasks under a partition by weight.
 
     .. math::
         \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n) \ \text{ where } x_n \ge \min(p\, b_n, q_n), \quad
         \sigma_n = x_n \max_r \frac{d_{nr}}{C_r}, \quad b_n = \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}
 
-    p is `part`. The benchmark b is the sharing incentive's: the tasks that n could run with its weight's part of every
-    server that it may use.
+    p is `part`. The benchmark b is that of the sharing incentive: the tasks of user n on its fraction, by weight, of
+    every server that is eligible to it.
 
     Parameters
     ----------
-    alpha : 0 (utilitarian) to infinity (max-min)
-    part : a number >= 0, or one per user
-        Up to 1 everybody can have it, as the partition is feasible. More than can be had together is a `DataError`.
+    alpha : float
+        0 (utilitarian) to infinity (max-min).
+    part : float or sequence of float (users,)
+        Fraction p >= 0 of the benchmark, for all users or for each. Up to 1 the floors are feasible, as the partition
+        is.
+
+    Raises
+    ------
+    DataError
+        The floors are infeasible together.
 
     Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
 
@@ -67,8 +74,8 @@ class GuaranteedAlphaFair(Mechanism):
         return (cls(0.0, 0.5), cls(0.5, 0.9), cls(1.0), cls(50.0, 0.8), cls(math.inf), cls(math.inf, 0.6))
 
     def benchmark(self, cluster: Cluster) -> Array:
-        """The tasks of each user with its weight's part of every server that it may use, (users,)."""
-        alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # thousands of machines are a few kinds
+        """Tasks of each user under a partition of its eligible servers by weight, (users,)."""
+        alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # large clusters have few distinct servers
         return np.asarray(cluster.weight / cluster.weight.sum() * alone)
 
     def program(self, p: Program) -> Statement:

@@ -16,7 +16,7 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class MaxMin(Mechanism):
-    r"""Give nobody more than it demands, and divide what is left over equally (by weight).
+    r"""Max-min fairness of one resource: satisfy small demands, and divide the remainder equally (by weight).
 
     .. math:: \operatorname{lex\,max\,min}_n\ a_n / \phi_n, \quad a_n = d_n x_n \le d_n q_n, \quad \sum_n a_n \le C
 

@@ -18,7 +18,7 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class MQDRF(Mechanism):
-    r"""DRF under a cap per user that depends on its level, which is its age.
+    r"""DRF with a cap on each user's dominant share, by the level (age) of the user.
 
     .. math::
         \operatorname{lex\,max\,min}_n\ \sigma_n, \quad
@@ -26,17 +26,20 @@ class MQDRF(Mechanism):
 
     Parameters
     ----------
-    shares : `DK_1 >= DK_2 >= ...`, the part of the cluster for each level
-    sizes : `N_1 = ... = N_(K-1) <= N_K`, the most users of each level; by default one level for everyone
-    levels : (users,), the level 1..K of each user, level 1 the newest; by default everyone in level 1
+    shares : tuple of float
+        `DK_1 >= DK_2 >= ...`, fraction of the cluster for each level.
+    sizes : tuple of int, optional
+        `N_1 = ... = N_(K-1) <= N_K`, largest number of users of each level; by default one level for all.
+    levels : tuple of int (users,), optional
+        Level 1..K of each user, level 1 the newest; by default 1 for all.
 
     Differences from the paper as printed, which contradicts itself there: equation (5) caps the sum over a level
     at DK_k/N_k, while its theorem 1 and its experiment need the cap per user that is used here; the two coincide for
     N_k = 1.
 
     Properties: strategy-proofness (any report leaves at most `DK_k/N_k` of every resource). The paper also claims
-    Pareto efficiency (theorem 3); that is false under a hard cap: in its own experiment user 1 alone runs 20 tasks
-    where 50 fit. Weights play no part.
+    Pareto efficiency (theorem 3), which is false under a hard cap: in its own experiment user 1 alone runs 20 tasks
+    where 50 are feasible. Weights are ignored.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
 
@@ -91,7 +94,7 @@ class MQDRF(Mechanism):
 
     @property
     def reserved(self) -> float:
-        """The sum of `DK_k`; up to 1 everybody can have its cap at once."""
+        """Sum of `DK_k`; up to 1 all caps are feasible together."""
         return math.fsum(self.shares)
 
     @classmethod
@@ -99,7 +102,7 @@ class MQDRF(Mechanism):
         return (cls((1.5,)),)
 
     def queue(self, count: int) -> tuple[Index, Index]:
-        """Levels of so many users, from 1, (users,), and the sizes of levels."""
+        """Levels of `count` users, from 1, (users,), and the sizes of levels."""
         levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
         return levels, np.array([count] if self.sizes is None else self.sizes)
 

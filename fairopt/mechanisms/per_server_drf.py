@@ -18,12 +18,12 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class PerServerDRF(Mechanism):
-    r"""DRF inside every server on its own, with no coordination.
+    r"""DRF applied to every server separately, without coordination.
 
     .. math:: \operatorname{lex\,max\,min}_n\ \frac{x_{ni}}{\gamma_{ni} \phi_n} \quad \text{for every server i}
 
-    `x[n,i]/gamma[n,i]` is the dominant share of n on server i. Servers do not know what others give, so finite task
-    counts cannot be kept: they are an error.
+    `x[n,i]/gamma[n,i]` is the dominant share of n on server i. As servers do not coordinate, binding task limits
+    cannot be enforced and raise `DataError`.
 
     Properties: sharing incentive, envy-freeness. Not Pareto (DRFH section III: 6 tasks each where 10 are possible).
 

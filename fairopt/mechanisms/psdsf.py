@@ -15,19 +15,19 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class PSDSF(GameMechanism):
-    r"""Lexicographic max-min of virtual dominant shares at every server, given what users have elsewhere.
+    r"""Lexicographic max-min of virtual dominant shares at every server, given the users' tasks on other servers.
 
     .. math::
         \operatorname{lex\,max\,min}_n\ s_{ni} / \phi_n \ \text{ over } x_{\cdot i} \text{ for every server i}, \quad
         s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
-    x is PS-DSF iff for every usable pair (n,i) some resource that n needs is used up on i, and whoever uses it there
-    has a weighted virtual dominant share at most that of n. Such x need not be unique. Returned is the limit of
-    alphaPF-VDS for alpha to infinity, which does not depend on the order of users and servers nor on merging;
-    with positive demands nobody has more tasks in any other PS-DSF allocation (docs/psdsf.md). Where zero demands or
-    task counts keep the limit from being found, a note says so; the answer is then what best responses come to in an
-    order that does not depend on the given one (`model/canonical.py`). The engines `best-response` and
-    `declarative` return one that their iteration reaches.
+    x is PS-DSF iff for every usable (user, server) pair (n,i) some resource that n demands is exhausted on i, and
+    every user of that resource on i has a weighted virtual dominant share at most that of n. Such x need not be
+    unique. The one returned is the limit of alphaPF-VDS for alpha to infinity, which depends neither on the order of
+    users and servers nor on merging; with positive demands it maximises every user's tasks over all PS-DSF allocations
+    (docs/psdsf.md). Where the limit is not found, because of zero demands or task limits, a note says so; best
+    responses in the canonical order (`model/canonical.py`) then determine the allocation. The engines `best-response`
+    and `declarative` return the limit of their own iteration.
 
     Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto: with capacities
     (2,2), (1,2) and demands (3,2), (1,4) users have 2/3 and 1/2 tasks where both could have 2/3. Not strategy-proof

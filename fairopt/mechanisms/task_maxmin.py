@@ -1,4 +1,4 @@
-"""Max-min of task counts."""
+"""Max-min fairness of numbers of tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TaskMaxMin(Mechanism):
 
     .. math:: \operatorname{lex\,max\,min}_n\ x_n / \phi_n
 
-    A baseline: it depends on what a user calls a task, and rewards whoever cuts its work into larger ones.
+    A baseline that depends on the definition of a task: a user gains by merging its tasks into larger ones.
 
     Source: folklore; the share `u_n = 1` in the family of max-min mechanisms.
 

@@ -1,4 +1,4 @@
-"""The efficient end: the largest sum of shares."""
+"""Utilitarian welfare: the largest sum of shares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reference.program import Program, Statement, maximise
 
 @dataclass(frozen=True)
 class Utilitarian(Mechanism):
-    r"""Maximise the total share, whoever gets it; weights do not matter.
+    r"""Maximise the sum of shares, regardless of weights and of its distribution.
 
     .. math:: \max_x \sum_n \sigma_n, \quad \sigma_n = u_n x_n
 
@@ -24,7 +24,7 @@ class Utilitarian(Mechanism):
     ----------
     share, scope : as in `AlphaFair`
 
-    Properties: Pareto. Nothing else: whoever needs much for a share of 1 may get nothing.
+    Properties: Pareto only: a user with a large demand per unit of share may be allocated nothing.
 
     Source: alpha = 0 of the alpha-fair family; the benchmark of the price of fairness.
 

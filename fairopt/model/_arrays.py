@@ -1,4 +1,4 @@
-"""Arrays: read-only by NumPy's flag, in copies and pickles of frozen dataclasses too; equal rows, row pointers."""
+"""Array utilities: read-only arrays, deferred fields of frozen dataclasses, equal rows, and row pointers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ A = TypeVar("A", bound=np.generic)
 
 
 def read_only(array: NDArray[A]) -> NDArray[A]:
-    """The same array, which nobody else has, with its flag set."""
+    """Set the read-only flag of an array that is not shared, and return it."""
     array.flags.writeable = False
     return array
 
 
 def frozen(array: NDArray[A]) -> NDArray[A]:
-    """A read-only copy; the same array if neither it nor what it is a view of can be written to."""
+    """Read-only copy of an array, or the array itself if it and its base are read-only."""
     base = array.base
     if array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable):
         return read_only(array.copy(order="K"))
@@ -36,15 +36,15 @@ class _Deferred:
 
 
 def deferred(make: Callable[[], V]) -> V:
-    """Placeholder for a field of a `Frozen`, computed by `make()` on first access and typed as its result.
+    """Placeholder for a field of a `Frozen`, computed by `make()` at first access and typed as its result.
 
-    The field must not have a default value, which a class attribute would answer with.
+    The field must not have a default value, since the class attribute would take precedence.
     """
     return cast("V", _Deferred(make))
 
 
 class Frozen:
-    """A frozen dataclass whose arrays are read-only copies of those given; fields may be `deferred`."""
+    """Base of frozen dataclasses whose arrays are read-only copies, and whose fields may be `deferred`."""
 
     def __post_init__(self) -> None:
         known = self.__dict__
@@ -56,10 +56,10 @@ class Frozen:
                 del known[name]
 
     def _maker(self, name: str) -> Callable[[], Any] | None:
-        """The function that a deferred field was given as, if it was: it may tell more cheaply what is asked."""
+        """Function of a deferred field, or None; its attributes may be cheaper than the value."""
         return cast("Callable[[], Any] | None", self.__dict__.get("_makers", {}).get(name))
 
-    if not TYPE_CHECKING:  # which would take it for an answer to any name
+    if not TYPE_CHECKING:  # type checkers would accept every attribute name
 
         def __getattr__(self, name: str) -> Any:
             if name == "_makers" or (make := self._maker(name)) is None:
@@ -71,7 +71,7 @@ class Frozen:
             return self.__dict__[name]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """NumPy unpickles arrays, and copies them deeply, as ones that can be written to."""
+        """Restore read-only flags, which NumPy does not preserve in pickles and deep copies."""
         for value in state.values():
             if isinstance(value, np.ndarray):
                 read_only(value)
@@ -79,17 +79,17 @@ class Frozen:
 
 
 def ratio(above: ArrayLike, below: NDArray[Any], otherwise: float = 0.0) -> Array:
-    """`above / below`, and `otherwise` where `below` is not above 0."""
+    """Quotient `above / below`, and `otherwise` where `below` is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, np.divide(above, below), otherwise)
 
 
 def numbered(rows: NDArray[Any]) -> Index:
-    """Equal rows get equal numbers, 0 for the first row, in order of appearance. Compares bytes: no -0.0, please."""
+    """Number distinct rows in order of appearance, (rows,); comparison is bitwise, so that -0.0 must not occur."""
     rows = np.ascontiguousarray(rows)
     words = rows.view(np.uint64) if rows.itemsize == 8 else rows.astype(np.uint64)
     factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
-    codes = (words ^ (words >> 32)) @ factors  # a number is sorted ten times as fast as a row
+    codes = (words ^ (words >> 32)) @ factors  # sorting hashes is ten times as fast as sorting rows
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     if (words[first[inverse]] != words).any():
         whole = rows.view([("", np.void, rows.shape[1] * rows.itemsize)]).ravel()
@@ -100,7 +100,7 @@ def numbered(rows: NDArray[Any]) -> Index:
 
 
 def kinds(capacity: Array) -> tuple[Index, Mask]:
-    """Servers by the resources that they have: the kind of each (servers,), and what a kind has (kinds, resources)."""
+    """Group servers by available resources: kinds (servers,), and their resources (kinds, resources)."""
     has = capacity > 0
     if has.all():
         return np.zeros(len(has), dtype=np.intp), has[:1]
@@ -109,12 +109,12 @@ def kinds(capacity: Array) -> tuple[Index, Mask]:
 
 
 def capable(demand: Array, has: Mask) -> Mask:
-    """Kinds of servers with everything that a user needs, (kinds, users)."""
+    """Mask (kinds, users) of kinds of servers with all resources that a user demands."""
     return np.asarray(~(~has[:, None, :] & (demand > 0)[None, :, :]).any(axis=2))
 
 
 def runnable(capacity: Array, demand: Array, eligible: Mask | None) -> Mask:
-    """Users who are eligible on some server with everything that they need, (users,); `None`: eligible everywhere."""
+    """Mask (users,) of users with an eligible server that has all demanded resources; None: all are eligible."""
     kind, has = kinds(capacity)
     able = capable(demand, has)
     if eligible is None:
@@ -124,32 +124,32 @@ def runnable(capacity: Array, demand: Array, eligible: Mask | None) -> Mask:
 
 
 def usable_columns(capacity: Array, demand: Array, eligible: Mask) -> Index:
-    """Servers that the same users can use get equal numbers, (servers,)."""
+    """Number servers by their sets of usable users, (servers,)."""
     kind, has = kinds(capacity)
     able = np.packbits(capable(demand, has), axis=1)
     return numbered(np.packbits(eligible, axis=0).T & able[kind])
 
 
 def row_pointers(group: Index, count: int) -> Index:
-    """(count + 1,): members of group k are `pointers[k]` to `pointers[k + 1]`, for `group` (members,) in order."""
+    """Row pointers, (count + 1,): members of group k are `pointers[k]` to `pointers[k + 1]`, for sorted `group`."""
     return np.searchsorted(group, np.arange(count + 1))
 
 
 def from_sizes(sizes: ArrayLike) -> Index:
-    """(groups + 1,): the pointers of groups of these sizes, one after another."""
+    """Row pointers, (groups + 1,), of consecutive groups of these sizes."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
 
 def by_group(group: Index, count: int) -> tuple[Index, Index]:
-    """Members in the order of their groups, those of one as they were, and the row pointers of that order."""
+    """Stable order of members by group, (members,), and the row pointers of that order."""
     order = np.argsort(group, kind="stable")
     return order, row_pointers(group[order], count)
 
 
 def in_tables(order: Index, ends: Index, most: int) -> Iterator[tuple[Index, Index, Mask]]:
-    """Groups of similar size, with their members (groups, size) and which of these are some, not padding.
+    """Generate batches of groups of similar size: groups, members (groups, size), and the mask without padding.
 
-    A table has at most `most` places, unless one group has more.
+    A batch has at most `most` entries, unless a single group has more.
     """
     sizes = np.diff(ends)
     left = np.argsort(sizes, kind="stable")[::-1]

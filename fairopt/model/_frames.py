@@ -1,4 +1,4 @@
-"""A cluster as pandas tables, and back: what has labels is put in the order of the names, whatever its own order."""
+"""Conversion of clusters to and from pandas; labelled data are aligned by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._arrays import Array
 from ._intake import labelled, plain
 
 _USER_COLUMNS = ("weight", "max_tasks")
-#: What the rows and columns of each argument of a cluster are.
+#: Axes of each argument of a cluster.
 _AXES = {
     "capacity": ("server", "resource"),
     "demand": ("user", "resource"),
@@ -28,7 +28,7 @@ _AXES = {
 
 
 def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
-    """The tables `servers`, `users` and `eligible` of a `Cluster`."""
+    """Frames `servers`, `users` and `eligible` of a `Cluster`."""
     users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
     demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
@@ -39,7 +39,7 @@ def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
 
 
 def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
-    """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
+    """Arguments of the constructor, from frames as `to_frames` makes them, aligned by row and column names."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
     eligible = None if eligible is None else _named(eligible, "eligible", "user", "server")
     columns = list(users.columns)
@@ -64,7 +64,7 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
 
 
 def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[Table]:
-    """Rows as a cluster file has them; an empty cell is the default, but of a weight."""
+    """Rows in the format of a cluster file; NaN stands for the default, except for weights."""
     entries = [
         {"name": name, amounts: row} for name, row in zip(table.index, _plain(table[resources]).tolist(), strict=True)
     ]
@@ -77,10 +77,10 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
 
 
 def aligned(given: Mapping[str, Any]) -> Table:
-    """The arguments of a cluster with arrays in place of frames and series, and with the names that these have.
+    """Arguments of a cluster with frames and series replaced by arrays, and with their names.
 
-    Names that are given come first, then the labels of the first argument that has some; all others must have the same
-    and are put in that order. Rows that pandas numbered 0, 1, ... have no names, unless something else has.
+    The order is that of explicit names, or else of the first labelled argument; other labels must be a permutation of
+    these. Default integer indices of pandas count as unlabelled, unless another argument has labels.
     """
     given = {name: _frame(value, name) if labelled(value) else value for name, value in given.items()}
     for name in _AXES:
@@ -101,11 +101,9 @@ def aligned(given: Mapping[str, Any]) -> Table:
 
 
 def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
-    """Tasks `x[n,i]`, (users, servers), of an array, or of a table or a dict by name or by pairs of names.
+    """Tasks `x[n,i]`, (users, servers), from an array, or from a frame or dict by names or by pairs of names.
 
-    Of one server also (users,).
-
-    A dict of a user may leave servers out: no tasks are there.
+    For a single server (users,) is accepted, too. Servers that are missing in a dict have no tasks.
     """
     if isinstance(values, Mapping):
         nested = {isinstance(row, Mapping) for row in values.values()}
@@ -139,7 +137,7 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
 
 
 def in_order(values: Any, argument: str, *axes: tuple[str, Sequence[str]]) -> NDArray[Any]:
-    """A table, or numbers with names, put in the order of the names of its axes."""
+    """Values of a labelled object, in the order of the names of its axes."""
     table = _frame(values, argument)
     for k, (axis, names) in enumerate(axes[: table.ndim] if table.ndim <= len(axes) else ()):
         if not _numbered(table.axes[k]):
@@ -149,7 +147,7 @@ def in_order(values: Any, argument: str, *axes: tuple[str, Sequence[str]]) -> ND
 
 
 def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
-    """A table or a column that can be one of pandas as such, with all its labels; others are refused."""
+    """Convert a labelled object to pandas with its labels; raises `DataError` if that is impossible."""
     if isinstance(values, pd.DataFrame | pd.Series):
         return values
     found = values.to_pandas() if hasattr(values, "to_pandas") else None
@@ -161,7 +159,7 @@ def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:
-    """Positions of wanted names."""
+    """Positions of the wanted names in an index."""
     places = {name: place for place, name in enumerate(labels(index, axis))}
     missing = [name for name in wanted if name not in places]
     if missing or len(places) != len(wanted):
@@ -174,12 +172,12 @@ def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: 
 
 
 def _numbered(index: pd.Index) -> bool:
-    """Did pandas number it, for want of names?"""
+    """True for a default integer index of pandas."""
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
-    """The same table with text for labels."""
+    """Frame with its labels converted to text."""
     if not labelled(table) or not isinstance(table := _frame(table, what), pd.DataFrame):
         raise DataError(f"{what} is of type {type(table).__name__}; it must be a DataFrame, as to_frames makes it")
     _unindexed(table, what)
@@ -188,7 +186,7 @@ def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
 
 
 def _unindexed(table: Any, what: str) -> None:
-    """Refuse a table whose rows have names in a column."""
+    """Raise `DataError` for a frame with names in a column instead of the index."""
     if not isinstance(table, pd.DataFrame) or not _numbered(table.index):
         return
     for name, column in table.items():
@@ -200,7 +198,7 @@ def _unindexed(table: Any, what: str) -> None:
 
 
 def _plain(table: pd.DataFrame | pd.Series) -> NDArray[Any]:
-    """The values as an array, of numbers if they are; what is missing is NaN."""
+    """Values as an array, numeric if possible, with NaN for missing ones."""
     kinds = table.dtypes if isinstance(table, pd.DataFrame) else [table.dtype]
     if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
         return np.asarray(table.to_numpy())

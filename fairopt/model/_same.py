@@ -1,7 +1,4 @@
-"""Comparison of clusters: the first difference in names or data, in words.
-
-Arrays are compared by position, so names have to be in the same order.
-"""
+"""Comparison of clusters: a description of the first difference in names or data, by position."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from .cluster import Cluster
 
-#: The servers of the pool of several.
+#: Names of servers of a pooled cluster.
 _POOL = ("pool",)
 _NAMES = ("users", "servers", "resources")
 _DATA = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
 
 
 def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) -> str:
-    """First difference in names between two clusters, as a sentence without its end; empty if none."""
+    """First difference in names of two clusters, as a clause; '' if there is none."""
     for axis in axes:
         for mine, theirs in zip_longest(getattr(one, axis), getattr(other, axis)):
             if mine != theirs:
@@ -29,7 +26,7 @@ def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) ->
 
 
 def other_data(one: Cluster, other: Cluster) -> str:
-    """First difference in names or numbers between two clusters, as a sentence without its end; empty if none."""
+    """First difference in names or numbers of two clusters, as a clause; '' if there is none."""
     if one is other:
         return ""
     names = other_names(one, other)
@@ -44,7 +41,7 @@ def other_data(one: Cluster, other: Cluster) -> str:
 
 
 def different_clusters(one: Cluster, other: Cluster) -> str:
-    """First difference as `other_data` has it, where the pool of a cluster counts as that cluster."""
+    """First difference as in `other_data`, where the pool of a cluster counts as that cluster."""
     found = other_data(one, other)
     if not found or not other_data(one.pool(), other) or not other_data(one, other.pool()):
         return ""
@@ -52,9 +49,9 @@ def different_clusters(one: Cluster, other: Cluster) -> str:
 
 
 def unfit_start(start: Cluster, cluster: Cluster) -> str:
-    """Why an answer on the cluster `start` is no start for `cluster`; empty if it may be one, for some engine.
+    """Reason why a solution on the cluster `start` is no warm start for `cluster`; '' if it can be one.
 
-    Users, resources and servers must have the same names, or one of the two be a pool. Other data may have changed.
+    Users, resources and servers must have the same names, unless one cluster is a pool. Other data may differ.
     """
     pooled = _POOL in (start.servers, cluster.servers)
     return other_names(start, cluster, ("users", "resources") if pooled else _NAMES)

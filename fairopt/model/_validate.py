@@ -1,4 +1,4 @@
-"""Parameters and the data of a cluster, checked: errors name the row and the remedy."""
+"""Validation of parameters and of the data of a cluster; errors name the row and the remedy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..base.names import short
 from . import _intake
 from ._arrays import Array, Mask, read_only
 
-#: The arguments of a cluster, in the constructor's order; they are its attributes as well.
+#: Arguments of the constructor of a cluster, in order; attributes have the same names.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
-#: Numbers of a cluster that are not 0, and limits that are finite: products of six of them are doubles.
+#: Range of nonzero finite data, such that products of six numbers are in the range of floating point.
 LEAST, MOST = 1e-50, 1e50
 
 
 def number(value: object, what: str, wanted: str, good: Callable[[float], bool] = lambda _: True) -> float:
-    """A parameter as a float, NumPy's numbers included, NaN not; `wanted`, which `good` tells, ends the error."""
+    """Validate a real parameter, which is not NaN and satisfies `good`; `wanted` describes it in the error."""
     if (truth := isinstance(value, bool | np.bool_)) or not isinstance(value, Real):
         kind = "a truth value" if truth else f"of type {type(value).__name__}"
         raise DataError(f"{what} is {short(value)}, {kind}; it must be {wanted}")
@@ -37,30 +37,30 @@ def number(value: object, what: str, wanted: str, good: Callable[[float], bool] 
 
 
 def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number, at least so large; NumPy's included, truth values not."""
+    """Validate an integer of at least `least`; truth values are rejected."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise DataError(f"{what} is {short(value)}; it must be a whole number, at least {least}")
     return int(value)
 
 
 def alpha(value: object) -> float:
-    """The parameter of alpha-fairness, from 0 to infinity."""
+    """Validate the parameter of alpha-fairness, from 0 to infinity."""
     value = np.inf if isinstance(value, str) and value.lower() in ("inf", "infinity", "∞") else value
     return number(value, "alpha", "a number from 0 (efficient) to infinity (max-min)", lambda alpha: alpha >= 0)
 
 
 def tolerance(value: object) -> float:
-    """Check a tolerance: finite and > 0."""
+    """Validate a tolerance: finite and > 0."""
     return number(value, "tol", "a number > 0, such as 1e-6", lambda tol: 0 < tol < np.inf)
 
 
 def finite(value: object) -> bool:
-    """True for a finite number of a document, truth values excluded."""
+    """True for a finite number that is not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def cluster(given: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a cluster, from its constructor's arguments."""
+    """Attributes of a cluster, validated, from the arguments of its constructor."""
     if any(map(_intake.labelled, given.values())):
         from . import _frames
 
@@ -81,13 +81,13 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
     amounts(capacity, "server", "capacity", servers, resources)
     amounts(demand, "user", "demand", users, resources)
     people(users, weight, max_tasks, demand)
-    for own in (capacity, demand, weight, max_tasks):  # as `eligible` is
+    for own in (capacity, demand, weight, max_tasks):  # `eligible` is read-only already
         read_only(own)
     return dict(zip(ARGUMENTS, (capacity, demand, weight, eligible, max_tasks, resources, users, servers), strict=True))
 
 
 def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
-    """A row of an argument, or other numbers with one per name; a series counts by its labels."""
+    """Values along one axis, with a series aligned by its labels."""
     if not _intake.labelled(value):
         return value
     from . import _frames
@@ -96,15 +96,15 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
 
 
 def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[object] | None = None) -> Array:
-    """A finite number >= 0 per user, in the order of the `known`, NaN for users who are not named.
+    """Finite numbers >= 0 by user, in the order of `known`, NaN for users that are not named.
 
-    `given` is a list in the order of `users` (by default all that are known), or a series or dict, which counts by its
-    labels: these must be `users`, in any order.
+    `given` is a list in the order of `users` (by default all known ones), or a series or dict, which is aligned by
+    labels: these must be a permutation of `users`.
 
     Raises
     ------
     DataError
-        Naming the user whose number is missing, negative or none, and names that the cluster does not have.
+        A number is missing, negative or not finite, or a name unknown; the message names the user.
     """
     wanted = known if users is None else _names.labels(users, "user")
     places = {name: n for n, name in enumerate(known)}
@@ -127,7 +127,7 @@ def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[ob
 
 
 def inside(values: Array, *others: float) -> Mask:
-    """True for numbers from `LEAST` to `MOST`, or among the others given."""
+    """Mask of numbers from `LEAST` to `MOST`, or equal to one of the others."""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:
         found |= values == other
@@ -135,7 +135,7 @@ def inside(values: Array, *others: float) -> Mask:
 
 
 def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
-    """Capacities and demands are 0 or inside the range."""
+    """Raise `DataError` unless capacities or demands are 0 or inside the range."""
     for row, column in np.argwhere(~inside(table, 0.0)).tolist():
         raise DataError(
             f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
@@ -145,7 +145,7 @@ def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources
 
 
 def people(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array) -> None:
-    """Weights are inside the range, task limits too or 0 or infinite, and everyone demands something."""
+    """Raise `DataError` unless weights and task limits are in range, and every user demands a resource."""
     for what, values, good, wanted in (
         ("weight", weight, inside(weight), "a finite number > 0"),
         ("max_tasks", max_tasks, inside(max_tasks, 0.0, np.inf), ">= 0 (leave it out, or use inf, for no limit)"),
@@ -161,5 +161,5 @@ def people(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array
 
 
 def _beyond(value: float) -> str:
-    """The end of the error for a number that is good but for its size."""
+    """End of the error message for a positive finite number out of range."""
     return f", here from {LEAST:g} to {MOST:g}: choose other units" if 0 < value < np.inf else ""

@@ -1,9 +1,8 @@
-"""An order of users and servers that does not depend on the order in which they are given.
+"""Canonical order of users and servers, independent of the given one.
 
-Where an answer is one of many (PS-DSF that best responses reach), it is made in this order, so that the same cluster
-has the same answer, bit by bit, however it is written down. Servers go by capacity, users by demand, weight and task
-count; what is still alike, by a hash of whom it may serve or where it may run. What is alike then as well differs at
-most by a symmetry.
+Where solutions are not unique (as PS-DSF allocations by best responses) they are computed in this order, so that the
+result is reproducible bit by bit. Servers are sorted by capacity, users by demand, weight and task limit; ties are
+broken by a hash of eligibility, and remaining ties are symmetries.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from .cluster import Cluster
 
 Codes = NDArray[np.uint64]
 
-#: Odd, so that no column is lost.
+#: An odd factor, which is invertible modulo 2^64.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def canonical(cluster: Cluster) -> tuple[Index, Index]:
-    """Users (users,) and servers (servers,) in that order, as positions in the cluster."""
+    """Permutations of users, (users,), and servers, (servers,), to the canonical order."""
     about = np.column_stack([cluster.demand, cluster.weight, cluster.max_tasks])
     serves: tuple[Codes, ...] = ()
     runs: tuple[Codes, ...] = ()
@@ -32,7 +31,7 @@ def canonical(cluster: Cluster) -> tuple[Index, Index]:
 
 
 def _codes(rows: Array) -> Codes:
-    """A number for every row: all of its bits, mixed."""
+    """Hash of every row, (rows,)."""
     result = np.zeros(len(rows), np.uint64)
     for column in rows.T:
         result = result * _FACTOR + np.ascontiguousarray(column).view(np.uint64)

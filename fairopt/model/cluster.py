@@ -1,4 +1,4 @@
-"""`Cluster`: who wants what, and what there is. It knows nothing of fairness."""
+"""`Cluster`: capacities of servers, and demands and constraints of users."""
 
 from __future__ import annotations
 
@@ -23,34 +23,44 @@ if TYPE_CHECKING:
 
 
 class Cluster:
-    """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
+    r"""Servers with several divisible resources, and users that share them; immutable, including copies and pickles.
+
+    Tasks x of users on servers are feasible if
+
+    .. math:: \sum_n x_{ni} d_{nr} \le c_{ir}, \qquad \sum_i x_{ni} \le q_n, \qquad
+        x_{ni} \ge 0, \text{ and } x_{ni} = 0 \text{ where n is not eligible on i}
 
     Parameters
     ----------
     capacity : (servers, resources)
-        `c[i,r] >= 0`, in resource units. Zero: the server lacks the resource.
+        `c[i,r] >= 0`, in resource units; 0 if the server lacks the resource.
     demand : (users, resources)
-        `d[n,r] >= 0`, in resource units per task. Every user needs something.
-    weight : (users,) or a number, optional
-        `phi[n] > 0`. Default: 1 for everyone.
-    eligible : (users, servers) of bool, or a dict of lists, optional
-        Placement constraints: may n run on i? A dict has lists of servers' names by user; who is not in it may run
-        everywhere. Default: everybody may.
-    max_tasks : (users,) or a number, optional
-        `q[n] >= 0`, the most tasks that n has to run. Default: infinite.
-    resources, users, servers : names, optional
-        Distinct. Default: `resource1`, `user1`, `server1`, ...
+        `d[n,r] >= 0`, in resource units per task, with a positive entry for every user.
+    weight : (users,) or float, optional
+        `phi[n] > 0`, dimensionless. Default: 1.
+    eligible : (users, servers) of bool, or dict of lists, optional
+        Placement constraints. A dict has lists of servers' names by user; users that are not in it are eligible on all
+        servers. Default: all pairs are eligible.
+    max_tasks : (users,) or float, optional
+        Task limits `q[n] >= 0`, in tasks. Default: infinite.
+    resources, users, servers : iterable of str, optional
+        Distinct names. Default: `resource1`, `user1`, `server1`, ...
 
     Raises
     ------
     DataError
-        Naming the user, server or resource at fault, and the remedy.
+        Data are invalid; the message names the user, server or resource, and the remedy.
 
     Notes
     -----
-    Arrays are read-only and their axes are always (users n, servers i, resources r). Data frames and series count by
-    their labels: they may stand in any order, and give the names if none are given. Masked arrays, complex numbers,
-    dates and text are not numbers. Numbers that are neither 0 nor infinite are from 1e-50 to 1e50.
+    Arrays are read-only, with axes in the order (users n, servers i, resources r). Data frames and series are aligned
+    by their labels, which also serve as default names. Masked arrays, complex numbers, dates and text are rejected.
+    Nonzero finite numbers are from 1e-50 to 1e50.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"], resources=["cpu", "ram"])
+    >>> cluster.gamma.round(3).tolist()
+    [[4.5], [3.0]]
     """
 
     capacity: Array
@@ -80,26 +90,30 @@ class Cluster:
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
-        """(users, servers, resources)."""
+        """Numbers (users, servers, resources)."""
         return len(self.users), len(self.servers), len(self.resources)
 
     @cached_property
     def gamma0(self) -> Array:
-        """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
+        r"""Monopoly tasks of n on i without placement constraints, (users, servers), in tasks.
+
+        .. math:: \gamma^0_{ni} = \min_{r : d_{nr} > 0} c_{ir} / d_{nr}
+        """
         tasks = np.full(self.shape[:2], np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
-                np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
+                # Without demand the ratio is infinite or NaN, which fmin ignores.
+                np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)
         return read_only(tasks)
 
     @cached_property
     def gamma(self) -> Array:
-        """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
+        """Monopoly tasks of n on i, (users, servers), in tasks: `gamma0`, and 0 where n is not eligible."""
         return read_only(self.gamma0 * self.eligible) if self.constrained else self.gamma0
 
     @cached_property
     def usable(self) -> Mask:
-        """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
+        """Mask (users, servers) of pairs that are eligible and have all resources that the user demands."""
         return read_only(self.gamma > 0)
 
     @cached_property
@@ -109,35 +123,35 @@ class Cluster:
 
     @cached_property
     def runnable(self) -> Mask:
-        """(users,): who can run anything at all."""
+        """Mask (users,) of users that can run tasks on some server."""
         somewhere = _arrays.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
         return read_only(somewhere & (self.max_tasks > 0))
 
     @cached_property
     def pooled_capacity(self) -> Array:
-        """`C_r = sum_i c[i,r]`, (resources,)."""
+        """Total capacity `C_r = sum_i c[i,r]`, (resources,), in resource units."""
         return read_only(self.capacity.sum(axis=0))
 
     @cached_property
     def share_per_task(self) -> Array:
-        """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
+        """Share of each resource per task, `d[n,r]/C_r`, (users, resources); infinite where `C_r` is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
         return read_only(share)
 
     @cached_property
     def dominant_share_per_task(self) -> Array:
-        """`k_n = max_r d[n,r]/C_r`, (users,), per task."""
+        """Dominant share per task, `k_n = max_r d[n,r]/C_r`, (users,)."""
         return read_only(self.share_per_task.max(axis=1))
 
     @cached_property
     def dominant_resource(self) -> Index:
-        """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
+        """Index of the resource with the largest share per task, (users,); the first in a tie."""
         return read_only(self.share_per_task.argmax(axis=1))
 
     @cached_property
     def normalised_demand(self) -> Array:
-        """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
+        """Normalised demands `gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 if unusable."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
         return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
@@ -145,12 +159,12 @@ class Cluster:
     # -- other clusters --------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Cluster:
-        """A copy with some of the constructor's arguments changed; what is not named stays.
+        """Copy the cluster with some of the constructor's arguments changed.
 
         Raises
         ------
         DataError
-            The constructor has no such argument, or does not take the value.
+            The constructor has no such argument, or rejects the value.
         """
         if unknown := set(changes) - set(ARGUMENTS):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
@@ -159,7 +173,7 @@ class Cluster:
     __replace__ = replace  # copy.replace of Python 3.13
 
     def derived(self, **changes: Any) -> Cluster:
-        """Replace data by arrays derived from this cluster's own, without checks; `eligible=None`: all."""
+        """Copy with data derived from this cluster's own, without validation; `eligible=None` makes all eligible."""
         data = self._arguments() | changes
         if data["eligible"] is None:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
@@ -176,7 +190,7 @@ class Cluster:
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> Cluster:
-        """Only the named users, servers and resources, in the order given."""
+        """Restrict the cluster to the named users, servers and resources, in the given order."""
         wanted = {"users": users, "servers": servers, "resources": resources}
         n, i, r = (self._indices(axis, names) for axis, names in wanted.items())
         return Cluster(
@@ -203,12 +217,12 @@ class Cluster:
         return np.array([where[name] for name in wanted], dtype=np.intp)
 
     def drop_user(self, user: str) -> Cluster:
-        """The cluster after `user` leaves.
+        """Remove a user.
 
         Raises
         ------
         DataError
-            There is no such user, or no other.
+            There is no such user, or it is the only one.
         """
         gone = self._indices("users", [user])[0]
         if len(self.users) == 1:
@@ -230,27 +244,27 @@ class Cluster:
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
-        """Cluster in which `user` reports another demand, (resources,)."""
+        """Copy in which `user` has this demand, (resources,), in resource units per task."""
         return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
-        """`user` has another weight."""
+        """Copy in which `user` has this weight."""
         return self._with_row("weight", "users", user, weight)
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
-        """`user` reports other servers, (servers,) of bool."""
+        """Copy in which `user` has this eligibility, (servers,) of bool."""
         return self._with_row("eligible", "users", user, eligible)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
-        """`user` has another number of tasks to run."""
+        """Copy in which `user` has this task limit."""
         return self._with_row("max_tasks", "users", user, max_tasks)
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
-        """`server` has other capacities, (resources,)."""
+        """Copy in which `server` has these capacities, (resources,), in resource units."""
         return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
-        """One server with the capacity of all; a user may use it who may use any server."""
+        """Pool all servers into one, on which users are eligible that are so on any server."""
         if len(self.servers) == 1:
             return self
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
@@ -260,52 +274,57 @@ class Cluster:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file (docs/cluster-file.md): TOML; JSON or CSV by suffix. Errors name the line, not of JSON."""
+        """Read a cluster file (docs/cluster-file.md) in TOML, or JSON or CSV by suffix; errors name the line."""
         return cluster_file.read(path).made(cls)
 
     @classmethod
     def from_csv(cls, file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Self:
-        """Read CSV: one file with a row per server and a row per user, or one of servers and one of users.
+        """Read CSV: a single file with a row per server and per user, or one file of servers and one of users.
 
         Parameters
         ----------
-        file : the one file, whose column `kind` says `server` or `user`; with `users`, the servers' file
-        users : the users' file
-        eligible : a file with a row per user and a column per server, of 1 and 0; for two files only
+        file : str or Path
+            The single file, whose column `kind` has `server` or `user`; with `users`, the servers' file.
+        users : str or Path, optional
+            The users' file.
+        eligible : str or Path, optional
+            A file (users, servers) of 1 and 0; only with two files.
 
-        Columns are `name`, `count` (of servers: that many identical ones), `weight`, `max_tasks`, in the one file
-        `eligible` (servers' names between semicolons), and one per resource. Empty cells are 0 of a resource, and the
-        default of the others. docs/cluster-file.md has examples.
+        Columns are `name`, `count` (number of identical servers), `weight`, `max_tasks`, in the single file `eligible`
+        (servers' names separated by semicolons), and one per resource. Empty cells are 0 for resources, and the default
+        otherwise. docs/cluster-file.md has examples.
 
         Raises
         ------
         DataError
-            Naming the file, the line and the remedy.
+            A file is invalid; the message names file, line and remedy.
         """
         return cluster_file.read_csv(file, users, eligible).made(cls)
 
     def save(self, path: str | Path) -> None:
-        """Write a cluster file that `load` reads back unchanged."""
+        """Write a cluster file, from which `load` restores the cluster exactly."""
         cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
+        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
         from . import _frames
 
         return _frames.to_frames(self)
 
     @classmethod
     def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Self:
-        """Cluster from tables with a row per server and per user, under their names, and a column per resource.
+        """Construct a cluster from frames indexed by names of servers and users, with a column per resource.
 
         Parameters
         ----------
-        servers : capacities; a column `count` makes that many identical servers, called `name-1`, `name-2`, ...
-        users : demands per task, and `weight` and `max_tasks` where they are not the default
-        eligible : a row per user and a column per server (or per row of `servers`, for all its copies), of true and
-            false; default: everybody may run everywhere
+        servers : DataFrame
+            Capacities; a column `count` has numbers of identical servers, named `name-1`, `name-2`, ...
+        users : DataFrame
+            Demands per task, and optionally `weight` and `max_tasks`.
+        eligible : DataFrame, optional
+            Booleans (users, servers), or by row of `servers` for all its copies. Default: all pairs are eligible.
 
-        `to_frames` makes such tables. Where users have a column `count` too, it is a resource.
+        `to_frames` returns such frames. If users have a column `count`, too, it is a resource.
         """
         from . import _frames
 
@@ -323,7 +342,7 @@ class Cluster:
         return f"<p>{n} users, {i} servers, {r} resources</p>{tables}"
 
     def _shown(self) -> list[pd.DataFrame]:
-        """Servers, users, and who may run where if not everybody may everywhere."""
+        """Frames to display: servers, users, and eligibility if there are placement constraints."""
         frames = self.to_frames()
         return [frames[name] for name in ("servers", "users", *(["eligible"] if self.constrained else []))]
 
@@ -335,7 +354,7 @@ class Cluster:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are made by the constructor: checked, read-only, and without anything computed before."""
+        """Copy and unpickle by the constructor, so that the result is validated, read-only, and without caches."""
         given = self._arguments() | ({} if self.constrained else {"eligible": None})
         return type(self), tuple(given.values())
 
@@ -347,16 +366,16 @@ class Cluster:
 
 
 def expected(cluster: object) -> Cluster:
-    """The same, if it is a cluster.
+    """Return the argument if it is a cluster.
 
     Raises
     ------
     DataError
-        It is something else; the message says how to make a cluster of it.
+        It is not; the message says how to obtain a cluster.
     """
     if isinstance(cluster, Cluster):
         return cluster
-    what = getattr(cluster, "cluster", None)  # of an allocation, of a snapshot
+    what = getattr(cluster, "cluster", None)  # allocations and snapshots have one
     remedy = "pass its .cluster" if isinstance(what, Cluster) else "make one with fairopt.Cluster(capacity, demand)"
     if isinstance(cluster, str):
         remedy = "read a file with fairopt.Cluster.load, or an instance with fairopt.papers.instance"

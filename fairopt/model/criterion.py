@@ -1,9 +1,9 @@
-"""`Criterion`: what a mechanism means by fair, as a value that engines optimise and certificates judge.
+"""`Criterion`: the objective of a mechanism as data, which engines optimise and certificates verify.
 
 maximise  sum_n phi_n f_alpha(sigma_n / phi_n),     sigma_n = u_n x_n,
 f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min at alpha = infinity.
 
-`FairnessEfficiency` and `ConcaveWelfare` are other concave welfares, with all that a certificate asks of one.
+`FairnessEfficiency` and `ConcaveWelfare` are further concave welfare functions with the same interface.
 """
 
 from __future__ import annotations
@@ -27,26 +27,38 @@ ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown
 
 @dataclass(frozen=True, eq=False)
 class Criterion(Frozen):
-    """A share, an alpha and a scope, for the users of one cluster.
+    r"""Alpha-fair criterion for the users of one cluster: a share per task, alpha, and a scope.
 
-    Attributes
+    .. math:: F(x) = \sum_n \phi_n f_\alpha(u_n x_n / \phi_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
+        \qquad f_1(t) = \log t
+
+    and lexicographic max-min of `u_n x_n / phi_n` at alpha = infinity.
+
+    Parameters
     ----------
     share : (users,), or (users, servers) in the scopes `per_server` and `game`
-        `u_n`, the share that one task counts for. Infinite where no task can run. May be given as a function,
-        called when the share is first needed: servers that merge never need that of the whole cluster.
-    alpha : float in [0, infinity]
-    scope : where shares are compared
-        `pool`: one server with all capacity; `servers`: tasks summed over the servers; `per_server`: inside
-        every server on its own; `game`: every server with the user's tasks everywhere, as a Nash equilibrium.
+        Share per task `u_n`, infinite where no task can run. A deferred field is evaluated at first access, so that
+        the share of a cluster that is merged need not be computed.
+    alpha : float
+        0 to infinity.
+    scope : str
+        `pool`: one server with the total capacity; `servers`: tasks summed over servers; `per_server`: each server
+        separately; `game`: each server with the user's tasks on all servers, as a Nash equilibrium.
     weight : (users,)
         `phi_n > 0`.
     cap : (users,)
-        The most tasks that the mechanism lets n run, on top of the cluster's `max_tasks`.
+        Task limits of the mechanism, in addition to the cluster's `max_tasks`.
     floor : (users,)
-        The least tasks that n must have, 0 for no floor; in the scopes `pool` and `servers`.
-    share_rule : how shares of users follow from the data, for derivatives by these
-        `dominant`: `max_r d[n,r]/C_r`; `asset`: `sum_r d[n,r]/C_r`; `alone`: `1/sum_i gamma0[n,i]`; `demand`: `d[n,0]`;
-        `constant`: given as numbers. In the scopes `per_server` and `game` shares are `1/gamma[n,i]`.
+        Lower bounds on tasks, 0 for none; only in the scopes `pool` and `servers`.
+    share_rule : str
+        Dependence of shares on the data, for derivatives. `dominant`: `max_r d[n,r]/C_r`; `asset`: `sum_r d[n,r]/C_r`;
+        `alone`: `1/sum_i gamma0[n,i]`; `demand`: `d[n,0]`; `constant`; `unknown`. In the scopes `per_server` and `game`
+        shares are `1/gamma[n,i]`.
+
+    >>> import numpy as np, fairopt as fo
+    >>> rule = fo.CEEI().criterion(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    >>> np.exp(rule.log_marginal(np.array([4.0, 2.0]))).round(3).tolist()
+    [0.25, 0.5]
     """
 
     share: Array
@@ -59,53 +71,56 @@ class Criterion(Frozen):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The fields that every criterion has, by name."""
+        """Fields of the base class, by name."""
         return {each.name: getattr(self, each.name) for each in fields(Criterion)}
 
     @property
     def stiffness(self) -> float:
-        """`max(alpha, 1)`: by so much the log of a marginal utility changes with that of the weight (or demands)."""
+        """Largest elasticity of marginal utilities with respect to weights or demands, `max(alpha, 1)`."""
         return max(self.alpha, 1.0)
 
     @property
     def starves(self) -> bool:
-        """May an optimum give nothing to a user who could run tasks, as its first task is worth a finite amount?"""
+        """True if marginal utility at zero is finite, so that an optimum may leave a user without tasks."""
         return self.alpha == 0
 
     @property
     def scale_free(self) -> bool:
-        """True if proportional servers act as one: in the game, where worth is a power of the share."""
+        """True if proportional servers act as one; in the game, if marginal utility is a power of the share."""
         return True
 
     def elasticity(self, user_tasks: Array) -> Array:
-        """Elasticity of marginal utility, `-d log U'/d log x` (users,): alpha."""
+        """Elasticity of marginal utility, `-d log U'/d log x`, (users,): alpha."""
         return np.full(len(user_tasks), self.alpha)
 
     def measure(self, user_tasks: Array, reach: Array) -> Array:
-        """Unit of changes of user tasks, (users,): the tasks; where a user may have none, its reach."""
+        """Scale of relative changes of tasks, (users,): the tasks, or the largest possible ones if they may be zero."""
         return reach if self.starves else user_tasks
 
     def limits(self, cluster: Cluster) -> Array:
-        """The most tasks that n may run, (users,): its own task count or the mechanism's cap."""
+        """Task limits, (users,): the smaller of the user's own and the mechanism's cap."""
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        """Slack of floors relative to them, (users,), at least 0; infinite without a floor."""
+        """Relative slack of floors, `x_n / floor_n - 1`, (users,), at least 0; infinite without a floor."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
     def levels(self, user_tasks: Array) -> Array:
-        """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
+        """Levels `sigma_n / phi_n` of max-min at user tasks, (users,); in the game (users, servers)."""
         if self.share.ndim == 2:
             return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
         return np.asarray(user_tasks * self.share / self.weight)
 
     def _like_share(self, user_tasks: Array) -> Array:
-        """Numbers of users beside shares, which may be (users, servers)."""
+        """Reshape (users,) for broadcasting with shares, which may be (users, servers)."""
         return np.asarray(user_tasks).reshape((-1,) + (1,) * (self.share.ndim - 1))
 
     def log_marginal(self, user_tasks: Array) -> Array:
-        """`log dF/dx_n = alpha log phi_n + (1 - alpha) log u_n - alpha log x_n`, shaped like `share`."""
+        r"""Log marginal utilities at user tasks, shaped like `share`: (users,), or (users, servers) in the game.
+
+        .. math:: \log \frac{\partial F}{\partial x_n} = \alpha \log \phi_n + (1 - \alpha) \log u_n - \alpha \log x_n
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             log_share, tasks = np.log(self.share), self._like_share(user_tasks)
             if self.alpha == 0:
@@ -114,10 +129,12 @@ class Criterion(Frozen):
             return np.asarray(self.alpha * log_weight + (1 - self.alpha) * log_share - self.alpha * np.log(tasks))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """Gap of each user's utility less the price of its tasks to the maximum over `low <= x' <= high`.
+        r"""Fenchel-Young loss of each user, (users,): surplus at x below the largest over `low <= x' <= high`.
 
-        With `G = dF/dx`, `rho` the maximiser over x: `G x (rho^(1-alpha) - 1)/(1-alpha) - p x (rho - 1) >= 0`,
-        a Fenchel-Young loss, of second order in the error of x.
+        .. math:: \max_{x'} \{F_n(x') - p_n x'\} - (F_n(x_n) - p_n x_n)
+            = G_n x_n \frac{\rho^{1-\alpha} - 1}{1-\alpha} - p_n x_n (\rho - 1)
+
+        with `G = dF/dx` and the maximiser `rho x`. It is of second order in the error of x.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.alpha == 0:
@@ -127,18 +144,18 @@ class Criterion(Frozen):
             ratio = np.exp((log_marginal - np.log(price)) / self.alpha)
             ratio = np.clip(ratio, low / tasks, high / tasks)
             loss = tasks * _gain(np.log(ratio), self.alpha, log_marginal) - price * tasks * (ratio - 1)
-        # The slope at no tasks at all is infinite: nothing bounds what such a user could gain.
+        # Marginal utility at zero tasks is infinite, so that the loss is unbounded.
         return np.where(tasks > 0, np.maximum(loss, 0.0), np.where(high > 0, np.inf, 0.0))
 
     def log_marginal_of(self, user_tasks: Array, user: Index, server: Index) -> Array:
-        """`log_marginal` of pairs, (pairs,): without those that nobody asks for."""
+        """Log marginal utilities of the given (user, server) pairs only, (pairs,)."""
         if self.share.ndim == 1:
             return self.log_marginal(user_tasks)[user]
         own = replace(self, share=self.share[user, server], weight=self.weight[user])
         return own.log_marginal(user_tasks[user])
 
     def restrict(self, users: Index) -> Criterion:
-        """The same criterion for some of the users."""
+        """Restrict the criterion to some users, given by indices (some users,)."""
         if np.array_equal(users, np.arange(len(self.weight))):
             return self
         rows = {name: getattr(self, name)[users] for name in ("share", "weight", "cap", "floor")}
@@ -146,7 +163,7 @@ class Criterion(Frozen):
 
 
 def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
-    """`G (rho^(1-alpha) - 1)/(1-alpha)`, neither cancelling near rho = 1 nor overflowing far from it."""
+    """`G (rho^(1-alpha) - 1)/(1-alpha)` without cancellation near rho = 1 or overflow far from it."""
     if alpha == 1:
         return np.asarray(np.exp(log_marginal) * log_ratio)
     power = (1 - alpha) * log_ratio
@@ -166,7 +183,7 @@ def criterion(
     *,
     share_rule: ShareRule = "unknown",
 ) -> Criterion:
-    """A `Criterion` with the cluster's weights, no cap and no floor unless given, checked against the cluster."""
+    """Construct a `Criterion`, checked against the cluster; by default with its weights, and without caps or floors."""
     alpha = _validate.alpha(alpha)
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
@@ -184,13 +201,13 @@ def criterion(
 
 
 def virtual_share_per_task(cluster: Cluster) -> Array:
-    """`1/gamma[n,i]`, (users, servers): what one task adds to a virtual dominant share; infinite where none can run."""
+    """Virtual dominant share per task, `1/gamma[n,i]`, (users, servers); infinite for unusable pairs."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / cluster.gamma)
 
 
 def check_floor_scope(scope: Scope) -> None:
-    """`DataError` for a scope that knows no floors."""
+    """Raise `DataError` for a scope without floors."""
     if scope not in ("pool", "servers"):
         raise DataError(
             f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
@@ -199,7 +216,7 @@ def check_floor_scope(scope: Scope) -> None:
 
 
 def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
-    """Floors, checked one by one; whether they can be met together is found out by who solves."""
+    """Floors, each checked against its limit; joint feasibility is checked by engines."""
     floor = _validate.per_user(floor, "the floor", cluster.users)
     for n in np.flatnonzero(floor > limits).tolist():
         raise DataError(
@@ -225,14 +242,16 @@ def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope)
 
 @dataclass(frozen=True, eq=False)
 class FairnessEfficiency(Criterion):
-    """`F = fair log M(sigma) + efficient log T(sigma)`, both factors > 0: the logarithm of |f| of `FDS`.
+    r"""Criterion of `FDS`: a fairness term and an efficiency term, the logarithm of its objective's modulus.
 
-    `T = sum_n sigma_n`, `S = sum_n phi_n^beta sigma_n^(1-beta)` and `M = S^(1/(1-beta))`, beta = `alpha`. What a
-    task is worth has a part for fairness and one for efficiency, which is the same for every share:
+    .. math:: F = a \log M(\sigma) + b \log T(\sigma), \qquad T = \sum_n \sigma_n, \qquad
+        M = S^{1/(1-\beta)}, \qquad S = \sum_n \phi_n^\beta \sigma_n^{1-\beta}
 
-        dF/dx_n = u_n (fair phi_n^beta sigma_n^(-beta) / S + efficient / T)
+    with a = `fair` > 0, b = `efficient` > 0 and beta = `alpha`, so that marginal utilities are
 
-    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013; the logarithm, weights and bound are ours.
+    .. math:: \frac{\partial F}{\partial x_n} = u_n \Big(\frac{a \phi_n^\beta \sigma_n^{-\beta}}{S} + \frac{b}{T}\Big)
+
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213), extended by weights.
     """
 
     fair: float = 1.0
@@ -240,11 +259,11 @@ class FairnessEfficiency(Criterion):
 
     @property
     def stiffness(self) -> float:
-        """1: weights are in S as well, so that errors of marginal utilities are made up for by demands."""
+        """1: weights also enter S, so that errors of marginal utilities are attributed to demands."""
         return 1.0
 
     def log_marginal(self, user_tasks: Array) -> Array:
-        """`log dF/dx_n` at user tasks (users,)."""
+        """Log marginal utilities `log dF/dx_n` at user tasks, (users,)."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             log_share = np.log(self.share) + np.log(user_tasks)
             powers = self.alpha * np.log(self.weight) + (1 - self.alpha) * log_share
@@ -253,13 +272,13 @@ class FairnessEfficiency(Criterion):
             return np.asarray(np.log(self.share) + slope)
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """Per user, by the tangent at x, what in sum bounds `F(x') - p x' - (F(x) - p x)` over `low <= x' <= high`."""
+        """Bounds by user, (users,), whose sum bounds `F(x') - p x' - (F(x) - p x)` by concavity (tangent at x)."""
         excess = np.exp(log_marginal) - price
         return np.asarray(np.maximum(excess * (high - tasks), excess * (low - tasks)))
 
 
 def log_sum(logs: Array) -> float:
-    """The logarithm of a sum, from logarithms of its terms."""
+    """Logarithm of a sum from logarithms of its terms."""
     most = float(logs.max(initial=-math.inf))
     return most + math.log(np.exp(logs - most).sum()) if math.isfinite(most) else most
 
@@ -268,33 +287,38 @@ Slope = Callable[[Array], Array]
 
 
 def _proportional(levels: Array) -> Array:
-    """`1/t`: of log t, if no slope is given."""
+    """Derivative `1/t` of log t, the default."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / levels)
 
 
 @dataclass(frozen=True, eq=False)
 class ConcaveWelfare(Criterion):
-    """`F = sum_n phi_n U(t_n)` with `t_n = sigma_n / phi_n`, so that `dF/dx_n = u_n U'(t_n)`.
+    r"""Criterion of a user-defined concave utility U.
 
-    In the game every server has a welfare of its own, of its users' `t_ni = x_n / (gamma[n,i] phi_n)`.
+    .. math:: F(x) = \sum_n \phi_n U(\sigma_n / \phi_n), \qquad
+        \frac{\partial F}{\partial x_n} = u_n U'(\sigma_n / \phi_n)
+
+    In the game the welfare of server i has the levels `x_n / (gamma[n,i] phi_n)` of its users.
 
     Attributes
     ----------
-    slope : function of levels t (any shape) that returns `U'(t)`, without a unit; infinite where there is none at 0
-    alpha : 1, and not used: what it is elsewhere, `-d log U' / d log t`, depends on the level (`elasticity`)
+    slope : callable
+        Function of levels t, of any shape, that returns `U'(t)`; infinite where the derivative at 0 is.
+    alpha : float
+        1, and unused: the elasticity `-d log U' / d log t` depends on the level (`elasticity`).
     """
 
     slope: Slope = _proportional
 
     @property
     def stiffness(self) -> float:
-        """1: errors of marginal utilities count in full, although steep utilities need less of a change of weights."""
+        """1, a lower bound: for steep utilities smaller changes of weights compensate errors of marginal utilities."""
         return 1.0
 
     @cached_property
     def starves(self) -> bool:
-        """True if the first task is worth a finite amount, so that an optimum may give a user nothing."""
+        """True if marginal utility at zero is finite, so that an optimum may leave a user without tasks."""
         return bool(np.isfinite(self.slope(np.zeros(1))).all())
 
     @property
@@ -302,24 +326,24 @@ class ConcaveWelfare(Criterion):
         return self.scope != "game"
 
     def log_marginal(self, user_tasks: Array) -> Array:
-        """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""
+        """Log marginal utilities `log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Shares may be infinite.
+            # At zero tasks the level is 0 although the share per task may be infinite.
             level = np.where(self._like_share(user_tasks) == 0, 0.0, self.levels(user_tasks))
             return np.asarray(np.log(self.share) + np.log(self.slope(level)))
 
     def elasticity(self, user_tasks: Array) -> Array:
-        """`-d log U' / d log t`, shaped like `share`, by a difference; 0 where there are no tasks."""
-        step = 1e-4  # in log t: errors of the difference, of order step^2 and 1e-16 / step, are about 1e-8 and 1e-12
+        """Elasticity `-d log U' / d log t`, shaped like `share`, by central differences; 0 at zero tasks."""
+        step = 1e-4  # step of log t, with truncation and rounding errors of about 1e-8 and 1e-12
         with np.errstate(all="ignore"):
             more, less = np.log(self.slope(np.stack([self.levels(user_tasks * np.exp(by)) for by in (step, -step)])))
             found = (less - more) / (2 * step)
         return np.where(np.isfinite(found) & (self._like_share(user_tasks) > 0), np.maximum(found, 0.0), 0.0)
 
     def measure(self, user_tasks: Array, reach: Array) -> Array:
-        """Tasks that would change the marginal utility by a factor, at least those there are and at most the reach.
+        """Scale of relative changes of tasks, (users,): the change by which log marginal utility decreases by 1.
 
-        In the game those of the server where this takes fewest.
+        It is at least the tasks, and at most the largest possible ones; in the game the smallest over servers.
         """
         if not self.starves:
             return user_tasks
@@ -331,22 +355,21 @@ class ConcaveWelfare(Criterion):
             return np.asarray(np.clip(needed, np.minimum(user_tasks, reach), reach))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """At least what each user's utility less the price of its tasks falls short of its maximum.
+        """Upper bound on the Fenchel-Young loss of each user, (users,), near an optimum within a factor of four.
 
-        Near an optimum at most four times that.
-        Slopes fall: on the way to a point beyond the maximiser no task gains more than the first one.
+        By concavity the gain up to a point beyond the maximiser is at most the initial slope times the distance.
         """
         marginal = np.exp(log_marginal)
         wants = marginal > price
         end = np.where(wants, high, low)
-        parts = 2.0 ** -np.arange(59, -1, -1)[:, None]  # halvings of the way
+        parts = 2.0 ** -np.arange(59, -1, -1)[:, None]  # bisection towards x
         points = np.where(parts < 1, tasks + parts * (end - tasks), end)
         with np.errstate(all="ignore"):
             there = np.log(self.share) + np.log(self.slope(self.levels(points)))
             slope = np.exp(log_marginal + there - self.log_marginal(tasks))
             beyond = np.where(wants, slope <= price, slope >= price)
             beyond[-1] = True
-            # The nearest point beyond the maximiser, or the end of the way.
+            # The nearest point beyond the maximiser, or the end of the interval.
             nearest = np.take_along_axis(points, beyond.argmax(axis=0)[None], axis=0)[0]
             loss = np.abs(marginal - price) * np.abs(nearest - tasks)
         return np.where(np.isnan(loss), np.inf, loss)

@@ -1,18 +1,17 @@
-"""Exact merging of proportional servers and users, and the way back.
+"""Exact merging of proportional servers and users, and its inverse.
 
-Servers with proportional capacities and the same usable users act as one server with the sum of their
-capacities: every `x_n` stays possible, and an equilibrium of the per-server game (finite alpha) stays one
-when its tasks are split in proportion to capacity. Users with proportional demands, the same eligibility
-and no finite task count act as one user with the sum of their weights under every share that scales with
-the task (dominant, asset; not tasks themselves). For PS-DSF, whose `x_n` is not unique, merging selects
-one of its allocations. Google's 12,583 machines are 10 servers after merging.
+Servers with proportional capacities and equal sets of usable users act as one server with the sum of their capacities:
+the set of feasible `x_n` is the same, and an equilibrium of the per-server game (finite alpha) remains one if its tasks
+are split in proportion to capacity. Users with proportional demands, equal eligibility and infinite task limits act as
+one user with the sum of their weights under every share that is homogeneous in the demand (dominant and asset shares,
+but not numbers of tasks). For PS-DSF, whose `x_n` is not unique, merging selects one allocation. The 12,583 machines of
+the Google trace are 10 servers after merging.
 
-Tasks of a cluster are kept as those of its merged servers (`Split`). A split in proportion to capacity uses the same
-part of every resource on each of the servers that were merged. It is therefore feasible if and only if the merged tasks
-are, and as good: merging servers keeps every `x_n` possible, no other ones become possible, and a server's own problem
-is that of the merged server in other units. So both parts of a certificate follow from the merged tasks;
-feasibility is still computed from the capacities as they are. A table of 5,000 users and 12,583 servers takes 0.5 GB;
-split it takes 0.4 MB.
+Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
+on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
+problem of a server is that of the merged server up to scale. Hence both parts of a certificate follow from the merged
+tasks; feasibility is nevertheless computed from the original capacities. A dense array of 5,000 users and 12,583
+servers takes 0.5 GB, and its split 0.4 MB.
 """
 
 from __future__ import annotations
@@ -31,78 +30,86 @@ from .cluster import Cluster
 
 @dataclass(frozen=True)
 class Merging(Frozen):
-    """`cluster` is `original` merged; `server_of` and `user_of` map original to merged rows."""
+    """A merged `cluster` of an `original`; `server_of` and `user_of` map original to merged indices."""
 
     original: Cluster
     cluster: Cluster
     server_of: Index
     user_of: Index
-    server_part: Array  # (servers,): part of the merged capacity
-    user_part: Array  # (users,): part of the merged weight
-    task_size: Array  # (users,): size of one of its tasks, in tasks of the merged user
+    server_part: Array  # (servers,), fraction of the merged capacity
+    user_part: Array  # (users,), fraction of the merged weight
+    task_size: Array  # (users,), demand of a task relative to that of the merged user
 
     @property
     def trivial(self) -> bool:
-        """True if nothing was merged."""
+        """True if no servers or users were merged."""
         return len(self.server_of) == len(self.cluster.servers) and len(self.user_of) == len(self.cluster.users)
 
     @property
     def first_server(self) -> Index:
-        """(merged servers,): the first original server of each."""
+        """First original server of each merged one, (merged servers,)."""
         return _first(self.server_of)
 
     def merged_tasks(self, tasks: Array) -> Array:
-        """Tasks (users, servers) of the original, summed over merged servers and users, in merged tasks."""
+        """Sum original tasks (users, servers) to merged tasks, (merged users, merged servers)."""
         by_server = _sums(self.server_of, np.ones(len(self.server_of))) @ tasks.T
         return np.asarray(_sums(self.user_of, self.task_size) @ by_server.T)
 
     def split_users(self, tasks: Array) -> Array:
-        """Tasks (merged users, merged servers) to (users, merged servers): split in proportion to weight."""
+        """Split tasks (merged users, merged servers) in proportion to weight, to (users, merged servers)."""
         return np.asarray(tasks[self.user_of] * (self.user_part / self.task_size)[:, None])
 
     def split_servers(self, tasks: Array) -> Array:
-        """Tasks on merged servers (any users) to tasks on servers: split in proportion to capacity."""
+        """Split tasks (users, merged servers) in proportion to capacity, to (users, servers)."""
         parts = tasks[:, self.server_of]
         parts *= self.server_part
         return np.asarray(parts)
 
     def split_tasks(self, tasks: Array) -> Array:
-        """The inverse: split in proportion to capacity (servers) and to weight (users)."""
+        """Split merged tasks in proportion to capacity and weight, to (users, servers)."""
         return self.split_servers(self.split_users(tasks))
 
     def split_prices(self, prices: Array | None) -> Array | None:
-        """Prices per resource unit are the same on every part of a merged server."""
+        """Prices (..., servers, resources) per resource unit, which are equal on all parts of a merged server."""
         return None if prices is None else prices[..., self.server_of, :]
 
 
 def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging:
-    """Merge proportional servers and/or users of `cluster`.
+    r"""Merge proportional servers and users of a cluster, which preserves its optima and equilibria.
 
-    Servers with proportional capacities and the same usable users become one with the sum of their capacities; users
-    with proportional demands, the same eligibility and no finite task limit become one with the sum of their
-    weights.
+    .. math:: c_{ir} \propto c_{jr} \text{ with equal usable users } \mapsto c_{ir} + c_{jr}, \qquad
+        d_{nr} \propto d_{mr} \text{ with equal eligibility } \mapsto \phi_n + \phi_m
+
+    Users with finite task limits are not merged.
 
     Parameters
     ----------
-    cluster : what is merged
-    servers : merge servers
-    users : merge users
+    cluster : Cluster
+    servers : bool
+        Merge servers.
+    users : bool
+        Merge users.
 
     Returns
     -------
     Merging
-        the merged `cluster` (the same object where nothing was merged), the maps to it, and the ways back, such as
-        `split_tasks`
+        The merged `cluster` (the same object if nothing was merged), the maps to it, and their inverses, such as
+        `split_tasks`.
+
+    >>> import fairopt as fo
+    >>> merging = fo.merge(fo.Cluster([[4, 8], [2, 4]], [[1, 4], [3, 1]]))
+    >>> merging.cluster.capacity.tolist(), merging.server_part.round(3).tolist()
+    ([[6.0, 12.0]], [0.667, 0.333])
     """
     n, i, _ = cluster.shape
     server_of, user_of = np.arange(i), np.arange(n)
     about = cluster.capacity, cluster.demand
     if servers:
-        # Proportional servers have the same resources: without constraints the same users can use them.
+        # Without placement constraints proportional servers have equal sets of usable users.
         codes = [lambda: _arrays.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
         server_of = _groups(cluster.capacity, *codes)
     if users:
-        # A finite task count belongs to one user: it keeps a group of its own.
+        # Users with a finite task limit are not merged, and get a code of their own.
         codes = [lambda: np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)]
         if cluster.constrained:
             codes.append(lambda: _arrays.numbered(np.packbits(cluster.eligible, axis=1)))
@@ -111,10 +118,10 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         return unmerged(cluster)
     first_server, first_user = _first(server_of), _first(user_of)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
-    # Sums from the least on: to the last bit the same, whoever is named first.
+    # Summation in increasing order makes the result independent of the order of servers.
     rising = np.lexsort(cluster.capacity.T)
     np.add.at(capacity, server_of[rising], cluster.capacity[rising])
-    # The unit of merged tasks: the least demand of all, whoever is named first.
+    # The unit of merged tasks is the smallest demand, independent of the order of users.
     entry = _some_entry(cluster.demand)
     least = np.lexsort([entry, user_of])[np.searchsorted(np.sort(user_of), np.arange(len(first_user)))]
     rising = np.argsort(cluster.weight)
@@ -135,30 +142,30 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
 
 
 def unmerged(cluster: Cluster) -> Merging:
-    """Every server and user by itself, whether or not some are proportional."""
+    """Trivial merging, in which every server and user is separate."""
     n, i, _ = cluster.shape
     return Merging(cluster, cluster, np.arange(i), np.arange(n), np.ones(i), np.ones(n), np.ones(n))
 
 
 def _groups(vectors: Array, *codes: Callable[[], Index]) -> Index:
     """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
-    # Logarithms relative to the first entry that is not zero: the same whatever the units of the columns.
+    # Log ratios to the first nonzero entry are equal for proportional rows, and precise in any units.
     positive = vectors > 0
     logs = np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive)
     first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
     direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
-    if len(np.unique(direction[:, -1])) == len(vectors):  # no two are alike
+    if len(np.unique(direction[:, -1])) == len(vectors):  # all rows differ
         return np.arange(len(vectors))
     return _arrays.numbered(np.column_stack([positive.astype(float), direction + 0.0, *[code() for code in codes]]))
 
 
 def _some_entry(vectors: Array) -> Array:
-    """One entry of each row, the first that is not zero: proportional rows give theirs in proportion."""
+    """First nonzero entry of each row, by which proportional rows are compared."""
     return np.asarray(np.take_along_axis(vectors, (vectors > 0).argmax(axis=1)[:, None], axis=1)[:, 0])
 
 
 def _sums(group_of: Index, size: Array) -> sp.csr_matrix:
-    """(groups, members): sizes of the members of each."""
+    """Sparse matrix (groups, members) that sums members with these sizes."""
     return sp.csr_matrix((size, (group_of, np.arange(len(group_of)))))
 
 
@@ -175,29 +182,29 @@ def _labels(labels: tuple[str, ...], group_of: Index, first: Index) -> list[str]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """`merged` (users, merged servers), for a `merging` of servers alone. Called, it gives the whole table."""
+    """Tasks `merged`, (users, merged servers), of a `merging` of servers only; a call returns (users, servers)."""
 
     merging: Merging
     merged: Array
 
     @classmethod
     def of(cls, merging: Merging, tasks: Array) -> Split:
-        """Split of tasks (merged users, merged servers): users are split, servers stay merged."""
+        """Construct from tasks (merged users, merged servers): users are split, servers stay merged."""
         unmerged = len(merging.cluster.users) == len(merging.original.users)
         return cls(merging if unmerged else merge(merging.original, users=False), merging.split_users(tasks))
 
     @classmethod
     def from_table(cls, merging: Merging, tasks: Array) -> Split:
-        """Split of tasks (users, servers), added up; `matches` tells whether they were split like this."""
+        """Construct from tasks (users, servers) by summation; `matches` tells if the split is proportional."""
         return cls(merging, tasks if merging.trivial else merging.merged_tasks(tasks))
 
     @classmethod
     def from_answer(cls, cluster: Cluster, tasks: Array | Split) -> Split:
-        """Split of an answer: returned as it is, or a table (users, servers) added up over proportional servers."""
+        """Return a split as it is, and sum tasks (users, servers) over proportional servers."""
         return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
-        """True if `tasks` (users, servers) are these, relative to each user's total."""
+        """True if `tasks` (users, servers) equal these within `tol`, relative to each user's total."""
         apart = self.merging.split_servers(self.merged)
         apart -= tasks
         return not (np.abs(apart, out=apart) > tol * tasks.sum(axis=1, keepdims=True)).any()
@@ -208,12 +215,12 @@ class Split:
 
     @property
     def user_tasks(self) -> Array:
-        """`x_n`, (users,)."""
+        """Tasks on all servers, `x_n`, (users,)."""
         groups = self.merging.server_of
         return np.asarray(self.merged @ np.bincount(groups, self.merging.server_part, self.merged.shape[1]))
 
     @property
     def use(self) -> Array:
-        """`sum_n x[n,i] d[n,r]`, (servers, resources), in resource units."""
+        """Use of resources, `sum_n x[n,i] d[n,r]`, (servers, resources), in resource units."""
         whole = self.merged.T @ self.merging.original.demand
         return np.asarray(whole[self.merging.server_of] * self.merging.server_part[:, None])

@@ -1,7 +1,7 @@
-"""The feasible set of a cluster in well-scaled coordinates, shared by engines and certificates.
+"""The feasible set of a cluster in normalised coordinates, for engines and certificates.
 
-Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] over the usable pairs only, so that every
-capacity row reads `sum D z <= 1` with D in [0, 1], whatever the units. Memory grows with usable pairs.
+Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] at usable pairs, so that every capacity constraint is
+`sum D z <= 1` with D in [0, 1], independent of units. Memory is proportional to the number of usable pairs.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from ..base.libraries import sp
 from ._arrays import Array, Index, row_pointers
 from .cluster import Cluster
 
-#: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
+#: Number of usable pairs above which linear programs over all of them are too slow.
 LARGE = 300_000
 
 
 class Polytope:
-    """`{z >= 0: use @ z <= 1, tasks @ z <= limit}` for the users that can run anything.
+    """Feasible set `{z >= 0: use @ z <= 1, tasks @ z <= limit}` of the users that can run tasks.
 
     Attributes
     ----------
-    users : rows of the cluster that can run tasks; every per-user array here follows it
+    users : indices of users that can run tasks; arrays (users,) of this class are in this order
     pair_user, pair_server : (pairs,), indices into `users` and the cluster's servers
     gamma : (pairs,), monopoly tasks
     pair_use : (pairs, resources), `D[n,i,r]`
-    row_server, row_resource : (rows,), the (server, resource) that some pair uses
-    limit : (users,), most tasks (may be infinite)
+    row_server, row_resource : (rows,), the (server, resource) of each row, which some pair uses
+    limit : (users,), task limits (may be infinite)
     """
 
     def __init__(self, cluster: Cluster, limits: Array) -> None:
@@ -42,7 +42,7 @@ class Polytope:
         servers, resources = cluster.capacity.shape
         self.pair_use: Array = np.empty((len(self.gamma), resources))
         touched = np.zeros((servers, resources), dtype=bool)
-        for r in range(resources):  # one resource at a time: rows of a table of pairs are slow to gather
+        for r in range(resources):  # by resource, as gathering rows of a (pairs, resources) array is slow
             demand, capacity = cluster.demand[self.users, r], cluster.capacity[:, r]
             use = self.gamma * demand[self.pair_user] / np.where(capacity > 0, capacity, 1.0)[self.pair_server]
             self.pair_use[:, r] = use
@@ -51,12 +51,12 @@ class Polytope:
 
     @cached_property
     def start(self) -> Index:
-        """(users + 1,), row pointers: pairs of user n are `start[n]` to `start[n + 1]`."""
+        """Row pointers, (users + 1,): the pairs of user n are `start[n]` to `start[n + 1]`."""
         return row_pointers(self.pair_user, len(self.users))
 
     @cached_property
     def use(self) -> sp.csr_matrix:
-        """(rows, pairs) sparse, `D[n,i,r]`."""
+        """Sparse matrix `D[n,i,r]`, (rows, pairs)."""
         column, resource = np.nonzero(self.pair_use)
         row_of = np.zeros(self.cluster.capacity.shape, dtype=np.intp)
         row_of[self._rows] = np.arange(len(self.row_server))
@@ -66,54 +66,54 @@ class Polytope:
 
     @cached_property
     def tasks(self) -> sp.csr_matrix:
-        """(users, pairs) sparse, tasks of each user per fraction."""
+        """Sparse matrix of tasks per fraction, (users, pairs)."""
         pairs = np.arange(len(self.gamma))
         return sp.csr_matrix((self.gamma, (self.pair_user, pairs)), shape=(len(self.users), len(pairs)))
 
     @cached_property
     def reach(self) -> Array:
-        """`sum_i gamma[n,i]` cut at the limit, (users,): n can never run more tasks."""
+        """Upper bounds on tasks, `min(sum_i gamma[n,i], limit_n)`, (users,)."""
         return np.asarray(np.minimum(self._monopoly, self.limit))
 
     @cached_property
     def _monopoly(self) -> Array:
-        """`sum_i gamma[n,i]`, (users,)."""
+        """Monopoly tasks on all servers, `sum_i gamma[n,i]`, (users,)."""
         return np.asarray(np.bincount(self.pair_user, self.gamma, len(self.users)), dtype=float)
 
     @property
     def limited(self) -> Index:
-        """Users with a finite limit that could bind."""
+        """Indices of users with a limit that can be active."""
         return np.flatnonzero(self._monopoly > self.limit)
 
     @cached_property
     def use_of_limit(self) -> sp.csr_matrix:
-        """(limited users, pairs): part of its limit that n takes per fraction; `@ z <= 1`."""
+        """Sparse matrix of task limits, (limited users, pairs), normalised such that `@ z <= 1`."""
         rows = self.limited
         return sp.csr_matrix(sp.diags(1 / self.limit[rows]) @ self.tasks[rows])
 
     def named(self, rows: Index) -> list[str]:
-        """Rows in words: `'cpu' of 'rack-1'`."""
+        """Names of rows, such as `'cpu' of 'rack-1'`."""
         cluster = self.cluster
         return [f"{cluster.resources[self.row_resource[k]]!r} of {cluster.servers[self.row_server[k]]!r}" for k in rows]
 
     def fractions(self, tasks: Array) -> Array:
-        """Fractions z of an allocation (all users, servers)."""
+        """Fractions z, (pairs,), of tasks (all users, servers)."""
         return np.asarray(tasks[self._pairs] / self.gamma)
 
     def user_tasks(self, fractions: Array) -> Array:
-        """Tasks of each user, (users,)."""
+        """Tasks of each user, (users,), from fractions (pairs,)."""
         return np.asarray(np.bincount(self.pair_user, self.gamma * fractions, len(self.users)), dtype=float)
 
     def allocation(self, fractions: Array) -> Array:
-        """The allocation x, (all users, servers), in tasks."""
+        """Tasks x, (all users, servers), from fractions (pairs,)."""
         result = np.zeros(self.cluster.shape[:2])
         result[self._pairs] = fractions * self.gamma
         return result
 
     def inside(self, fractions: Array) -> Array:
-        """The nearest feasible point below: no negative share, every pair scaled back by its worst overuse.
+        """Feasible fractions, (pairs,): clipped at 0, and each pair divided by its largest overuse.
 
-        Interior points end a rounding error outside; what this changes is judged by the certificate.
+        It corrects rounding errors of engines; certificates are computed afterwards.
         """
         amount = np.maximum(fractions, 0.0)
         part = 1 / np.maximum(self.user_tasks(amount) / self.limit, 1.0)[self.pair_user]
@@ -123,9 +123,9 @@ class Polytope:
         return np.asarray(amount * part)
 
     def filled(self, tasks: Array, tol: float) -> Array | None:
-        """An allocation whose full rows are used up however their sums are rounded: too much, by about that error.
+        """Tasks raised by the rounding error of sums, so that exhausted rows have no slack in any order of summation.
 
-        None where the part `tol` of what anybody has is more than such an error of a capacity.
+        None where that error is below `tol` of the smallest tasks, so that it does not matter.
         """
         rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
         part = (tasks.sum(axis=1)[self.users] / self.reach).min()
@@ -141,17 +141,17 @@ class Polytope:
         return np.asarray(self.cluster.capacity[self._rows])
 
     def by_server(self, rows: Array, unused: float = 0.0) -> Array:
-        """Values of rows as (servers, resources), `unused` where no pair uses the resource."""
+        """Values (rows,) as (servers, resources), with `unused` where no pair uses the resource."""
         result = np.full(self.cluster.capacity.shape, unused)
         result[self._rows] = rows
         return result
 
     def used(self, tasks: Array) -> Array:
-        """Part of every row's capacity that an allocation (all users, servers) uses, (rows,)."""
+        """Used fraction of each row's capacity, (rows,), by tasks (all users, servers)."""
         return np.asarray((tasks.T @ self.cluster.demand)[self._rows] / self.capacity)
 
     def price_per_task(self, row_prices: Array) -> Array:
-        """`sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from prices of whole capacities (rows,)."""
+        """Cost of a task, `sum_r lambda[i,r] d[n,r]`, (pairs,), from prices of whole capacities (rows,)."""
         prices = self.by_server(row_prices)
         total = np.zeros(len(self.gamma))
         for r in range(prices.shape[1]):
@@ -159,17 +159,17 @@ class Polytope:
         return np.asarray(total / self.gamma)
 
     def row_prices(self, prices: Array) -> Array:
-        """Prices per unit (servers, resources) to prices of whole capacities (rows,)."""
+        """Prices of whole capacities, (rows,), from prices per unit (servers, resources)."""
         return np.asarray(prices[self._rows] * self.capacity)
 
     def unit_prices(self, row_prices: Array) -> Array:
-        """Prices of whole capacities (rows,) to prices per resource unit, (servers, resources)."""
+        """Prices per resource unit, (servers, resources), from prices of whole capacities (rows,)."""
         return self.by_server(row_prices / self.capacity)
 
     def log_row_prices(self, log_prices: Array) -> Array:
-        """Log prices per resource unit (servers, resources) to those of whole capacities (rows,)."""
+        """Log prices of whole capacities, (rows,), from those per resource unit (servers, resources)."""
         return np.asarray(log_prices[self._rows] + np.log(self.capacity))
 
     def log_unit_prices(self, log_rows: Array) -> Array:
-        """Log prices of whole capacities (rows,) to those per resource unit, (servers, resources); -inf for none."""
+        """Log prices per resource unit, (servers, resources), -inf off the rows, from those of whole capacities."""
         return self.by_server(log_rows - np.log(self.capacity), -np.inf)

@@ -1,4 +1,4 @@
-"""`Problem`: a cluster and what fair means on it, as engines and judges are given them."""
+"""`Problem`: a cluster and a criterion, the input of engines and certificates."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .polytope import Polytope
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Built once for one solve; what is derived is made when it is first asked for, and kept."""
+    """A cluster and a criterion, with cached derived data."""
 
     cluster: Cluster
     criterion: Criterion
 
     @cached_property
     def limits(self) -> Array:
-        """Most tasks of every user, (users,): its own number and the criterion's cap."""
+        """Task limits, (users,), by the cluster and the criterion's caps."""
         return self.criterion.limits(self.cluster)
 
     @cached_property
     def polytope(self) -> Polytope:
-        """The feasible set in scaled coordinates."""
+        """Feasible set in normalised coordinates."""
         return Polytope(self.cluster, self.limits)

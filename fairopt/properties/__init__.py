@@ -1,10 +1,10 @@
-"""Properties of fairness, one a file: checks with a witness, and searches for counterexamples.
+"""Fairness properties, one per file: checks with a witness, and searches for counterexamples.
 
     fo.properties.check("envy-freeness", allocation)
     fo.properties.report("drfh", cluster)
     fo.properties.search("tsf", "sharing-incentive", rng=1)
 
-A property is registered by being defined. See docs/properties.md.
+Subclasses of `Property` are registered automatically. See docs/properties.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Properties, the cases that they judge, and what is due to whom."""
+"""Base class of fairness properties, the cases to which they apply, and their results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from ..certificates.rational import numbers
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 
-#: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.
+#: Arrays of floats, or of `Fraction` in exact arithmetic; properties support both.
 Numbers = NDArray[Any]
-#: Tasks that users have, and tasks that are due to them, (users,) each.
+#: Tasks of users, and the tasks that a property requires, (users,) each.
 Dues = tuple[Numbers, Numbers]
 
-#: Every property by its name; a subclass that states a `name` is in it by being defined.
+#: Properties by name; subclasses with a `name` are registered at definition.
 REGISTRY: Registry[type[Property]]
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A changed cluster, and the users who lie or leave; the servers that grow have no user."""
+    """A changed cluster, and the users that misreport or leave (none if capacities grow).
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"])
+    >>> fo.properties.Deviation(cluster.with_demand("ann", [2, 4]), ("ann",)).users
+    ('ann',)
+    """
 
     cluster: Cluster
     users: tuple[str, ...] = ()
@@ -37,10 +43,15 @@ class Deviation:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The tasks `x[n,i]` of a cluster that a property judges, and those of the changed cluster if it compares.
+    """Tasks (users, servers) of a cluster, and of a changed cluster for properties that compare the two.
 
-    Tasks are doubles or, without rounding, `Fraction`s. `mechanism` is whose tasks they are, where that is known: a few
-    properties are about one.
+    Tasks are floats or, in exact arithmetic, `Fraction`s. `mechanism` is the mechanism that returned them, if it is
+    known, since some properties apply to certain mechanisms only.
+
+    >>> import numpy as np, fairopt as fo
+    >>> case = fo.properties.Case(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))
+    >>> case.user_tasks.tolist(), case.exact
+    ([3.0, 2.0], False)
     """
 
     cluster: Cluster
@@ -51,45 +62,52 @@ class Case:
 
     @property
     def user_tasks(self) -> Numbers:
-        """`x_n`, (users,)."""
+        """Tasks on all servers, `x_n`, (users,)."""
         return np.asarray(self.tasks.sum(axis=1))
 
     @property
     def changed_user_tasks(self) -> Numbers:
-        """`x'_n` of the changed cluster, (users there,); none without one."""
+        """Tasks `x'_n` of the changed cluster, (its users,); empty without one."""
         return np.zeros(0) if self.changed_tasks is None else np.asarray(self.changed_tasks.sum(axis=1))
 
     @property
     def exact(self) -> bool:
-        """True if nothing was rounded."""
+        """True if tasks are exact fractions."""
         return self.tasks.dtype == object
 
     @property
     def changed(self) -> tuple[Deviation, Numbers]:
-        """The deviation, and the tasks of its cluster."""
+        """The deviation, and the tasks of the changed cluster."""
         if self.deviation is None or self.changed_tasks is None:
             raise DataError("this property compares two clusters; give the changed one and its tasks as well")
         return self.deviation, self.changed_tasks
 
     def numbers(self, values: Numbers) -> Numbers:
-        """Data of the cluster in the arithmetic of the tasks; what is infinite stays a double."""
+        """Convert data of the cluster to the arithmetic of the tasks; infinite numbers remain floats."""
         return numbers(values) if self.exact else values
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The largest loss of a property in one case.
+    r"""Largest violation of a property in one case.
+
+    .. math:: \max_n \Big(1 - \frac{\text{has}_n}{\text{due}_n}\Big)
 
     Attributes
     ----------
     violation : float or Fraction
-        `1 - has/due`, at most 1: the part of what is due that is missing. Above 0: the property is violated.
+        Missing fraction of the required tasks, at most 1; the property is violated if it is positive.
     user : str
-        Who misses it.
+        The user that attains it.
     has, due : float or Fraction
-        In tasks.
+        Tasks of that user, and tasks that the property requires.
     text : str
-        The same in words.
+        Description of the violation.
+
+    >>> import numpy as np, fairopt as fo
+    >>> case = fo.properties.Case(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.0]]))
+    >>> fo.properties.get("sharing-incentive").find(case).text
+    'user2 has 1 tasks; its part of every server would run 1.5'
     """
 
     violation: float | Fraction
@@ -99,24 +117,36 @@ class Finding:
     text: str
 
 
-#: This part of the tasks on all servers is none, in doubles: ten times what answers of trials are certified to.
+#: Fraction of monopoly tasks that counts as zero in floating point, ten times the tolerance of solutions in trials.
 NONE = 1e-7
 
 
 class Property(ABC):
-    """A property of fairness. Subclasses state a `name`, and define `dues` and what else they need.
+    r"""Base class of fairness properties. Subclasses have a `name`, and define at least `dues`.
 
-    A property that compares with changed clusters defines `deviations` and `admits` as well.
+    A property holds for tasks x if
+
+    .. math:: x_n \ge \text{due}_n(x) \quad \text{for all users n}
+
+    A property that compares with changed clusters also defines `deviations` and `admits`.
+
+    >>> import fairopt as fo
+    >>> class OneTask(fo.properties.Property):
+    ...     name = "one-task"
+    ...     def dues(self, case):
+    ...         return case.user_tasks, 0 * case.user_tasks + 1
+    >>> fo.properties.check("one-task", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))).holds
+    True
     """
 
     name: ClassVar[str] = ""
     definition: ClassVar[str] = ""
-    #: What is wrong, of `user` and the tasks that it `has` and that are `due`.
+    #: Format of the description of a violation, with `user` and its numbers of tasks `has` and `due`.
     words: ClassVar[str] = "{user} has {has} tasks where {due} are due"
     compares: ClassVar[bool] = False
-    #: Does the loss of a user depend on the tasks of others?
+    #: Does the violation of a user depend on the tasks of others?
     needs_all: ClassVar[bool] = False
-    #: What random clusters of a search must have, where the property is about no others.
+    #: Numbers of servers and resources of random clusters in a search, if the property is restricted to these.
     servers: ClassVar[int | None] = None
     resources: ClassVar[int | None] = None
 
@@ -125,42 +155,42 @@ class Property(ABC):
         REGISTRY.defined(cls)
 
     def unfit(self, mechanism: Mechanism | None) -> str:
-        """Why the property says nothing about a mechanism, or about tasks of nobody knows which; empty if it does."""
+        """Reason why the property is undefined for a mechanism, or without a known one; '' if it is defined."""
         return ""
 
     def domain(self, cluster: Cluster) -> str:
-        """Why the property says nothing about this cluster; empty if it does."""
+        """Reason why the property is undefined for a cluster; '' if it is defined."""
         return ""
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
-        """Changed clusters to compare with, in random order; ever more of them, or all that there are."""
+        """Generate changed clusters to compare with, in random order; possibly infinitely many."""
         return iter(())
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        """True if the property covers this change."""
+        """True if the property applies to this change."""
         return not self.compares
 
     @abstractmethod
     def dues(self, case: Case) -> Dues:
-        """Tasks that every user has and that are due to it, (users,) each; 0 is due to whom it does not matter."""
+        """Tasks of every user, and tasks that the property requires (0 for none), (users,) each."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """The user who decides, by number, given the part `1 - has/due` that each misses, (users,): the largest."""
+        """Index of the decisive user, given the missing fractions `1 - has/due`, (users,); by default the largest."""
         return int(np.argmax(missing))
 
     def bounds(self, low: Case, high: Case) -> Dues:
-        """At most what every user has, and at least what is due to it, where tasks are between two cases.
+        """Upper bounds on tasks and lower bounds on required tasks, (users,) each, for tasks between two cases.
 
-        Right where `dues` does not fall with any task.
+        The default is valid if `dues` is nondecreasing in all tasks.
         """
         return self.dues(high)[0], self.dues(low)[1]
 
     def find(self, case: Case) -> Finding:
-        """The largest loss."""
+        """Find the largest violation in a case."""
         return self.worst(*self.dues(case), case)
 
     def worst(self, has: Numbers, due: Numbers, case: Case) -> Finding:
-        """The largest loss, given what users have and what is due to them."""
+        """Largest violation, given tasks and required tasks of users."""
         one = Fraction(1) if case.exact else 1.0
         least = 0 * due if case.exact else NONE * case.cluster.gamma0.sum(axis=1)
         missing = np.array(
@@ -176,32 +206,41 @@ REGISTRY = Registry("fairopt.properties", Path(__file__).parent, "property", "pr
 
 
 def shown(value: float | Fraction) -> str:
-    """A number in a few characters: `2/3`, `1.23457`."""
+    """Short text of a number: `2/3`, `1.23457`."""
     if isinstance(value, Fraction) and value.denominator < 10_000:
         return str(value)
     return f"{float(value):.6g}"
 
 
 def names() -> list[str]:
-    """Names of all properties, sorted."""
+    """Names of all registered properties, sorted.
+
+    >>> import fairopt as fo
+    >>> fo.properties.names()[:2]
+    ['bottleneck-fairness', 'dynamic-envy-freeness']
+    """
     return sorted(REGISTRY)
 
 
 def get(name: str | Property) -> Property:
-    """A property by its name; case, `-` and `_` do not matter.
+    """Return the property of this name; case, `-` and `_` are ignored.
 
     Raises
     ------
     DataError
-        There is none of this name; the message has the names that there are.
+        No property has this name; the message lists the known ones.
+
+    >>> import fairopt as fo
+    >>> fo.properties.get("envy_freeness").name
+    'envy-freeness'
     """
     return name if isinstance(name, Property) else REGISTRY.named(name)()
 
 
 def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
-    """Tasks with demand `mine[n]` that the bundle of one task with demand `others[m]` runs, (users, others).
+    """Tasks of demand `mine[n]` that a bundle `others[m]` can run, (users, others).
 
-    `min_{r: d[n,r] > 0} d[m,r] / d[n,r]`
+    They are `min_{r: d[n,r] > 0} b[m,r] / d[n,r]` with demands d and bundles b.
     """
     ratio = np.full((len(mine), len(others)), np.inf, dtype=others.dtype)
     for r in range(mine.shape[1]):
@@ -211,14 +250,14 @@ def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
 
 
 def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
-    """Nobody wants more tasks than it has to run: `min(x_n, q_n)`."""
+    """Tasks capped at task limits, `min(x_n, q_n)`, (users,)."""
     return np.minimum(tasks, case.numbers(cluster.max_tasks))
 
 
 def true_tasks(case: Case) -> Numbers:
-    """Tasks of its true demand that every user runs with what the changed cluster gives it, (users,).
+    r"""Tasks of true demand that every user can run with its allocation on the changed cluster, (users,).
 
-    `min(q_n, sum_{i: e[n,i]} x'[n,i] min_{r: d[n,r] > 0} d'[n,r] / d[n,r])`
+    .. math:: \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
     """
     deviation, given = case.changed
     truth, reported = case.numbers(case.cluster.demand), case.numbers(deviation.cluster.demand)
@@ -228,12 +267,12 @@ def true_tasks(case: Case) -> Numbers:
 
 
 def only(users: tuple[str, ...], cluster: Cluster, due: Numbers) -> Numbers:
-    """`due` of these users, 0 of the others."""
+    """Required tasks `due` of these users, 0 for the others."""
     return np.where(np.isin(cluster.users, users), due, 0 * due)
 
 
 def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
-    """A cluster and its change in a few lines."""
+    """Lines of text that describe a cluster and its change."""
     lines = [f"capacity {_rows(cluster.capacity)}, demand {_rows(cluster.demand)}"]
     if (cluster.weight != 1).any():
         lines.append(f"weight {_listed(cluster.weight)}")
@@ -247,7 +286,7 @@ def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
 
 
 def changes(cluster: Cluster, deviation: Deviation) -> str:
-    """Say how the changed cluster differs."""
+    """Text that describes how the changed cluster differs."""
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"

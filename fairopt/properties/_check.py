@@ -1,4 +1,4 @@
-"""`check` and `report`: a property of one allocation, and all properties of a mechanism on one cluster."""
+"""`check` and `report`: one property of an allocation, and all properties of a mechanism on a cluster."""
 
 from __future__ import annotations
 
@@ -23,20 +23,25 @@ from ._tasks import Instance, cases, instances, seen
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict of a property on an allocation.
+    """Result of a check of a property of an allocation; true if the property holds.
 
     Attributes
     ----------
     property : str
     holds : bool
-        Is the largest loss within `tol`?
+        True if the largest violation is at most `tol`.
     violation : float
-        The largest loss, `1 - has/due`: the part of what is due that somebody misses; below 0 everybody has more.
+        The largest violation, `1 - has/due`; negative if all users have more than required.
     user : str
-        Whose loss that is.
+        The user that attains it.
     witness : str
-        The violation in words; empty if the property holds.
+        Description of the violation; '' if the property holds.
     tol : float
+
+    >>> import fairopt as fo
+    >>> found = fo.properties.check("envy-freeness", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
+    >>> isinstance(found, fo.properties.Check), bool(found)
+    (True, True)
     """
 
     property: str
@@ -56,24 +61,30 @@ class Check:
 
 
 def check(property: str | Property | Allocation, allocation: Allocation | str | Property, tol: float = 1e-5) -> Check:
-    """Check a property of an allocation, on the cluster that its mechanism saw; arguments in either order.
+    """Check a property of an allocation, on the allocation's cluster; arguments in either order.
 
     Parameters
     ----------
-    property : a property or its name
-    allocation : of any mechanism
-    tol : a violation up to this is none
+    property : Property or str
+    allocation : Allocation
+    tol : float
+        Violation up to which the property counts as satisfied.
 
     Returns
     -------
     Check
-        whether it holds, the violation, and who suffers it, in words
+        Whether the property holds, the violation, the user concerned, and a description.
 
     Raises
     ------
     DataError
-        There is no such property, or it says nothing about this cluster, or needs more than the allocation: see
-        `report`. Or `allocation` is not one.
+        The property is unknown, is undefined for this cluster, or requires the mechanism (`report`); or `allocation` is
+        not an allocation.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> round(fo.properties.check("sharing-incentive", fo.DRFH().solve(cluster)).violation, 3)
+    0.111
     """
     if isinstance(property, Allocation):
         property, allocation = allocation, property
@@ -103,36 +114,41 @@ def report(
     seconds: float = np.inf,
     done: Callable[[], object] = lambda: None,
 ) -> pd.DataFrame:
-    """Every property of a mechanism on one cluster.
+    """Check the properties of a mechanism on one cluster, including random misreports and other changes.
 
     Parameters
     ----------
-    mechanism : a mechanism or its name
-    cluster : what it shares; single-pool mechanisms share the pool of it
-    properties : names, optional
-        Default: all.
+    mechanism : Mechanism or str
+    cluster : Cluster
+        It is pooled for single-pool mechanisms.
+    properties : sequence of str, optional
+        Names. Default: all.
     changes : int
-        Lies and other changed clusters to try, for every property that compares.
-    rng : numpy.random.Generator or a seed, optional
-        Which changes. Default: the same ones every time.
+        Number of misreports and other changed clusters for every property that compares.
+    rng : Generator or int, optional
+        Generator or seed of changes. Default: the same changes in every call.
     tol : float
-        A loss up to this is none.
+        Violation up to which a property counts as satisfied.
     seconds : float
-        CPU seconds, which properties share: fewer changes are tried where they do not do, and some properties may not
-        be looked at. Their rows say so.
-    done : function
+        Limit of CPU seconds for all properties; rows with fewer changes, or unchecked properties, say so.
+    done : callable
         Called after every property.
 
     Returns
     -------
-    DataFrame
-        A row per property: `violation`, the largest loss found (0 for none, NaN where the property says nothing), and
-        `witness`, that in words, or why the property says nothing.
+    DataFrame by property
+        `violation`, the largest found (0 for none, NaN where the property is undefined), and `witness`, a description,
+        or the reason why the property is undefined.
 
     Raises
     ------
     DataError
-        There is no such mechanism or property, or `changes` is below 1.
+        The mechanism or a property is unknown, or `changes` is below 1.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> fo.properties.report("drfh", cluster, ["envy-freeness", "sharing-incentive"])["violation"].round(3).tolist()
+    [0.0, 0.111]
     """
     chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
     changes = _validate.whole(changes, "changes")
@@ -141,7 +157,7 @@ def report(
     rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
     known, end = dict[int, Numbers | None](), clock.cpu() + seconds
-    for prop in sorted(wanted, key=lambda each: each.compares):  # those first that take one answer
+    for prop in sorted(wanted, key=lambda each: each.compares):  # properties of a single allocation come first
         left = end - clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
             rows[prop.name] = np.nan, f"says nothing: {reason}"
@@ -164,17 +180,17 @@ def report(
 def _worst(
     mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
-    """The largest loss among these, or those for which there is time; how many that were, and whether all of them."""
+    """Largest violation over these instances within the time limit, their number, and whether these were all."""
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):
-        # Losses below a hundred times what answers are certified to are rounding.
+        # Violations below a hundred times the tolerance of solutions are attributed to rounding.
         cases_of_part = zip(cases(mechanism, part, 1e-8, known), part, strict=True)
         found = [(prop.find(case), instance) for case, instance in cases_of_part if case is not None]
         worst = max([*([] if worst is None else [worst]), *found], key=lambda each: each[0].violation, default=None)
         tried += len(part)
         spent = clock.cpu() - begun
-        if size is not None:  # twice as many at once, or as many as there is time for
+        if size is not None:  # the batch doubles, within the remaining time
             size = min(2 * size, int((seconds - spent) / max(spent, 1e-9) * tried))
             if size < 1:
                 return worst, tried, next(left, None) is None

@@ -1,10 +1,11 @@
-"""Rigorous bounds on answers at finite alpha: the conditions of an optimum or an equilibrium have a solution inside.
+"""Rigorous enclosures of optima and equilibria at finite alpha, by interval arithmetic.
 
-With the active set fixed these conditions are equations. Krawczyk's operator proves that a small box around a computed
-answer has exactly one solution of them; that nobody prefers another server, and no idle row has a price, are then
-inequalities between intervals. Answers where one of them is an equality, at degenerate ties, are not enclosed.
+For a fixed active set the optimality conditions are equations. Krawczyk's operator proves that a small box around a
+computed solution contains exactly one solution; preferences of users for their servers and slacks of rows without a
+price are then strict inequalities of intervals. Solutions at degenerate ties, where one is an equality, are not
+enclosed.
 
-Vectors and matrices are arrays of objects, in which zeros are plain numbers.
+Vectors and matrices are object arrays, in which zeros are plain numbers.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 
-#: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
+#: Relative tolerance by which pairs, rows and prices count as active.
 _ACTIVE = 1e-7
 #: Largest denominator of alpha, and of a share per task.
 _DENOMINATOR = 10**6
-#: Most equations.
+#: Largest number of equations.
 _SIZE = 60
-#: Ends are rounded outwards to so many digits.
+#: Number of digits of interval bounds, which are rounded outwards.
 DIGITS = 50
 DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
 
-#: A user, or a resource, and a server, by number.
+#: Indices of a (server, resource).
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """All numbers from `low` to `high`."""
+    """Closed interval from `low` to `high`."""
 
     low: Decimal
     high: Decimal
@@ -77,12 +78,12 @@ class Interval:
         return other * Interval(DOWN.divide(Decimal(1), self.high), UP.divide(Decimal(1), self.low))
 
     def within(self, other: Interval) -> bool:
-        """True if every interval lies strictly inside another's."""
+        """True if the interval lies strictly inside the other."""
         return other.low < self.low and self.high < other.high
 
 
 def interval(value: Any) -> Interval:
-    """A number as an interval."""
+    """Interval that encloses a number."""
     if isinstance(value, Interval):
         return value
     top, bottom = value.as_integer_ratio()
@@ -90,7 +91,7 @@ def interval(value: Any) -> Interval:
 
 
 def logarithm(value: Any) -> Interval:
-    """The natural logarithm of a number or an interval; `decimal` rounds it correctly."""
+    """Enclosure of the natural logarithm of a number or an interval; `decimal` rounds it correctly."""
     one = interval(value)
     if one.low <= 0:
         raise ZeroDivisionError("logarithms are of numbers > 0")
@@ -108,11 +109,11 @@ high: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.high,
 
 
 def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths: Sequence[float]) -> Box | None:
-    """A box around 0 with exactly one solution of F(w) = 0; `None` if that cannot be proved.
+    """Box around 0 with exactly one solution of F(w) = 0; None if that cannot be proved.
 
-    `residual` is F(0), `slopes` encloses all F'(w) of a box, `slope` is F'(0), nearly; `widths` of boxes are tried in
-    turn. The image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W`, Y any matrix and here an
-    approximate inverse, is strictly inside of the box, and contains the solution.
+    `residual` is F(0), `slopes` encloses F'(w) over a box, and `slope` approximates F'(0); `widths` of boxes are tried
+    in turn. If the image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W` with an approximate inverse
+    Y, is strictly inside the box, it contains the solution.
 
     Source: Krawczyk 1969; Moore, SIAM J. Numer. Anal. 14(4), 1977.
     """
@@ -126,12 +127,12 @@ def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths
 
 
 def middles(table: Box) -> Array:
-    """The middles of an array of intervals, as doubles."""
+    """Midpoints of an array of intervals, as floats."""
     return np.asarray(np.frompyfunc(lambda one: (float(one.low) + float(one.high)) / 2, 1, 1)(intervals(table)), float)
 
 
 def rank(table: Numbers) -> int:
-    """The rank of a small matrix of fractions, by elimination."""
+    """Rank of a small matrix of fractions, by elimination."""
     places = np.argwhere(table != 0)
     if not len(places):
         return 0
@@ -141,17 +142,17 @@ def rank(table: Numbers) -> int:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Tasks `x[n,i]` of a true answer are between these, (users, servers), in fractions."""
+    """Bounds on the tasks of an exact solution, (users, servers), as fractions."""
 
     low: Numbers
     high: Numbers
 
 
 def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Enclosure | None:
-    """Bounds on an answer of an alpha-fair program or of the game, near tasks and log prices as an allocation has them.
+    """Enclosure of a solution of an alpha-fair program or of the game, near given tasks and log prices.
 
-    `None` where nothing can be proved: other criteria, degenerate ties, splits of tasks that are free, too many users.
-    Data are the rational numbers that doubles are; alpha and shares per task the simple fractions that they stand for.
+    None where no proof is found: for other criteria, degenerate ties, non-unique splits, or too many users. Data are
+    taken as exact rational numbers; alpha and shares per task as the simple fractions that they approximate.
     """
     if log_prices is None or log_prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
@@ -165,7 +166,7 @@ def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: A
 
 
 def _simple(value: float) -> Fraction:
-    """The simple fraction that a double stands for."""
+    """Simple fraction that a floating-point number represents."""
     found = Fraction(value).limit_denominator(_DENOMINATOR)
     if float(found) != value:
         raise ZeroDivisionError(f"{value} is no simple fraction")
@@ -173,8 +174,8 @@ def _simple(value: float) -> Fraction:
 
 
 class _Equations:
-    """`log cost + alpha log X = log K` of pairs with tasks (`X = q` of a user at its limit), `use = c` of rows with a
-    price.
+    """Optimality conditions: `log cost + alpha log X = log K` at pairs with tasks (`X = q` at a limit), `use = c` at
+    rows with a price.
 
     Unknowns are relative changes w of tasks and prices, pairs first.
     """
@@ -182,7 +183,7 @@ class _Equations:
     def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array) -> None:
         self.cluster, self.alpha, self.game = cluster, _simple(criterion.alpha), criterion.scope == "game"
         self.demand = numbers(cluster.demand)
-        self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))  # nobody runs where it lacks
+        self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))  # unusable where it is 0
         idle = cluster.capacity - tasks.T @ cluster.demand
         full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
         cost = prices * cluster.capacity
@@ -191,7 +192,7 @@ class _Equations:
         there = tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300)
         pairs = np.argwhere(there)
         self.count = len(pairs)
-        #: Users and servers wherever somebody can run something, pairs first; what a task is worth there if one is had.
+        #: Users and servers of usable pairs, those with tasks first.
         runs = cluster.usable & (cluster.max_tasks > 0)[:, None]
         self.user, self.server = np.vstack([pairs, np.argwhere(runs & ~there)]).T
         rows = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
@@ -200,20 +201,20 @@ class _Equations:
         if not 0 < len(self.start) <= _SIZE:
             raise ZeroDivisionError("there are too many equations, or none")
         self.worth = np.array([self._worth(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)])
-        #: Is a user at its limit? What a task takes of each resource of each server, and pairs of users.
+        #: Mask of users at their limits; use of each (server, resource) per task, by pair; pairs of users.
         self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
         self.amounts = zeros(len(self.user), *cluster.capacity.shape)
         self.amounts[np.arange(len(self.user)), self.server] = self.demand[self.user]
         self.owns = (np.arange(len(self.full))[:, None] == self.user[: self.count]).astype(int).astype(object)
         self.limit = numbers(np.where(self.full, cluster.max_tasks, 1.0))
-        #: Of pairs: is its user at its limit? The power of its tasks, and what the equation's logarithm comes to.
+        #: By pair: whether its user is at its limit, the exponent of its tasks, and the logarithm on the right.
         own = self.user[: self.count]
         self.held = self.full[own]
         self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
         self.target = np.where(self.held, logs(self.limit[own]), self.worth[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
-        """Rows that say different things; `implied` are used up because others are."""
+        """Linearly independent rows; those that are exhausted because others are get marked as `implied`."""
         rows: list[Place] = []
         self.implied = np.zeros(self.capacity.shape, dtype=bool)
         for i, r in priced:
@@ -227,7 +228,7 @@ class _Equations:
         return sorted(rows)
 
     def _worth(self, criterion: Criterion, n: int, i: int) -> Any:
-        """`log K`, `K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
+        """Enclosure of `log K` with `K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
         needs = self.demand[n] > 0
         share = (
             1 / (self.capacity[i, needs] / self.demand[n, needs]).min() if self.game else _simple(criterion.share[n])
@@ -235,7 +236,7 @@ class _Equations:
         return logarithm(Fraction(criterion.weight[n])) * self.alpha + logarithm(share) * (1 - self.alpha)
 
     def values(self, box: Box) -> tuple[Box, Box, Box, Box]:
-        """For all w in a box: tasks of pairs, of the user of every place, the cost of one there, parts used of rows."""
+        """Enclosures over a box of w: tasks of pairs, the user's total and the cost by usable pair, used fractions."""
         tasks, prices = np.split((box + 1) * self.start, [self.count])
         used = (tasks @ self.amounts[: self.count].swapaxes(0, 1)) / self.capacity
         cost = self.amounts[:, self.rows[0], self.rows[1]] @ prices
@@ -249,7 +250,7 @@ class _Equations:
         )
 
     def slopes(self, box: Box) -> Box:
-        """Derivatives of the residuals by w."""
+        """Enclosure of the Jacobian of the residuals by w."""
         _, total, cost, _ = self.values(box)
         own = self.owns[self.user[: self.count]] * (self.power / total[: self.count])[:, None]
         paid = np.where(self.held, 0, 1) / np.where(self.held, 1, cost[: self.count])
@@ -259,12 +260,12 @@ class _Equations:
         return np.asarray(np.vstack([of_pairs, np.hstack([use, none])]) * self.start)
 
     def solved(self) -> Enclosure | None:
-        """The box, if Krawczyk's operator maps one into itself and the inequalities hold there."""
+        """Enclosure, if Krawczyk's operator maps a box into itself and the inequalities hold there."""
         point = np.zeros(len(self.start), dtype=object)
         for _ in range(4):
             step = np.linalg.solve(middles(self.slopes(point)), middles(self.residuals(point)))
             self.start = numbers(self.start.astype(float) * np.exp(-step))
-        # The relative half-widths of boxes are tried in turn.
+        # Relative half-widths of boxes, tried in turn.
         image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), (1e-11, 1e-9, 1e-7))
         return None if image is None else self._judged(image)
 
@@ -280,15 +281,16 @@ class _Equations:
             return None
         ends = zeros(2, *self.cluster.shape[:2])
         for n, i, one in zip(self.user, self.server, tasks, strict=False):
-            # A user with all its tasks has one pair, or its tasks would have no single solution.
+            # With several pairs the split of a user at its limit is not unique.
             whole = self.full[n] and self.owns[n].sum() == 1
             ends[:, n, i] = self.limit[n] if whole else (Fraction(one.low), Fraction(one.high))
         return Enclosure(*ends)
 
     def _content(self, k: int, marginal: Interval, cost: Box) -> bool:
-        """Nobody wants tasks at a place where it has none; with all its tasks a user finds none cheaper elsewhere.
+        """True if the inequality of a usable pair holds: no user prefers a server without tasks.
 
-        Who has all its tasks would buy more where it runs them. `marginal` is a logarithm.
+        A user at its limit has no cheaper server, and a marginal utility of at least the cost where it has tasks.
+        `marginal` is a logarithm.
         """
         if not self.full[self.user[k]]:
             return bool(k < self.count or marginal.high < logarithm(cost[k]).low)

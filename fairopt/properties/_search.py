@@ -1,4 +1,4 @@
-"""`search`: a counterexample, made small and verified."""
+"""`search`: random search for a counterexample, which is then reduced and verified."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Family = Callable[[Generator, Shape], Amounts]
 
 
 def _whole(rng: Generator, low: int, high: int, shape: Shape) -> Amounts:
-    """Capacities and demands that are whole numbers."""
+    """Integer capacities and demands."""
     users, servers, resources = shape
     capacity, demand = (rng.integers(low, high + 1, (rows, resources)).astype(float) for rows in (servers, users))
     return capacity, demand
 
 
 def _uniform(rng: Generator, shape: Shape) -> Amounts:
-    """Whole numbers up to 6, 12 or 20."""
+    """Integers up to 6, 12 or 20."""
     return _whole(rng, 1, int(rng.choice([6, 12, 20])), shape)
 
 
 def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
-    """All servers alike, but for one unit."""
+    """Identical servers, up to one unit."""
     capacity, demand = _uniform(rng, shape)
     capacity[:] = capacity[0]
     capacity[-1, 0] += rng.integers(2)
@@ -53,7 +53,7 @@ def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _near_ties(rng: Generator, shape: Shape) -> Amounts:
-    """Numbers 1 to 3."""
+    """Integers from 1 to 3, which produce ties."""
     return _whole(rng, 1, 3, shape)
 
 
@@ -68,7 +68,7 @@ def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _zeros(rng: Generator, shape: Shape) -> Amounts:
-    """Demands that are 0 as often as not, and some capacities."""
+    """Demands of which half are 0, and a few zero capacities."""
     capacity, demand = _near_ties(rng, shape) if rng.random() < 0.5 else _uniform(rng, shape)
     demand = demand * (rng.random(demand.shape) < 0.5)
     demand[np.arange(len(demand)), rng.integers(shape[2], size=len(demand))] += 1
@@ -79,9 +79,9 @@ FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_u
 
 
 def draw(rng: Generator, prop: Property) -> Cluster:
-    """A cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or of as many as the property is about.
+    """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as the property requires.
 
-    Weights are 1 of most clusters, else 1 to 3; most have neither placement constraints nor task counts.
+    In most clusters weights are 1, and there are no placement constraints or task limits.
     """
     users = int(rng.integers(2, 6))
     servers = prop.servers or int(rng.choice([1, 2, 2, 3]))
@@ -96,17 +96,22 @@ def draw(rng: Generator, prop: Property) -> Cluster:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Numbers of a search: clusters drawn, and climbed from."""
+    """Parameters of a search.
 
-    #: Trials that are solved together.
+    >>> import fairopt as fo
+    >>> fo.properties.SearchOptions(batch=50).elite
+    8
+    """
+
+    #: Number of trials per batch.
     batch: int = 250
-    #: So many trials with the largest losses are kept, to be changed at random.
+    #: Number of trials with the largest violations that are retained for random perturbation.
     elite: int = 8
-    #: The part of a batch that comes from the elite.
+    #: Fraction of a batch that are perturbations of the elite.
     climbing: float = 0.3
-    #: Batches of climbing alone after the first violation, to start shrinking from a larger one.
+    #: Number of batches of perturbations only after the first violation, to reduce a larger one.
     further: int = 2
-    #: Shrinking keeps this part of the violation.
+    #: Fraction of the violation that reductions preserve.
     kept: float = 0.5
 
 
@@ -120,22 +125,26 @@ def search(
     options: SearchOptions = SearchOptions(),
     progress: bool = False,
 ) -> Witness | None:
-    """Look for a cluster on which a mechanism violates a property.
+    """Search for a cluster on which a mechanism violates a property.
 
-    Clusters of small whole numbers are drawn in families (identical servers, near ties, two users, powers of two,
-    zeros), solved together, and those of the largest losses changed at random. The first violation is made smaller,
-    step by step, while half of it stays, and verified: in fractions where the mechanism is lexicographic max-min or the
-    largest sum of shares, between proved bounds at finite alpha, else from answers certified to 1e-9. What is made
-    smaller is verified in no worse a way than what was found.
+    Clusters of small integers are drawn from families (identical servers, near ties, two users, powers of two, zeros),
+    solved in batches, and those of the largest violations perturbed at random. The first violation is reduced, step by
+    step, while at least half of it remains, and verified: in exact arithmetic for lexicographic max-min and the largest
+    sum of shares, by rigorous enclosures at finite alpha, and otherwise by solutions certified to 1e-9. The reduced
+    instance is verified at least as rigorously as the one found.
 
     Parameters
     ----------
-    mechanism : a mechanism, or its name, such as `"alphapf-vds(alpha=2)"`
-    property : the name of a property, such as `"envy-freeness"`, or one
+    mechanism : Mechanism or str
+        Such as `"alphapf-vds(alpha=2)"`.
+    property : Property or str
+        Such as `"envy-freeness"`.
     trials : int
-        Clusters, or pairs of a cluster and a changed one, to try.
-    rng : numpy.random.Generator or a seed, optional
-    conditions : names of conditions on clusters, such as `["positive demands", "no task counts"]`
+        Number of clusters, or of pairs of a cluster and a changed one.
+    rng : Generator or int, optional
+        Generator or seed.
+    conditions : sequence of str
+        Conditions on clusters, such as `["positive demands", "no task counts"]`.
     options : SearchOptions
     progress : bool
         Show a progress bar.
@@ -143,13 +152,18 @@ def search(
     Returns
     -------
     Witness or None
-        None: nothing was found. That proves nothing.
+        None if no violation was found, which is no proof that the property holds.
 
     Raises
     ------
     DataError
-        There is no such mechanism, property or condition, no cluster meets all conditions, the mechanism answers none
-        of them, or `trials` is below 1.
+        The mechanism, property or a condition is unknown, no cluster drawn satisfies the conditions or could be solved,
+        or `trials` is below 1.
+
+    >>> import fairopt as fo
+    >>> found = fo.properties.search("task-maxmin", "sharing-incentive", 50, rng=1)
+    >>> found.exact, found.violation[0] > 0
+    (True, True)
     """
     return hunt(mechanism, property, trials, rng, conditions=conditions, options=options, progress=progress).witness
 
@@ -164,7 +178,7 @@ def hunt(
     options: SearchOptions = SearchOptions(),
     progress: bool = False,
 ) -> Hunt:
-    """`search`, with what it took; arguments and errors are the same."""
+    """Run `search`, and return its state, which has statistics; arguments and errors are the same."""
     trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
@@ -190,19 +204,19 @@ def known_conditions(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-#: A loss, and whose it is.
+#: A violation, and its instance.
 Lossy = tuple[float, Instance]
 _loss = itemgetter(0)
-#: The number of the route by which it was verified, the loss, and whose it is.
+#: Rank of the verification, the violation, and its instance.
 Best = tuple[int, float, Instance | None]
 
 
 @dataclass(eq=False)
 class Hunt:
-    """A search as it goes on: trials so far, and answers; the elite, with their losses, largest first; the witness.
+    """State of a search: numbers of trials and solutions, the elite by decreasing violation, and the witness.
 
-    `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
-    for data a rounding error away lose much.
+    `doubted` is the largest violation in a trial that could not be verified: at degenerate ties a solution of slightly
+    perturbed data may show a large violation.
     """
 
     mechanism: Mechanism
@@ -217,7 +231,7 @@ class Hunt:
     witness: Witness | None = None
 
     def batch(self, size: int, climbing: float) -> None:
-        """Try so many instances."""
+        """Solve `size` instances, of which a fraction `climbing` are perturbations of the elite."""
         tried = self._near([one for _, one in self.elite], int(climbing * size))
         tried += self._drawn(size - len(tried))
         self.trials += size
@@ -226,12 +240,12 @@ class Hunt:
         self.elite = sorted(self.elite + found, key=_loss, reverse=True)[: self.options.elite]
 
     def losses(self, some: Sequence[Instance]) -> list[Lossy]:
-        """The largest loss of each; -1 where there is no answer."""
+        """Largest violation of each instance; -1 where it was not solved."""
         found = zip(cases(self.mechanism, some, 1e-8), some, strict=True)
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
     def found(self) -> bool:
-        """True if the elite's largest violation can be verified."""
+        """Verify the largest violations of the elite, and reduce the first that is confirmed; True on success."""
         if not self.elite or self.elite[0][0] <= MARGIN:
             return False
         for _ in range(self.options.further):
@@ -247,10 +261,10 @@ class Hunt:
         return False
 
     def _best(self) -> Best:
-        """Largest loss among the elite's best-verified violations: the rank of the verification, and the loss.
+        """Most rigorously verified violation of the elite: rank of the verification, violation, and instance.
 
-        Where nothing is proved, as a rule because answers are tied, 100 others near to it and 100 new ones are tried,
-        and the 16 of each that lose most are looked at.
+        If none is proved, typically because of ties, 100 perturbations and 100 new instances are tried, and the 16 of
+        largest violation of each are verified.
         """
         best = self._first(self.elite, (len(ROUTES), 0.0, None))
         if best[2] is not None and ROUTES[best[0]] == CERTIFIED:
@@ -259,7 +273,7 @@ class Hunt:
         return best
 
     def _first(self, some: list[Lossy], best: Best) -> Best:
-        """The first that is proved, else `best`, else the first that is verified at all."""
+        """First instance that is proved, or else the most rigorously verified one, including `best`."""
         for loss, instance in some:
             if loss > MARGIN and (found := violated(self.mechanism, self.prop.name, instance)):
                 route = ROUTES.index(found.route)
@@ -269,7 +283,7 @@ class Hunt:
         return best
 
     def _survive(self, least: float, route: int, some: Sequence[Instance]) -> list[bool]:
-        """The first that loses enough and is verified in no worse a way."""
+        """Mask of the first instance with a sufficient violation that is verified at least as rigorously."""
         for loss, instance in self.losses([one for one in some if self._about(one)]):
             found = violated(self.mechanism, self.prop.name, instance) if loss >= least else None
             if found is not None and ROUTES.index(found.route) <= route:
@@ -277,7 +291,7 @@ class Hunt:
         return [False] * len(some)
 
     def _about(self, instance: Instance) -> bool:
-        """True if the property, the mechanism and the conditions cover a case."""
+        """True if the property, the mechanism and the conditions apply to an instance."""
         some = clusters(instance)
         return (
             (len(some) > 1) == self.prop.compares
@@ -287,12 +301,12 @@ class Hunt:
         )
 
     def _near(self, some: Sequence[Instance], size: int) -> list[Instance]:
-        """Draw random changes of cases, and keep those that are covered."""
+        """Random perturbations of instances, without those to which the property does not apply."""
         made = (moved(some[int(self.rng.integers(len(some)))], self.rng) for _ in range(size if some else 0))
         return [one for one in made if self._about(one)]
 
     def _drawn(self, size: int) -> list[Instance]:
-        """New clusters, with changes."""
+        """New random instances."""
         made: list[Instance] = []
         for _ in range(40 * size):  # few clusters may meet the conditions
             if len(made) >= size:
@@ -309,26 +323,26 @@ class Hunt:
         return made[:size]
 
 
-#: Of a number in an argument of a cluster.
+#: Index of an entry of an argument of a cluster.
 Place = tuple[int, ...]
-#: Simplifications that are solved together.
+#: Number of simplifications per batch.
 _TOGETHER = 24
 _AXES = ("users", "servers", "resources")
 _ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks")
 
 
 def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
-    """Those of a cluster whom the changed one has: after a user has left."""
+    """Restrict a cluster to the users, servers and resources of the changed one, from which a user may have left."""
     return cluster.select(**{axis: getattr(deviation.cluster, axis) for axis in _AXES})
 
 
 def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
-    """One number anew: in both clusters where they agree on it, else in the first, or (`reported`) in the changed one.
+    """Replace an entry: in both clusters if these agree, and otherwise in the first, or (`reported`) the changed one.
 
     Raises
     ------
     DataError
-        No cluster has such a number.
+        The value is not valid in a cluster.
     """
     cluster, deviation = instance
     if deviation is None or deviation.cluster.shape != cluster.shape:
@@ -344,7 +358,7 @@ def with_entry(instance: Instance, argument: str, place: Place, value: float, re
 
 
 def disagreements(instance: Instance) -> list[tuple[str, Place]]:
-    """Places at which the changed cluster has another number."""
+    """Entries at which the changed cluster differs."""
     cluster, *changed = clusters(instance)
     return [
         (argument, tuple(place))
@@ -356,12 +370,12 @@ def disagreements(instance: Instance) -> list[tuple[str, Place]]:
 
 
 def without(instance: Instance, axis: str, name: str) -> Instance:
-    """Without a user, a server or a resource.
+    """Remove a user, a server or a resource.
 
     Raises
     ------
     DataError
-        It is the only one, or a user who needs no other resource is left.
+        It is the only one, or a user demands no other resource.
     """
     cluster, deviation = instance
 
@@ -375,7 +389,7 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
 
 
 def moved(instance: Instance, rng: Generator) -> Instance:
-    """One or two numbers changed at random; the same instance where a change makes no cluster."""
+    """Perturb one or two entries at random; the instance is unchanged where the result is invalid."""
     with suppress(DataError):
         for _ in range(int(rng.integers(1, 3))):
             instance = _moved(instance, rng)
@@ -408,7 +422,7 @@ def _entry(cluster: Cluster, argument: str, place: Place, value: float) -> Clust
 
 
 def renumbered(instance: Instance) -> Instance:
-    """The same with users `user1`, `user2`, ..., and servers and resources likewise."""
+    """Rename users to `user1`, `user2`, ..., and servers and resources likewise."""
     cluster, deviation = instance
     new = {axis: {name: f"{axis[:-1]}{k}" for k, name in enumerate(getattr(cluster, axis), 1)} for axis in _AXES}
 
@@ -422,10 +436,11 @@ def renumbered(instance: Instance) -> Instance:
 
 
 def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[bool]]) -> Instance:
-    """The instance after simplifications, one by one, until none `survives`.
+    """Simplify an instance repeatedly until no simplification `survives`.
 
-    Users first, then servers, resources, weights, task counts, placement, and numbers: the lie towards the truth, then
-    each towards 0. Every simplification makes the instance smaller, so that this ends.
+    Users are removed first, then servers, resources, weights, task limits, and placement constraints; then entries are
+    reduced: misreports towards the truth, and all towards 0. Every simplification reduces the size, which ensures
+    termination.
     """
     candidates = _simpler(instance)
     while some := [*islice(candidates, _TOGETHER)]:
@@ -437,7 +452,7 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
 
 
 def _simpler(instance: Instance) -> Iterator[Instance]:
-    """Simplifications, the largest first; at last smaller numbers, in both clusters or where they differ in one."""
+    """Generate simplifications, the largest first, ending with smaller entries in both clusters or in one of them."""
     cluster, differ = instance[0], disagreements(instance)
     for axis in _AXES:
         for name in getattr(cluster, axis):
@@ -457,6 +472,6 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
 
 
 def _made(make: Callable[..., Instance], *given: Any) -> Iterator[Instance]:
-    """The instance, or none where it cannot be made."""
+    """Yield the simplified instance, or nothing if it is invalid."""
     with suppress(DataError):
         yield make(*given)

@@ -15,21 +15,32 @@ from ._base import names
 
 
 class Claimed(NamedTuple):
-    """A claim, and a mechanism with parameters for which it is made."""
+    """A claim, and a mechanism with parameters that it covers.
+
+    >>> import fairopt as fo
+    >>> first = fo.properties.claims(holds=True)[0]
+    >>> isinstance(first, fo.properties.Claimed), first.claim.about(first.mechanism)
+    (True, True)
+    """
 
     mechanism: Mechanism
     claim: Claim
 
 
 def claims(holds: bool | None = None) -> list[Claimed]:
-    """Every claim of every mechanism: with all default variants and trials for which it is made.
+    """List the claims of all mechanisms, with every variant and trial that a claim covers.
 
-    Of what does not hold, with the first of them, as one counterexample is enough. `holds` chooses one kind.
+    A negative claim is listed with the first of them, as one counterexample suffices. `holds` selects one kind.
 
     Raises
     ------
     DataError
-        A claim is made for no variant and no trial of its mechanism, so that nobody could try it.
+        A claim covers no variant or trial of its mechanism, and hence could not be tested.
+
+    >>> import fairopt as fo
+    >>> {one.claim.property for one in fo.properties.claims(holds=True) if str(one.mechanism) == "MQDRF"} >= {
+    ...     "strategy-proofness", "dynamic-envy-freeness"}
+    True
     """
     found: list[Claimed] = []
     for name, kind in sorted(REGISTRY.items()):
@@ -46,9 +57,9 @@ ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
 
 
 def surveyed() -> list[Mechanism]:
-    """List the mechanisms of this package that claim something: their default variants, the game at `ALPHAS`.
+    """List the mechanisms of this package with claims: their default variants, and the game at `ALPHAS`.
 
-    Of utilities of one's own nothing can be said in general.
+    Concave utilities of users' own are left out, as nothing is claimed of them in general.
     """
     found: list[Mechanism] = []
     for name in mechanisms.names():
@@ -60,7 +71,7 @@ def surveyed() -> list[Mechanism]:
     return found
 
 
-#: What is said of a mechanism in short, in this order.
+#: Properties in short texts, with their abbreviations, in this order.
 _SHORT = {
     "sharing-incentive": "SI",
     "envy-freeness": "EF",
@@ -72,10 +83,14 @@ _SHORT = {
 
 
 def table() -> pd.DataFrame:
-    """Claims of all mechanisms (rows) about all properties (columns).
+    """Table of claims of all mechanisms (rows) about all properties (columns).
 
-    `yes` with the clusters and parameters that it is said of, `no` with the parameters of the counterexample; empty
-    where nothing is claimed.
+    `yes` with conditions on clusters and parameters, `no` with the parameters of the counterexample; '' without a
+    claim.
+
+    >>> import fairopt as fo
+    >>> fo.properties.table().loc["DRFH", ["envy-freeness", "sharing-incentive"]].tolist()
+    ['yes', 'no']
     """
     said = pd.DataFrame([(type(one.mechanism).title, one.claim.property, _words(one)) for one in claims()])
     cells = said.drop_duplicates().groupby([0, 1], sort=False)[2].agg("; ".join)
@@ -87,10 +102,14 @@ def table() -> pd.DataFrame:
 
 
 def in_short(kind: type[Mechanism]) -> str:
-    """The best known properties that a mechanism claims, with conditions, those that it has not, and its remarks.
+    """Summarise a mechanism's claims about the main properties, such as `SI, EF (alpha >= 1); not SP`.
 
-    `SI, EF (alpha >= 1); not SP`: abbreviations as in docs/mechanisms.md. What has a counterexample, but holds under
-    conditions, stands there with these alone.
+    Abbreviations are those of docs/mechanisms.md. A property with a counterexample that holds under conditions is
+    listed with these only.
+
+    >>> import fairopt as fo
+    >>> fo.properties.in_short(fo.DRFH)
+    'EF, PO, SP, BF; not SI, not BF per server'
     """
     has: dict[str, list[str]] = {}
     lacks: list[str] = []
@@ -105,7 +124,7 @@ def in_short(kind: type[Mechanism]) -> str:
 
 
 def _scope(claim: Claim) -> list[str]:
-    """Clusters and parameters that a claim is about, in words."""
+    """Conditions on clusters and parameters of a claim, as texts."""
     ends = claim.parameters.items()
     return [*claim.conditions, *(_interval(name, *each) for name, each in ends if each is not None)]
 

@@ -1,4 +1,4 @@
-"""Tasks of a mechanism on a cluster and on its changes: many at once, certified, and in fractions."""
+"""Tasks of a mechanism on clusters and changed clusters: in certified batches, and in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from ._base import Case, Deviation, Numbers, Property
 
 
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
-    """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
+    """Exact tasks (users, servers) as fractions, on the cluster of `Mechanism.prepare`; None if not available.
 
-    `None` where there is no such answer: other criteria than lexicographic max-min, PS-DSF and the largest sum of
-    shares (alpha = 0), or a cluster that is too large, or on which the mechanism is not defined. Of PS-DSF, which has
-    several, that of `Mechanism.solve`, if simple fractions next to it meet the definition. At alpha = 0 the optimum if
-    there is one only.
+    They are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small clusters on
+    which the mechanism is defined. For PS-DSF, which is not unique, they are those of `Mechanism.solve`, if nearby
+    simple fractions satisfy the definition; at alpha = 0 the optimum, if it is unique.
 
-    Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task, or of a limit,
-    tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
+    Two fractions with denominators up to 10^6 differ by at least 10^-12, so that a floating-point share per task, or
+    limit, identifies the fraction. Only ratios of shares matter, which are scaled to integers.
     """
     if not mechanism.judged_by_criterion or not accepted(mechanism, cluster):
         return None
@@ -63,27 +62,27 @@ def _optimum(cluster: Cluster, rule: Criterion) -> Numbers | None:
 
 
 def _fractions(values: Array, some: Mask) -> Numbers | None:
-    """Fractions that the doubles of some users stand for, of others these; `None` where that is not known."""
+    """Simple fractions represented by the values of some users; None if one is not a simple fraction."""
     found = values.astype(object)
-    # A share per task is a fraction with at most this denominator, or it is not known exactly.
+    # Shares per task with larger denominators cannot be identified.
     found[some] = [Fraction(value).limit_denominator(10**6) for value in values[some].tolist()]
     ulps = np.abs(found[some].astype(float) - values[some]) / np.spacing(np.abs(values[some]))
-    # Shares come of a division or two, so that a double is two units in the last place from its fraction at most.
+    # Shares result from at most two divisions, with errors of at most two units in the last place.
     return found if (ulps <= 2).all() else None
 
 
-#: A cluster that a mechanism sees, and how it changes.
+#: A cluster, as prepared by a mechanism, and its change.
 Instance = tuple[Cluster, Deviation | None]
 
 
 def clusters(instance: Instance) -> list[Cluster]:
-    """The cluster, and the changed one if it is compared with one."""
+    """The cluster, and the changed one if there is a change."""
     cluster, deviation = instance
     return [cluster] if deviation is None else [cluster, deviation.cluster]
 
 
 def case(mechanism: Mechanism, instance: Instance, tasks: Iterable[Numbers | None]) -> Case | None:
-    """The instance with the tasks of its `clusters`; `None` where one has none."""
+    """Case of an instance and the tasks of its `clusters`; None if one of them was not solved."""
     own, changed = [*takewhile(lambda one: one is not None, tasks), None, None][:2]
     if own is None or (changed is None) != (instance[1] is None):
         return None
@@ -91,12 +90,12 @@ def case(mechanism: Mechanism, instance: Instance, tasks: Iterable[Numbers | Non
 
 
 def seen(mechanism: Mechanism, cluster: Cluster) -> Cluster:
-    """The cluster that the mechanism shares: the pool, of single-pool mechanisms.
+    """Cluster as prepared by the mechanism: the pool, for single-pool mechanisms.
 
     Raises
     ------
     DataError
-        The mechanism is not defined there.
+        The mechanism is not defined on the cluster.
     """
     mechanism.check(cluster)
     return mechanism.prepare(cluster)[0]
@@ -116,9 +115,9 @@ def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
 def cases(
     mechanism: Mechanism, instances: Sequence[Instance], tol: float, known: dict[int, Numbers | None] | None = None
 ) -> list[Case | None]:
-    """Tasks of all clusters and of their changes at once, `None` where one of both has no answer.
+    """Cases of all instances, solved in one batch; None where the cluster or the changed one was not solved.
 
-    `known` keeps the tasks of clusters, but for changed ones, by their identity: for the next call.
+    `known` caches tasks of original clusters by identity for further calls.
     """
     known = {} if known is None else known
     wanted = {id(one): one for instance in instances for one in clusters(instance)}
@@ -138,25 +137,25 @@ def _tasks(mechanism: Mechanism, clusters: list[Cluster], tol: float) -> list[Nu
 
 
 def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
-    """The case without rounding, `None` where `exact_tasks` has no answer."""
+    """Case in exact arithmetic; None where `exact_tasks` is not available."""
     return case(mechanism, instance, (exact_tasks(mechanism, one) for one in clusters(instance)))
 
 
 def speaks_of(prop: Property, instance: Instance) -> bool:
-    """True if the property covers this cluster and this change."""
+    """True if the property applies to this cluster and change."""
     cluster, deviation = instance
     return not prop.domain(cluster) and (deviation is None or prop.admits(cluster, deviation))
 
 
 def instances(prop: Property, cluster: Cluster, rng: np.random.Generator, most: int) -> Iterable[Instance]:
-    """The cluster with up to `most` changes, or on its own for a property that compares with none."""
+    """Instances of a cluster with up to `most` changes, or without one for a property that does not compare."""
     if not prop.compares:
         return [(cluster, None)]
     return [(cluster, change) for change in islice(prop.deviations(cluster, rng), most)]
 
 
 def reference(mechanism: Mechanism, cluster: Cluster, case: Case) -> Numbers:
-    """Tasks of every user by a max-min mechanism, (users,): exact on small clusters, else by `solve`."""
+    """Tasks of every user under a max-min mechanism, (users,), exact on small clusters."""
     if not case.exact:
         seen = mechanism.prepare(cluster)[0]
         found = rational.leximin(seen, mechanism.criterion(seen), seen.max_tasks)

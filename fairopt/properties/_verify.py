@@ -1,4 +1,4 @@
-"""Verification of a violation: in fractions or between bounds where that is known, else from certified answers."""
+"""Verification of violations: in exact arithmetic, by rigorous enclosures, or else by certified solutions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ._enclosure import enclosed
 from ._tasks import Instance, clusters, exact, seen, speaks_of
 from .undominated_equilibrium import alternatives, enumerable
 
-#: What answers are certified to, and what a violation must exceed where it is not a fraction: at degenerate ties an
-#: error of 1e-8 leaves 2e-5 in tasks.
+#: Tolerance of solutions, and smallest violation that is reported without exact arithmetic: at degenerate ties a
+#: residual of 1e-8 admits errors of 2e-5 in tasks.
 TOL, MARGIN = 1e-9, 1e-4
-#: No certificate sees what is lost in the rounding of the sums that it compares.
+#: Relative rounding error of sums, below which certificates cannot detect errors.
 ROUNDING = 1e-14
-#: How a violation can be verified, the best first.
+#: Methods of verification, the most rigorous first.
 FRACTIONS, ENCLOSED, CERTIFIED = "exact fractions", "rational enclosures", f"answers certified to {TOL:g}"
 ROUTES = (FRACTIONS, ENCLOSED, CERTIFIED)
 
 
-#: How a selection begins that no other equilibrium contradicts.
+#: Prefix of a selection if the violation occurs at every equilibrium.
 EVERY = "of every equilibrium"
 _RETURNED = "of the {} that Mechanism.solve returns"
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A finding, and bounds on its violation."""
+    """A finding with bounds on its violation."""
 
     case: Case
     finding: Finding
@@ -50,9 +50,9 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
     Raises
     ------
     DataError
-        The property says nothing about this, or it is not violated.
+        The property does not apply, or is not violated.
     SolverError, NotConverged, CertificateError
-        The mechanism has no answer to 1e-9.
+        The mechanism is not solved to 1e-9.
     """
     prop = get(name)
     if why := prop.unfit(mechanism):
@@ -76,7 +76,7 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
 
 
 def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified | None:
-    """Verify by proved bounds: the violation is at least as large."""
+    """Verify by rigorous bounds on tasks, which give a lower bound on the violation."""
     found = prop.find(case)
     if not float(found.violation) > MARGIN:
         return None
@@ -98,7 +98,7 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
 
 
 def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified:
-    """Verify to first order, by certified answers and error bounds of each user's ratio of tasks."""
+    """Verify to first order, by certified solutions and error bounds on the tasks of each user."""
     errors = dict.fromkeys(case.cluster.users, 0.0)
     for found in answers:
         for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
@@ -111,10 +111,10 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 
 
 def _errors(found: Allocation, prop: Property) -> Array:
-    """Relative errors of tasks, (users,), to first order: residual times condition; at degenerate ties infinite.
+    """First-order bounds on relative errors of tasks, (users,): residual times condition number.
 
-    `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0). Infinite as well where
-    a price is lost in the rounding of another of its server, as at large alpha: nobody sees what it is to decide.
+    `MARGIN` where condition numbers are unknown, and where optima need not be unique (alpha = 0). Infinite at
+    degenerate ties, and where a price is below the rounding error of another one of its server, as at large alpha.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions
@@ -130,7 +130,7 @@ def _errors(found: Allocation, prop: Property) -> Array:
 
 
 def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | None:
-    """Verified violation; `None` where there is nothing to report."""
+    """Verified violation; None if it cannot be verified."""
     try:
         return verified(mechanism, name, instance)
     except FairoptError:
@@ -138,17 +138,17 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
 
 
 def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """In words; empty where tasks are unique.
+    """Text that tells which of several solutions the violation concerns; '' where tasks are unique.
 
-    Equilibria of the game need not be unique at finite alpha, but for alpha = 1, nor PS-DSF, nor optima at alpha = 0.
-    At finite alpha the violation is looked for in every pair of an equilibrium of the cluster and one of the changed
-    cluster that `fairopt.game.equilibria` finds; of PS-DSF that best responses from random starts find.
+    Tasks need not be unique at equilibria of the game (for finite alpha other than 1), for PS-DSF, and at alpha = 0. At
+    finite alpha the violation is evaluated for every pair of equilibria of the cluster and of the changed cluster that
+    `fairopt.game.equilibria` finds, and for PS-DSF for those that best responses from random starts find.
     """
     if not mechanism.judged_by_criterion:
         return ""
     alpha, game = mechanism.criterion(instance[0]).alpha, isinstance(mechanism, GameMechanism)
     if alpha == 0 and exact(mechanism, instance) is not None:
-        return ""  # it is the only optimum
+        return ""  # exact optima at alpha = 0 are unique
     if alpha == 1 or not (game or alpha == 0):
         return ""
     returned = _RETURNED.format("equilibrium" if alpha else "optimum")
@@ -158,7 +158,7 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
 
 
 def _among(returned: str, mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """In how many pairs of equilibria the violation is, of those that are known."""
+    """Text with the number of pairs of known equilibria at which the violation occurs."""
     cluster, deviation = instance
     before = alternatives(mechanism, cluster)
     after = None if deviation is None else alternatives(mechanism, deviation.cluster)

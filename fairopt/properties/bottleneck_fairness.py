@@ -1,4 +1,4 @@
-"""Properties that name the allocation: max-min where there is one bottleneck, one resource or one server."""
+"""Properties that determine the allocation: max-min with one bottleneck, one resource or one server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tasks import reference
 
 
 class _MaxMin(Property):
-    """A property that names the mechanism whose tasks are due."""
+    """Base of properties that require the tasks of the mechanism `rule`."""
 
     rule: ClassVar[str]
     words = "{user} has {has} tasks; constrained max-min gives it {due}"
@@ -23,16 +23,16 @@ class _MaxMin(Property):
 
 
 class BottleneckFairness(_MaxMin):
-    """Bottleneck fairness: if one resource is dominant for all users, the allocation is max-min fair on it.
+    r"""Bottleneck fairness: if one resource is dominant for all users, the allocation is max-min fair on it.
 
-        r in argmax_r d[n,r]/C_r for all n  =>  x is lexicographic max-min of x_n d[n,r] / phi_n
+    .. math:: \rho \in \arg\max_r \frac{d_{nr}}{C_r} \ \text{ for all n} \quad \Rightarrow \quad
+        x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
 
-    Dominant in all servers together: the property is about pooled amounts, also where there are several servers. Levels
-    are weighted. Only users who can run something count for whether there is such a resource, and with zeros and ties
-    there may be several: then max-min on one is max-min on all. Placement constraints and task counts bind max-min as
-    well.
+    Dominance refers to the total capacities of all servers. Only users that can run tasks count for the existence of
+    such a resource; if there are several, because of zeros or ties, max-min on one is max-min on all. Placement
+    constraints and task limits apply to max-min as well.
 
-    Source: Ghodsi et al., NSDI 2011. That max-min is DRFH, since shares of r are then the dominant ones.
+    Source: Ghodsi et al., NSDI 2011. That max-min is DRFH, since shares of the resource are then dominant shares.
     """
 
     name = "bottleneck-fairness"
@@ -49,20 +49,20 @@ class BottleneckFairness(_MaxMin):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    """A resource rho with `d[n,rho]/c[i,rho] >= d[n,r]/c[i,r]` for all r and usable pairs; None if there is none."""
-    full = cluster.normalised_demand  # 1 for a resource that binds n alone on i
+    """Resource rho with `d[n,rho]/c[i,rho] >= d[n,r]/c[i,r]` for all r and usable pairs; None if there is none."""
+    full = cluster.normalised_demand  # 1 for the resource that determines gamma[n,i]
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None
 
 
 class PerServerBottleneckFairness(_MaxMin):
-    """Bottleneck fairness per server: if one resource binds all users there, it is shared by constrained max-min.
+    r"""Bottleneck fairness per server: if one resource binds all users on all servers, it is allocated by max-min.
 
-        d[n,rho]/c[i,rho] >= d[n,r]/c[i,r] for all i, r and usable n  =>  x is max-min of x_n d[n,rho] / phi_n
+    .. math:: \frac{d_{n\rho}}{c_{i\rho}} \ge \frac{d_{nr}}{c_{ir}} \ \text{ for all r and usable (n, i)}
+        \quad \Rightarrow \quad x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
 
-    Levels are weighted. Only pairs (n, i) where n may run and the server has all that n demands count for whether there
-    is such a resource. Users who demand none of it can run nowhere, unless they demand nothing else either. Placement
-    constraints and task counts bind constrained max-min as well.
+    Only usable (user, server) pairs count for the existence of such a resource. Users without demand for it cannot run
+    tasks on any server. Placement constraints and task limits apply to max-min as well (constrained max-min).
 
     Source: PF, definition 2.
     """
@@ -85,18 +85,17 @@ class PerServerBottleneckFairness(_MaxMin):
             users=[user for user, need in zip(case.cluster.users, needs, strict=True) if need],
             resources=[case.cluster.resources[resource or 0]],
         )
-        due = case.user_tasks.copy()  # who needs none of it can run nowhere
+        due = case.user_tasks.copy()  # users without demand for the resource cannot run tasks
         due[needs] = reference(get(self.rule), alone, case)
         return case.user_tasks, due
 
 
 class SingleResourceFairness(_MaxMin):
-    """Single-resource fairness: with one resource the allocation is constrained max-min.
+    r"""Single-resource fairness: with one resource the allocation is constrained max-min.
 
-        M = 1  =>  x is lexicographic max-min of x_n d[n] / phi_n
+    .. math:: R = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of } \frac{x_n d_n}{\phi_n}
 
-    Levels are weighted; placement constraints and task counts bind constrained max-min as well. With one resource
-    nobody demands zero of it.
+    Placement constraints and task limits apply to max-min as well. With one resource all demands are positive.
 
     Source: Ghodsi et al., NSDI 2011; with placement constraints Choosy (CMMF).
     """
@@ -111,12 +110,12 @@ class SingleResourceFairness(_MaxMin):
 
 
 class SingleServerDRF(_MaxMin):
-    """Single-server fairness: with one server the allocation is that of DRF.
+    r"""Single-server fairness: with one server the allocation is that of DRF.
 
-        K = 1  =>  x is lexicographic max-min of x_n max_r d[n,r] / (C_r phi_n)
+    .. math:: I = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
+        \frac{x_n}{\phi_n} \max_r \frac{d_{nr}}{C_r}
 
-    Levels are weighted; task counts bind DRF as well. A user who may not run on the server, or demands what it lacks,
-    has nothing in either, and the others are compared.
+    Task limits apply to DRF as well. Users that cannot run tasks on the server have none under both.
 
     Source: Wang, Li, Liang, INFOCOM 2014 (DRFH).
     """

@@ -14,14 +14,15 @@ from .sharing_incentive import in_pool
 
 
 class DynamicSharingIncentive(Property):
-    """In a level that is full everybody has its part of what the level has.
+    r"""In a full level of a queue every user has its dominant share of the level's part.
 
-        x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n, for all n of a level k with N_k users
+    .. math:: x_n \max_r \frac{d_{nr}}{C_r} \ge \frac{DK_k}{N_k} \quad \text{or} \quad x_n = q_n
+        \qquad \text{for all n of a level k with } N_k \text{ users}
 
-    Zeros: the dominant resource decides alone. Placement constraints are not part of the paper's model: the pool has
-    none. Who has all its tasks, or can run nothing, is satisfied. Levels that are not full promise nothing.
+    With zero demands the dominant resource decides alone. The paper's model has no placement constraints, as the pool.
+    Users at their task limit, or unable to run tasks, are satisfied. Levels that are not full have no guarantee.
 
-    Source: Liu, Liu (MQDRF), theorem 1. Weights play no part.
+    Source: Liu, Liu (MQDRF), theorem 1. Weights are ignored.
     """
 
     name = "dynamic-sharing-incentive"
@@ -47,14 +48,15 @@ class DynamicSharingIncentive(Property):
 
 
 class DynamicEnvyFreeness(EnvyFreeness):
-    """Nobody could run more tasks with what another user of its level has.
+    r"""No user could run more tasks with the resources of another user of its level.
 
-        x_n >= min(q_n, max_{m in the level of n} sum_i x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
+    .. math:: x_n \ge \min\Big(q_n, \max_{m \text{ in the level of } n} \sum_i x_{mi}
+        \min_{r : d_{nr} > 0} \frac{d_{mr}}{d_{nr}}\Big)
 
-    A bundle that lacks a resource that n demands is worth nothing to n. The pool has no placement constraints. Who has
-    all its tasks envies nobody; users of other levels are envied by right.
+    A bundle without a resource that n demands has no value to n. The pool has no placement constraints. A user at its
+    task limit envies no other; envy between levels is permitted.
 
-    Source: Liu, Liu (MQDRF). Weights play no part.
+    Source: Liu, Liu (MQDRF). Weights are ignored.
     """
 
     name = "dynamic-envy-freeness"

@@ -8,14 +8,14 @@ from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
 
 
 class EnvyFreeness(Property):
-    """Nobody could run more tasks with what another has, in proportion to their weights.
+    r"""No user could run more tasks with the resources of another, scaled by the ratio of weights.
 
-        x_n >= min(q_n, max_m phi_n/phi_m sum_{i: e[n,i]} x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
+    .. math:: x_n \ge \min\Big(q_n, \max_m \frac{\phi_n}{\phi_m} \sum_{i : e_{ni}} x_{mi}
+        \min_{r : d_{nr} > 0} \frac{d_{mr}}{d_{nr}}\Big)
 
-    Weights scale what others have: `phi_n/phi_m` of it. Only what m has on servers where n may run counts, task by
-    task, so that it depends on how tasks are split over servers; splits are those that the mechanism returns. A bundle
-    that lacks a resource that n demands is worth nothing to n; resources that n does not demand play no role. Who has
-    all its tasks envies nobody.
+    Only the tasks of m on servers that are eligible to n count, one by one, so that the property depends on the split
+    of tasks over servers, which is that of the mechanism. A bundle without a resource that n demands has no value to n;
+    resources that n does not demand are ignored. A user at its task limit envies no other.
 
     Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
     """
@@ -26,7 +26,7 @@ class EnvyFreeness(Property):
     needs_all = True
 
     def parts(self, case: Case) -> Numbers:
-        """What others have counts by these parts, (users, others): `phi_n/phi_m`."""
+        """Factors of the tasks of others, `phi_n/phi_m`, (users, others)."""
         weight = case.numbers(case.cluster.weight)
         return np.asarray(weight[:, None] / weight)
 

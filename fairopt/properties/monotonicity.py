@@ -12,12 +12,12 @@ from ._base import Case, Deviation, Dues, Property
 
 
 class PopulationMonotonicity(Property):
-    """Nobody loses tasks when another user leaves.
+    r"""No user loses tasks when another user leaves.
 
-        x_n(users without m) >= x_n(users), for all n other than m
+    .. math:: x_n(N \setminus \{m\}) \ge x_n(N) \quad \text{for all } n \ne m
 
-    The weights of others stay as they are, so that every part of the whole grows. Placement constraints and task counts
-    of others stay as well. Who leaves may have had no tasks, and may have demanded what others do not.
+    Weights, placement constraints and task limits of the other users are unchanged, so that their relative weights
+    increase. The leaving user may have had no tasks, or demands for resources that no other demands.
 
     Source: Ghodsi et al., NSDI 2011.
     """
@@ -47,12 +47,12 @@ class PopulationMonotonicity(Property):
 
 
 class ResourceMonotonicity(Property):
-    """Nobody loses tasks when a server has more of a resource.
+    r"""No user loses tasks when capacities grow.
 
-        x_n(c') >= x_n(c) for c' >= c
+    .. math:: x_n(c') \ge x_n(c) \quad \text{for } c' \ge c
 
-    One capacity grows, or several, in place; servers are not added. Everything else stays. With zeros a capacity may
-    grow from nothing, which lets users run who could not.
+    One or several capacities of existing servers grow; all other data are unchanged. A capacity may grow from zero, by
+    which further users become able to run tasks.
 
     Source: Ghodsi et al., NSDI 2011.
     """

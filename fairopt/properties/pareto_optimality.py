@@ -19,22 +19,20 @@ from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ._base import NONE, Case, Dues, Numbers, Property
 
-#: To this rise what is due is known.
+#: Tolerance of the required tasks, as a relative rise.
 _TOL = 1e-7
 
 
 class ParetoOptimality(Property):
-    """Nobody can have more tasks without another having fewer.
+    r"""No user can have more tasks without another having fewer.
 
-        no feasible x' has x'_n >= x_n for all n, and more for one
+    .. math:: \nexists\, x' \in X : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
-    Weights play no part. x' keeps placement constraints and task counts, so that a resource that stays idle because all
-    who need it have all their tasks is no loss. Who has no tasks and could have some while nobody loses any is a
-    violation of 1, the largest there is.
+    Weights are ignored. X includes placement constraints and task limits, so that resources may be idle if all users
+    that demand them are at their limits. A user without tasks that could have some is a violation of 1, the largest
+    possible. The tasks required are the lexicographic max-min of `x'_n / x_n`.
 
-    What is due is lexicographic max-min of `x'_n / x_n`.
-
-    Source: Ghodsi et al., NSDI 2011; which x' is due is ours.
+    Source: Ghodsi et al., NSDI 2011; the choice of x' is defined here.
     """
 
     name = "pareto-optimality"
@@ -51,10 +49,10 @@ class ParetoOptimality(Property):
 
 
 def dominating(case: Case) -> Numbers:
-    """Tasks of every user, (users,), at least those of the case; more for somebody unless these are Pareto optimal.
+    """Feasible tasks (users,) that dominate those of the case, and equal them iff these are Pareto optimal.
 
-    Lexicographic max-min of `x'_n / x_n`: x itself has the level 1. Users without tasks, who have no such level, have
-    what they could have in a linear program.
+    They are the lexicographic max-min of `x'_n / x_n`, of which x has the level 1. For users without tasks, which have
+    no level, they are those of a linear program.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)
@@ -70,7 +68,7 @@ def dominating(case: Case) -> Numbers:
             raise SolverError("the linear program of Pareto optimality was not solved")
         better[polytope.users[hungry]] += solved.rises * unit[hungry]
     share, equal, cap = ratio(1.0, tasks, np.inf), np.ones(len(tasks)), np.where(starved, 0.0, np.inf)
-    if fastest("leximin", cluster, np.inf):  # searches ask for thousands
+    if fastest("leximin", cluster, np.inf):  # small clusters, of which searches solve thousands
         rule = criterion(cluster, share, np.inf, "servers", equal, cap)
         (found, *_), (error, *_) = maxmin.leximin([Problem(cluster, rule)])[:2]
         if error <= _TOL:
@@ -80,10 +78,10 @@ def dominating(case: Case) -> Numbers:
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
-    """Tasks that every user can gain, at least, while nobody loses any, (users,); zeros where nothing is found.
+    """Gains of tasks, (users,), that are feasible for all x between `low` and `high`; zeros if none are found.
 
-    `low <= x <= high`, (users, servers), in fractions. Let y be lexicographic max-min of `y_n / low_n` within what
-    `low` uses and `high` leaves idle: for every such x, `x + y - low` is feasible, and nobody has less there.
+    `low <= x <= high`, (users, servers), in fractions. Let y be the lexicographic max-min of `y_n / low_n` within the
+    use of `low` plus the slack of `high`: for every such x, `x + y - low` is feasible and dominates x.
     """
     least, most = low.sum(axis=1), high.sum(axis=1)
     none = np.full(len(least), Fraction(0), dtype=object)

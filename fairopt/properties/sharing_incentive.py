@@ -1,4 +1,4 @@
-"""Sharing incentive, plain and strong."""
+"""Sharing incentive, and strong sharing incentive."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
 
 
 class SharingIncentive(Property):
-    """Nobody has fewer tasks than with its part of every server to itself.
+    r"""No user has fewer tasks than under a partition of every server by weight.
 
-        x_n >= min(q_n, phi_n / sum_m phi_m * sum_i gamma[n,i])
+    .. math:: x_n \ge \min\Big(q_n, \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}\Big)
 
-    Weights set the part of every server. Where n may not run, or a server lacks what it demands, its part is worth
-    nothing to it (`gamma[n,i] = 0`), and nobody makes up for that. Resources that n does not demand play no role. Who
-    has all its tasks is satisfied.
+    A server on which n is not eligible, or that lacks a resource that n demands, contributes nothing (`gamma[n,i] =
+    0`), without compensation. Resources that n does not demand are ignored. A user at its task limit is satisfied.
 
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
@@ -31,25 +30,24 @@ class SharingIncentive(Property):
 
 
 def monopoly_tasks(case: Case) -> Numbers:
-    """`sum_i gamma[n,i]`, (users,), in the arithmetic of the case."""
+    """Monopoly tasks on all servers, `sum_i gamma[n,i]`, (users,), in the arithmetic of the case."""
     cluster = case.cluster
     capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
-    alone = tasks_per_task(demand, capacity)  # the bundle of a whole server
+    alone = tasks_per_task(demand, capacity)  # tasks of whole servers
     return np.asarray((alone * case.numbers(cluster.eligible.astype(float))).sum(axis=1))
 
 
 class StrongSharingIncentive(Property):
-    """Nobody has fewer tasks than in a dedicated cloud with its part of every resource, on whichever servers.
+    r"""No user has fewer tasks than in a dedicated cloud with its part, by weight, of the total of every resource.
 
-        x_n >= min(q_n, sum_i gamma[n,i], phi_n / sum_m phi_m * min_{r: d[n,r] > 0} C_r / d[n,r])
+    .. math:: x_n \ge \min\Big(q_n, \sum_i \gamma_{ni},
+        \frac{\phi_n}{\sum_m \phi_m} \min_{r : d_{nr} > 0} \frac{C_r}{d_{nr}}\Big)
 
-    Where servers differ there are many divisions of capacities in which n has `phi_n / sum phi` of the total of every
-    resource; this is the best of them for n.
+    This is the best for n of all divisions of the capacities in which n has `phi_n / sum phi` of the total of every
+    resource. Placement constraints and missing resources enter by `sum_i gamma[n,i]`, the user's monopoly tasks.
+    Resources that n does not demand are ignored. A user at its task limit is satisfied.
 
-    Weights set the part of every resource. Placement and lacking resources count through `sum_i gamma[n,i]`: nobody is
-    due more than it could run alone. Resources that n does not demand play no role. Who has all its tasks is satisfied.
-
-    Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D; the definition is ours.
+    Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D (arXiv:1308.0083); defined here.
     """
 
     name = "strong-sharing-incentive"
@@ -63,6 +61,6 @@ class StrongSharingIncentive(Property):
 
 
 def in_pool(case: Case) -> Numbers:
-    """`min_{r: d[n,r] > 0} C_r / d[n,r]`, (users,): tasks that the totals of all resources would run."""
+    """Tasks of the pooled capacity, `min_{r: d[n,r] > 0} C_r / d[n,r]`, (users,)."""
     pooled = case.numbers(case.cluster.capacity).sum(axis=0)
     return tasks_per_task(case.numbers(case.cluster.demand), pooled[None])[:, 0]

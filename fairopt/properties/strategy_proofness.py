@@ -1,4 +1,4 @@
-"""Strategy-proofness: of a user, in what it reports, and of groups."""
+"""Strategy-proofness of single users, by kind of report, and of groups."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ._base import Case, Deviation, Dues, Numbers, Property, only, true_tasks
 
-#: What users can lie about.
+#: Data that users report.
 REPORTS = ("demand", "eligible", "max_tasks")
-#: Amounts that are no whole numbers, or far apart, are multiplied by one of these.
+#: Factors of misreported amounts that are not integers, or of a wide range.
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
-    """The cluster as if a user, by number, had reported something else about one of `REPORTS`.
+    """Cluster with a random misreport of one of `REPORTS` by a user, given by index.
 
-    Of demands: one coordinate, or all of them, anew; whole numbers stay whole numbers.
+    Of a demand one coordinate, or all, are changed; integers remain integers.
     """
     what = about[int(rng.integers(len(about)))]
     if what == "demand":
@@ -37,21 +37,21 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator)
     return cluster.derived(max_tasks=_row(cluster.max_tasks, user, reported))
 
 
-def lies(cluster: Cluster, about: Sequence[str], rng: Generator) -> Iterator[tuple[Cluster, int]]:
-    """Without end: the cluster after a lie of one user, and who it is."""
+def misreports(cluster: Cluster, about: Sequence[str], rng: Generator) -> Iterator[tuple[Cluster, int]]:
+    """Generate clusters with a misreport of one user, and its index, without end."""
     while True:
         for user in rng.permutation(len(cluster.users)).tolist():
             yield misreport(cluster, user, about, rng), user
 
 
 def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: Sequence[str]) -> bool:
-    """True if two clusters differ only in what these users may misreport."""
+    """True if two clusters differ only in these reports of these users."""
     if other.shape != cluster.shape:
         return False
     reported = {name: np.array(getattr(cluster, name)) for name in about}
-    liars = np.isin(cluster.users, users)
+    misreporting = np.isin(cluster.users, users)
     for name, table in reported.items():
-        table[liars] = getattr(other, name)[liars]
+        table[misreporting] = getattr(other, name)[misreporting]
     return cluster.derived(**reported) == other
 
 
@@ -74,7 +74,7 @@ def _other_demand(demand: Array, rng: Generator) -> Array:
 
 
 def _other_amount(demand: Array, r: int, rng: Generator) -> Array:
-    """Measured amounts, such as cores and bytes: more or less of what is needed."""
+    """Random multiple of measured amounts, such as cores and bytes."""
     parts = rng.choice(_PARTS, len(demand)) if rng.integers(4) == 0 else 1.0
     demand *= parts
     if demand[r] > 0:
@@ -89,13 +89,13 @@ def _row(table: NDArray[np.generic], row: int, value: object) -> NDArray[np.gene
 
 
 class StrategyProofness(Property):
-    """Nobody has more tasks of its true demand after reporting another demand.
+    r"""No user has more tasks of its true demand after a misreport of its demand.
 
-        x_n >= min(q_n, sum_{i: e[n,i]} x'[n,i] min_{r: d[n,r] > 0} d'[n,r]/d[n,r])
+    .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
-    Weights are not reported. A report may have zeros where the truth has none: then what is given runs nothing that is
-    true, and a lie is worth what its given tasks run of true ones, where n may run in truth. More than `q_n` tasks are
-    worth no more than `q_n`.
+    Weights are not reported. The value of a misreport is the number of true tasks that the allocated resources can run
+    on truly eligible servers, which is zero if the report has a zero demand where the true one is positive. More than
+    `q_n` tasks count as `q_n`.
 
     Source: Ghodsi et al., NSDI 2011.
     """
@@ -107,7 +107,7 @@ class StrategyProofness(Property):
     about: ClassVar[tuple[str, ...]] = ("demand",)
 
     def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
-        return (Deviation(reported, (cluster.users[user],)) for reported, user in lies(cluster, self.about, rng))
+        return (Deviation(reported, (cluster.users[user],)) for reported, user in misreports(cluster, self.about, rng))
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
         return len(deviation.users) == 1 and differs_only(cluster, deviation.cluster, deviation.users, self.about)
@@ -117,12 +117,13 @@ class StrategyProofness(Property):
 
 
 class StrategyProofnessCounts(StrategyProofness):
-    """Nobody has more of the tasks that it has to run after a report of another number of tasks.
+    r"""No user has more tasks, up to its true limit, after a misreport of its task limit.
 
-    More than the true `q_n` tasks are worth no more than `q_n`; reports may be infinite. Demands, placement and weights
-    are not reported.
+    .. math:: x_n \ge \min(q_n, x'_n)
 
-    Source: ours, after the constrained max-min of Choosy.
+    Reports may be infinite. Demands, placement and weights are not reported.
+
+    Source: defined here, after the constrained max-min of Choosy.
     """
 
     name = "strategy-proofness-counts"
@@ -131,10 +132,12 @@ class StrategyProofnessCounts(StrategyProofness):
 
 
 class StrategyProofnessPlacement(StrategyProofness):
-    """Nobody has more tasks of its true demand, on servers where they run, after a report of others.
+    r"""No user has more tasks of its true demand after a misreport of its demand or eligibility.
 
-    As for demands; tasks on servers where n may not run in truth are worth nothing. What a lie is worth depends on how
-    tasks are split over servers; splits are those that the mechanism returns. Weights and task counts are not reported.
+    .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
+
+    with the true eligibility e. The value of a misreport depends on the split of tasks over servers, which is that of
+    the mechanism. Weights and task limits are not reported.
 
     Source: Ghodsi et al., EuroSys 2013 (Choosy); Wang et al., SC 2016 (TSF).
     """
@@ -145,10 +148,10 @@ class StrategyProofnessPlacement(StrategyProofness):
 
 
 class GroupStrategyProofness(StrategyProofness):
-    """No coalition gains by lies about demands, placement or task counts: not all of its members have more tasks.
+    """No coalition has a misreport of demands, eligibility or task limits by which all its members have more tasks.
 
-    Members may lie about all of these at once; each lie is worth what it is for one user. Weights are not reported. The
-    weak sense: a coalition in which one member gains nothing is no violation.
+    Members may misreport all of these; values are as for single users. Weights are not reported. This is the weak
+    sense: if one member does not gain the property is not violated.
 
     Source: Barbera, Berga, Moreno, JET 2010; for dominant shares Parkes, Procaccia, Shah, EC 2012.
     """
@@ -173,16 +176,16 @@ class GroupStrategyProofness(StrategyProofness):
         return bool(deviation.users) and differs_only(cluster, deviation.cluster, deviation.users, self.about)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """The liar who gains least."""
+        """Index of the misreporting user with the smallest gain."""
         members = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         return int(members[np.argmin(missing[members])])
 
 
 class StrongGroupStrategyProofness(GroupStrategyProofness):
-    """No coalition can lie so that nobody in it loses and one has more tasks: one who says the truth may be in it.
+    """No coalition has a misreport by which no member loses and one, possibly with a true report, has more tasks.
 
-    As in the weak sense, but members need not gain. With zero demands a user may spoil what it has no use for in favour
-    of another, at no loss.
+    As in the weak sense, but members need not gain. With zero demands a user may affect resources that it does not
+    demand in favour of another, at no loss.
 
     Source: Barbera, Berga, Moreno, JET 2010.
     """
@@ -194,9 +197,9 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
         return case.user_tasks, true_tasks(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Whoever gains most, who may join the liars, if no liar loses; else the liar who loses most."""
-        liars = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
-        least = liars[np.argmin(missing[liars])]
-        # Doubles cannot tell who loses less than this part of its tasks.
+        """Index of the user of largest gain, or of the misreporting user of largest loss if one loses."""
+        misreporting = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
+        least = misreporting[np.argmin(missing[misreporting])]
+        # Smaller relative losses are attributed to rounding.
         loses = missing[least] < (0 if case.exact else -1e-7)
         return int(least if loses else np.argmax(missing))

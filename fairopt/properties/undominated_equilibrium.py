@@ -17,9 +17,9 @@ from ._base import Case, Dues, Numbers, Property
 from ._enclosure import enclosed
 from .pareto_optimality import dominating
 
-#: What looking for all equilibria of a cluster may take.
+#: Limits of the enumeration of equilibria.
 _OPTIONS = EnumerationOptions(seconds=10.0, starts=5)
-#: PS-DSF, which nobody enumerates: best responses from so many random starts, and what is the same allocation.
+#: For PS-DSF, without enumeration: number of random starts of best responses, and tolerance of equal allocations.
 _STARTS, _ALIKE = 24, 1e-6
 _NONE = Equilibria((), (), (), False, {})
 
@@ -31,7 +31,7 @@ def enumerable(mechanism: Mechanism | None) -> bool:
 
 
 def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
-    """Equilibria of the game at finite alpha, by `fairopt.game.equilibria`; empty if none is found."""
+    """Equilibria of the game at finite alpha, by `fairopt.game.equilibria`; empty if it fails."""
     if mechanism is None or not enumerable(mechanism):
         return _NONE
     try:
@@ -41,9 +41,9 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 
 
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
-    """Answers that the mechanism could have returned by its definition, of all that are known.
+    """Known allocations that satisfy the mechanism's definition.
 
-    Of the game at finite alpha all equilibria; of PS-DSF what best responses come to from random starts.
+    For the game at finite alpha all equilibria; for PS-DSF the limits of best responses from random starts.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)
@@ -61,25 +61,25 @@ def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
 
 
 def between(allocation: Allocation) -> Numbers | None:
-    """Proved lower bounds of users' tasks, (users,), in fractions; `None` where there are none."""
+    """Rigorous lower bounds on users' tasks, (users,), as fractions; None without an enclosure."""
     box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.log_prices)
     return None if box is None else np.asarray(box.low.sum(axis=1))
 
 
-#: Users' tasks that differ by less than this part are the same.
+#: Relative difference below which users' tasks count as equal.
 _SAME = 1e-7
 
 
 class UndominatedEquilibrium(Property):
-    """No other equilibrium of the game gives somebody more tasks and nobody fewer.
+    r"""No other equilibrium of the game Pareto-dominates the allocation.
 
-    Weaker than Pareto optimality, since only equilibria compete: what servers could agree on without changing the
-    rules. Equilibria are those that `fairopt.game.equilibria` finds, all there are on most small clusters.
+    .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
-    Weights, placement and zeros are those of the game. Where a task count binds, equilibria are continua, of which some
-    are found.
+    This is weaker than Pareto optimality, since only equilibria are compared: those that `fairopt.game.equilibria`
+    finds, on most small clusters all of them. Weights, placement and zeros are those of the game. With active task
+    limits equilibria form continua, of which only some are found.
 
-    Source: ours; docs/equilibria.md.
+    Source: defined here; docs/equilibria.md.
     """
 
     name = "undominated-equilibrium"
@@ -96,7 +96,7 @@ class UndominatedEquilibrium(Property):
     def dues(self, case: Case) -> Dues:
         has = case.user_tasks
         due = np.array(has, dtype=float)
-        optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
+        optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no enumeration is needed
         for other in () if optimal else all_equilibria(case.mechanism, case.cluster):
             if (other.arrays.user_tasks >= due * (1 - _SAME)).all():
                 due = np.maximum(due, other.arrays.user_tasks)

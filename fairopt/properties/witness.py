@@ -1,4 +1,4 @@
-"""`verify`, and `Witness`: a violation that anybody can check again, with its file."""
+"""`verify` and `Witness`: a violation that can be verified independently, with its file format."""
 
 from __future__ import annotations
 
@@ -21,39 +21,46 @@ from ._base import Deviation, Finding, Property, described, get, shown
 from ._tasks import Instance, seen
 from ._verify import EVERY, FRACTIONS, selection, verified
 
-#: The version of the format that is written, and the only one that is read.
+#: Version of the file format.
 VERSION = 1
 Number = Fraction | float
-#: Doubles of two machines may differ by this; fractions do not.
+#: Tolerance for floating-point numbers of different machines.
 _SLACK = 1e-6
-#: Characters of a text in a file, which errors show.
+#: Largest length of texts in a file.
 _LONGEST = 1000
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A mechanism violates a property on a cluster.
+    r"""Verified violation of a property by a mechanism on a cluster.
+
+    .. math:: \text{low} \le 1 - \frac{\text{has}}{\text{due}} \le \text{high}
 
     Attributes
     ----------
     mechanism, property : str
-        By their names, with parameters: `alphapf-vds(alpha=2)`.
+        Names, with parameters: `alphapf-vds(alpha=2)`.
     cluster : Cluster
-        As the mechanism sees it: the pool, of single-pool mechanisms.
+        As prepared by the mechanism: the pool, for single-pool mechanisms.
     changed : Cluster or None
-        What it is compared with: after a lie, without a user, with more capacity.
+        The changed cluster: after a misreport, without a user, or with more capacity.
     users : tuple of str
-        Who lies or leaves.
-    before, after : tuple of Fraction or float
-        Tasks of every user on both; fractions are exact.
+        Users that misreport or leave.
+    before, after : tuple of Fraction or float, (users,)
+        Tasks on both clusters; fractions are exact.
     violation : (low, high)
-        `1 - has/due` is between these; both are the same fraction where nothing was rounded.
+        Bounds on the violation, equal fractions in exact arithmetic.
     text : str
-        The violation in words.
+        Description of the violation.
     route : str
-        How it was verified.
+        Method of verification.
     selection : str
-        Of which answer this speaks, where a mechanism has several.
+        Which solution the violation concerns, for mechanisms with several.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> fo.properties.verify("drfh", "sharing-incentive", cluster).replay().violation
+    Fraction(1, 9)
     """
 
     mechanism: str
@@ -70,26 +77,26 @@ class Witness:
 
     @cached_property
     def exact(self) -> bool:
-        """Was nothing rounded?"""
+        """True if the violation was verified in exact arithmetic."""
         return all(isinstance(value, Fraction) for value in self.violation)
 
     @cached_property
     def instance(self) -> Instance:
-        """The cluster, and how it changes."""
+        """The cluster and its change."""
         return self.cluster, None if self.changed is None else Deviation(self.changed, self.users)
 
     @cached_property
     def sentence(self) -> str:
-        """The cluster, its change and the violation, in one line."""
+        """One-line description of the cluster, its change and the violation."""
         return "; ".join([*described(*self.instance), self.text])
 
     def replay(self) -> Finding:
-        """Solve and verify again, without any search.
+        """Solve and verify again, and compare with the stated violation.
 
         Raises
         ------
         DataError
-            The property does not speak of this change, or is not violated: then the message says what was found.
+            The property does not apply to this change, or the result differs from the stated one.
         """
         mechanism = one(self.mechanism)
         again = verified(mechanism, self.property, self.instance)
@@ -107,7 +114,7 @@ class Witness:
                     )
         if again.route == FRACTIONS and self.text != again.finding.text:
             raise DataError(f"it is found that {again.finding.text}; the witness says: {short(self.text)}")
-        if not self.selection or self.selection.startswith(EVERY):  # the only answer, or whichever is taken
+        if not self.selection or self.selection.startswith(EVERY):  # unique solutions, or all equilibria
             now = selection(mechanism, self.property, self.instance)
             if now[: len(EVERY)] != self.selection[: len(EVERY)]:
                 said = self.selection or "of the only answer"
@@ -115,18 +122,18 @@ class Witness:
         return again.finding
 
     def document(self) -> files.Table:
-        """The witness file as plain data: two cluster files, and numbers as doubles or as text of fractions."""
+        """Plain data of the witness file, with two cluster files, and numbers as floats or texts of fractions."""
         stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
         return {"fairopt_witness": VERSION, **stated}
 
     @classmethod
     def of(cls, document: Any) -> Witness:
-        """Read such data, strictly; nothing in it is believed before `replay()`.
+        """Construct from plain data, strictly validated; the violation is verified only by `replay()`.
 
         Raises
         ------
         DataError
-            They are damaged, or are none.
+            The data are invalid.
         """
         if not isinstance(document, dict) or document.get("fairopt_witness") != VERSION:
             raise DataError(
@@ -162,12 +169,12 @@ class Witness:
 
     @classmethod
     def load(cls, path: str | Path) -> Witness:
-        """Read a witness file; nothing in it is believed before `replay()`.
+        """Read a witness file; the violation is verified only by `replay()`.
 
         Raises
         ------
         DataError
-            The file is damaged, or is none; the message says where.
+            The file is invalid; the message says where.
         """
         return files.read_json(path, "witness file", cls.of)
 
@@ -214,33 +221,41 @@ def _value(value: Any, name: str) -> Number:
 def verify(
     mechanism: Mechanism | str, property: str | Property, cluster: Cluster, deviation: Deviation | None = None
 ) -> Witness:
-    """The witness of a violation that is known: on a cluster, and on how it changes if the property compares.
+    """Verify a violation of a property on a cluster, or on a cluster and its change, and return it as a witness.
 
     Parameters
     ----------
-    mechanism : a mechanism or its name; it is solved to 1e-9
-    property : a property or its name
-    cluster : where it is violated; single-pool mechanisms see the pool of it
-    deviation : how the cluster changes, for properties that compare
+    mechanism : Mechanism or str
+        It is solved to 1e-9 where exact arithmetic is not available.
+    property : Property or str
+    cluster : Cluster
+        It is pooled for single-pool mechanisms.
+    deviation : Deviation, optional
+        The change, for properties that compare.
 
     Returns
     -------
     Witness
-        the violation and what proves it, ready for a file
+        The violation with its verification.
 
     Raises
     ------
     DataError
-        There is no such mechanism or property, it says nothing about this, or is not violated beyond rounding.
+        The mechanism or property is unknown, the property does not apply, or is not violated beyond rounding.
     SolverError, NotConverged, CertificateError
-        The mechanism has no answer to 1e-9.
+        The mechanism is not solved to 1e-9.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
+    >>> fo.properties.verify("drfh", "sharing-incentive", cluster).violation[0]
+    Fraction(1, 9)
     """
     chosen = one(mechanism)
     return recorded(chosen, get(property).name, (seen(chosen, cluster), deviation))
 
 
 def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
-    """The same, of an instance on the cluster that the mechanism sees."""
+    """Verify a violation in an instance on a prepared cluster, and return it as a witness."""
     text = written(mechanism)
     found = verified(mechanism, name, instance)
     cluster, deviation = instance
@@ -261,12 +276,12 @@ def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
 
 
 def written(mechanism: Mechanism) -> str:
-    """The mechanism as `fairopt.mechanisms.one` reads it: `alphapf-vds(alpha=2.0)`.
+    """Text of the mechanism that `fairopt.mechanisms.one` parses: `alphapf-vds(alpha=2.0)`.
 
     Raises
     ------
     DataError
-        A parameter is a function, or another thing that cannot be written.
+        A parameter is not plain data, such as a function.
     """
     text = _label.written(mechanism)
     if one(text) != mechanism:

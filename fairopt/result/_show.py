@@ -1,4 +1,4 @@
-"""An allocation as text, and as HTML for notebooks: certain digits only, nothing for what is not there."""
+"""Allocations as text and HTML, with significant digits by the certificate."""
 
 from __future__ import annotations
 
@@ -19,27 +19,24 @@ from .arrays import Answer
 #: Numbers by user, by name.
 Columns = Mapping[str, Array]
 
-#: Users that are shown at most.
+#: Largest number of users displayed.
 _ROWS = 20
 
 
 def cut(text: str, most: int) -> str:
-    """One line of at most so many characters."""
+    """Truncate a text to one line of at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
-    """Columns (header first, cells of one width) side by side.
-
-    What is wider than `most` is broken, with the first column before every part.
-    """
+    """Join columns (header first, cells padded) to a table; wider ones than `most` are broken, repeating the first."""
     parts = [columns] if most is None else _parts(columns, most)
     return "\n\n".join("\n".join(" ".join(row).rstrip() for row in zip(*part, strict=True)) for part in parts)
 
 
 def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[str]]]:
-    """Columns in groups that fit, as words of their width do, the first column in all of them."""
+    """Groups of columns that fit the width, each with the first column, found by wrapping words of equal widths."""
     if not columns:
         return []
     first, *others = columns
@@ -50,7 +47,7 @@ def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[st
 
 
 def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
-    """Users, utilization, certificate, notes; tables that are wider than `width` characters are broken."""
+    """Text of an allocation: users, utilization, certificate, notes; tables are broken at `width` characters."""
     used = zip(allocation.cluster.resources, allocation.arrays.utilization.tolist(), strict=True)
     use = ", ".join(f"{name} {value:.1%}" for name, value in used if not math.isnan(value))
     below = [f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
@@ -61,7 +58,7 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 
 
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
-    """A line per user; of many, the first and the last."""
+    """Table of users; of many only the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
     shown = {"user": users} | certain(columns, allocation.certificate, allocation._given)
     table: list[list[str]] = []
@@ -74,7 +71,7 @@ def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
 
 
 def html(allocation: Answer, columns: Columns) -> str:
-    """The same as HTML, with utilization by server."""
+    """HTML of an allocation, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
     table = pd.DataFrame(certain(columns, allocation.certificate, allocation._given), index=index)
@@ -110,41 +107,40 @@ def _verdict(allocation: Answer) -> str:
 
 
 def _size(value: float) -> str:
-    """Rounding errors differ from machine to machine, and mean nothing."""
+    """Text of a residual; rounding errors, which differ between machines, print alike."""
     return "< 1e-12" if value < 1e-12 else f"{value:.1e}"
 
 
 # -- certain digits -------------------------------------------------------------------------------
 
-#: Users with `off > _UNCERTAIN` have fewer than three digits that are certain.
+#: Relative error bound above which a user's tasks have fewer than three certain digits.
 _UNCERTAIN = 1e-3
-#: Digits that are shown at most.
+#: Largest number of digits displayed.
 _MOST = 6
 
 
 def off(certificate: Certificate) -> Array | None:
-    """First-order bound of the relative error of tasks, (users,): residual times condition."""
+    """First-order bound on the relative error of tasks, (users,): residual times condition number."""
     known = certificate.conditions
-    # No residual is known to be smaller than rounding.
+    # The residual is at least that of rounding.
     return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
 def uncertain(certificate: Certificate) -> Array:
-    """Error bounds of users with fewer than three certain digits, (users,), NaN for others."""
+    """Error bounds, (users,), of users with fewer than three certain digits, NaN for others."""
     apart = off(certificate)
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
 
 def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool = False) -> dict[str, list[str]]:
-    """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
+    """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
 
-    What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)
-    that are a part of the user's below the residual, or below what a user's tasks may be off. Tasks that somebody has
-    `given` are shown as they are.
+    Tasks on one server (the columns after the weight) below the residual or the error bound, relative to the user's
+    tasks, print as 0. `given` tasks, which have no residual, are displayed as they are.
     """
     bound, tasks = None if given else off(certificate), columns["tasks"]
     apart = np.zeros(len(tasks)) if bound is None else np.nan_to_num(bound, nan=0.0, posinf=np.inf)
-    # Parts of a user's tasks below 1e-12 are nothing, whatever the certificate.
+    # Fractions of a user's tasks below 1e-12 are rounding errors for every certificate.
     least = np.maximum(max(0.0 if given else certificate.residual, 1e-12), np.where(np.isinf(apart), 0.0, apart))
     dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
@@ -152,7 +148,7 @@ def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool 
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
-        # Tasks, share and weight stand before the columns of servers.
+        # The first three columns are tasks, share and weight, the others are servers.
         kept = np.where(values < dust, 0.0, values) if place >= 3 else values
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`Allocation`: tasks with everything needed to judge them, show them and go on with them."""
+"""`Allocation`: tasks with certificate, prices, and statistics of the solve."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None
 
 @dataclass(frozen=True)
 class Stats:
-    """Engine, solver and its status (reported, not believed), seconds and versions of an answer.
+    """Engine, solver and its status (which certificates do not rely on), seconds and versions of a solve.
 
-    `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and
-    importing libraries: `loops` is that.
+    `compile` is the time of CVXPY. Work that a process does once, compilation or loading of loops and imports, is only
+    in `loops`.
     """
 
     engine: str
@@ -53,7 +53,7 @@ class Stats:
 
     @property
     def total(self) -> float:
-        """Seconds in all, without `loops`."""
+        """Total seconds without `loops`."""
         return self.build + self.compile + self.solve + self.certify
 
 
@@ -63,13 +63,19 @@ class Trace:
 
     Attributes
     ----------
-    frame : one row per round
-        `residual`: largest change that a response asked for in the round, relative to the user's tasks;
-        `exploitability`: as certificates define it, at the prices that servers last announced; `utilization`: used
-        part of all capacity, averaged over resources; `seconds` of the processor, `messages` and `numbers` in them so
-        far.
-    reason : why it stopped, and what to change
-    order : in which servers responded
+    frame : DataFrame by round
+        `residual`: largest change of a response in the round, relative to the user's tasks; `exploitability`: as in
+        certificates, at the servers' latest prices; `utilization`: mean used fraction of capacity; cumulative CPU
+        `seconds`, `messages`, and `numbers` in these.
+    reason : str
+        Reason of termination, with a remedy.
+    order : str
+        Order of the servers' responses.
+
+    >>> import fairopt as fo
+    >>> trace = fo.best_response(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3).trace
+    >>> isinstance(trace, fo.game.Trace), trace.rounds_to(1e-3) <= trace.rounds
+    (True, True)
     """
 
     frame: pd.DataFrame
@@ -78,17 +84,17 @@ class Trace:
 
     @property
     def rounds(self) -> int:
-        """Rounds in all."""
+        """Number of rounds."""
         return len(self.frame)
 
     def rounds_to(self, residual: float) -> int | None:
-        """The first round from which on the residual stays at or below this; `None` if it does not."""
+        """First round from which the residual remains at or below this value; None if there is none."""
         above = self.frame.index[self.frame["residual"] > residual]
         first = 1 if not len(above) else int(above[-1]) + 1
         return first if first <= len(self.frame) else None
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Residual and exploitability over rounds, on a logarithmic scale; in `ax`, or in a new figure."""
+        """Plot residual and exploitability by round, on a logarithmic scale, in `ax` or in a new figure."""
         from .plot import panels
 
         figure, [axes] = panels(ax, (5, 3.2))
@@ -112,14 +118,14 @@ class Trace:
 
 
 def idle(users: Sequence[str]) -> tuple[str, ...]:
-    """The note about users who can run nowhere, if there are any."""
+    """Note about users without a usable server, if there are any."""
     if not users:
         return ()
     return (f"can run nowhere, so gets 0 tasks: {listed(users, 5)}",)
 
 
 def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
-    """Judge and criterion for given tasks, with notes for the reader."""
+    """Certifying function, criterion and notes for given tasks."""
     if by is None:
         return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
     if isinstance(by, Criterion):
@@ -143,38 +149,46 @@ def _none(label: str) -> NoReturn:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Frozen):
-    """Tasks of users on servers, and their certificate. Immutable, as are its copies and pickles; arrays are read-only.
+    r"""Certified tasks of users on servers; immutable, including copies and pickles, with read-only arrays.
+
+    .. math:: x_n = \sum_i x_{ni}, \qquad \sum_n x_{ni} d_{nr} \le c_{ir}
 
     Attributes
     ----------
     mechanism : str
-        Who made it, such as `alphaPF-VDS(alpha=3)`.
+        Label of the mechanism, such as `alphaPF-VDS(alpha=3)`.
     cluster : Cluster
-        The cluster it was judged on: the pooled one for single-pool mechanisms.
+        The cluster of the certificate: the pooled one for single-pool mechanisms.
     tasks : (users, servers)
-        `x[n,i]`, in tasks. Where servers were merged, the table is made when it is first read: what is per user or
-        per server (`user_tasks`, `utilization`, metrics) does without.
+        `x[n,i]`, in tasks. For merged servers the array is expanded at first access; quantities by user or by server
+        (`user_tasks`, `utilization`, measures) do not require it.
     certificate : Certificate
-        Feasibility and optimality, computed without the solver.
+        Infeasibility and suboptimality, computed independently of the solver.
     criterion : Criterion
-        What was optimised. Tasks that are only known to be feasible (`Allocation.of`) have none: a `DataError` says so.
+        The objective. Tasks that are certified for feasibility only (`Allocation.of`) have none, and raise `DataError`.
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
-        `log lambda[i,r]` per resource unit, -inf for none: the witness of the certificate. On the scale of marginal
-        welfare `dF/dx_n`, for max-min on any. Logarithms, as at large alpha prices are beyond what doubles hold.
+        `log lambda[i,r]` per resource unit, -inf for zero prices, by which the certificate is proved: in units of
+        marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha exceed the range of floating point,
+        hence the logarithms.
     stats : Stats
     notes : tuple of str
-        What the reader should know: that servers were pooled, who cannot run anything.
+        Remarks, such as that servers were pooled, or that users cannot run tasks.
     tol : float
-        The tolerance asked for; `flagged` tells if the certificate misses it (only with `throw=False`).
+        The requested tolerance; `flagged` tells if the certificate misses it (only with `throw=False`).
     trace : Trace or None
-        Rounds of the distributed game, for answers of `best_response`.
+        Rounds of the distributed game, for allocations by `best_response`.
     index : int or None
-        Of an equilibrium of the per-server game at finite alpha: +1, or -1 where best responses leave it (a note says
-        so); 0 where users' tasks are not locally unique. Indices of all equilibria sum to +1 (docs/equilibria.md). None
-        for other mechanisms, where a task count binds, and of tasks that are not certified to 1e-7. Where there are
-        more than 500 pairs of users and servers, it is found when it is first read.
+        Index of an equilibrium of the per-server game at finite alpha: +1, or -1 if it is unstable under best
+        responses (with a note); 0 if the users' tasks are not locally unique. Indices of all equilibria sum to +1
+        (docs/equilibria.md). None for other mechanisms, with active task limits, and for residuals above 1e-7. For more
+        than 500 (user, server) pairs it is computed at first access.
     warm : object
-        Where the engine may start for a similar problem: hand the allocation to `solve(..., start=...)`.
+        Warm start of the engine: pass the allocation to `solve(..., start=...)`.
+
+    >>> import fairopt as fo
+    >>> found = fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"]))
+    >>> found.user_tasks.to_dict(), found.certificate.passes(1e-9)
+    ({'ann': 3.0, 'bob': 2.0}, True)
     """
 
     mechanism: str
@@ -193,13 +207,13 @@ class Allocation(Frozen):
 
     @cached_property
     def _split(self) -> Split | None:
-        """The tasks as those of merged servers, if that is how they came."""
+        """Tasks of merged servers, if the engine returned these."""
         made_by = self._maker("tasks")
         return made_by if isinstance(made_by, Split) else None
 
     @property
     def flagged(self) -> bool:
-        """True if the certificate misses the tolerance asked for."""
+        """True if the certificate misses the requested tolerance."""
         return not self.certificate.passes(self.tol)
 
     @property
@@ -208,56 +222,56 @@ class Allocation(Frozen):
 
     @property
     def arrays(self) -> Arrays:
-        """`user_tasks`, `prices` and so on as arrays, for loops: in the order of the cluster's names."""
+        """Derived quantities (`user_tasks`, `prices`, ...) as arrays with axes (users, servers, resources)."""
         return Arrays(self)
 
     def _named(self, axis: str) -> pd.Index:
         return pd.Index(getattr(self.cluster, f"{axis}s"), name=axis)
 
     def __getitem__(self, user: str) -> pd.Series:
-        """Tasks of a user by server: `allocation["bob"]`."""
+        """Tasks of a user by server, as `allocation["bob"]`."""
         n = int(self.cluster._indices("users", [user])[0])
         return pd.Series(self.tasks[n], index=self._named("server"), name=user)
 
-    __iter__ = None  # it is no sequence
+    __iter__ = None  # not a sequence, although it can be indexed
 
     @property
     def user_tasks(self) -> pd.Series:
-        """`x_n = sum_i x[n,i]` by user."""
+        """Tasks on all servers, `x_n = sum_i x[n,i]`, by user."""
         return pd.Series(self.arrays.user_tasks, index=self._named("user"), name="tasks")
 
     @property
     def dominant_shares(self) -> pd.Series:
-        """`k_n x_n` by user; 0 for users who can run nothing."""
+        """Dominant shares `k_n x_n` by user; 0 for users that cannot run tasks."""
         return pd.Series(self.arrays.dominant_shares, index=self._named("user"), name="dominant_share")
 
     @property
     def virtual_dominant_shares(self) -> pd.DataFrame:
-        """`s[n,i] = x_n / gamma[n,i]`, a row per user and a column per server; NaN where n cannot run on i."""
+        """Virtual dominant shares `s[n,i] = x_n / gamma[n,i]` (users, servers); NaN for unusable pairs."""
         return pd.DataFrame(self.arrays.virtual_dominant_shares, self._named("user"), self._named("server"))
 
     @property
     def usage(self) -> pd.DataFrame:
-        """`x[n,i] d[n,r]` in resource units, a row per (user, server) and a column per resource."""
+        """Use `x[n,i] d[n,r]` in resource units, a row per (user, server) and a column per resource."""
         rows = pd.MultiIndex.from_product([self._named("user"), self._named("server")])
         return pd.DataFrame(self.arrays.usage.reshape(len(rows), -1), rows, self._named("resource"))
 
     @property
     def used_parts(self) -> pd.DataFrame:
-        """Used part of each capacity, a row per server and a column per resource; NaN where there is none."""
+        """Used fraction of each capacity, (servers, resources); NaN where it is 0."""
         return pd.DataFrame(self.arrays.used_parts, self._named("server"), self._named("resource"))
 
     @property
     def utilization(self) -> pd.Series:
-        """Used part of the whole capacity by resource, as of schedules; NaN where there is none."""
+        """Used fraction of the total capacity by resource; NaN where it is 0."""
         return pd.Series(self.arrays.utilization, index=self._named("resource"), name="utilization")
 
     @property
     def prices(self) -> pd.DataFrame | None:
-        """`lambda[i,r]` per resource unit, a row per server (max-min: per level and server), a column per resource.
+        """Prices `lambda[i,r]` per resource unit, a row per server, or per level and server for max-min.
 
-        Scaled so that users' budgets sum to the weights; in the game, per server, so that the largest price of a
-        capacity is 1. None where there are none.
+        Scaled such that users' expenditures sum to the weights; in the game, by server, such that the largest price of
+        a whole capacity is 1. None if there are no prices.
         """
         prices, servers = self.arrays.prices, self._named("server")
         if prices is None:
@@ -267,21 +281,26 @@ class Allocation(Frozen):
         return pd.DataFrame(prices.reshape(len(servers), -1), servers, self._named("resource"))
 
     def certify(self) -> Certificate:
-        """The certificate computed again from cluster, tasks, criterion and prices."""
+        """Recompute the certificate from cluster, tasks, criterion and prices."""
         return self.judge(self.cluster, self.tasks, self.log_prices)[0]
 
     def save(self, path: str | Path) -> None:
-        """Write an allocation file (JSON, `docs/allocation-file.md`) that `load`, and `tools/check.py`, can check."""
+        """Write an allocation file (JSON, `docs/allocation-file.md`), which `load` and `tools/check.py` verify."""
         rule = self.criterion if self.certificate.judged else None
         claim = StatedAnswer(self.mechanism, self.cluster, rule, self.tasks, self.log_prices, float(self.tol))
         allocation_file.write(path, claim)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an allocation file; the certificate is computed anew from its cluster, criterion, tasks and log prices.
+        """Read an allocation file, and recompute the certificate from its cluster, criterion, tasks and log prices.
 
-        It is the criterion's certificate, also where the mechanism had one of its own (bottleneck fairness). An
-        allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
+        The certificate is that of the criterion, even for mechanisms with their own (bottleneck fairness). An
+        allocation that misses the file's tolerance is returned flagged.
+
+        Raises
+        ------
+        DataError
+            The file is invalid.
         """
         claim = allocation_file.read(path)
         of, by = (claim.cluster, claim.tasks, claim.mechanism), claim.criterion
@@ -298,24 +317,26 @@ class Allocation(Frozen):
         tol: float = 1e-6,
         throw: bool = True,
     ) -> Self:
-        """Anybody's tasks as an allocation: to show, measure, compare, check and save.
+        """Certify given tasks, as an allocation to display, measure, compare and save.
 
         Parameters
         ----------
-        cluster : whose tasks they are
+        cluster : Cluster
         tasks : (users, servers)
-            An array, a data frame or a dict of dicts by name; where there is one server also one number per user.
-        label : what they are called
-        criterion : a mechanism or a `Criterion`, optional
-            By which they are judged: the certificate is then as of anybody's answer, and `flagged` tells whether it
-            misses `tol`. Default: none, they are certified to be feasible and nothing else is claimed.
-        tol : how far feasibility, and the criterion, may be missed
-        throw : False: tasks that are not feasible are returned, flagged, instead of an error
+            An array, a frame, or a dict of dicts by name; for a single server also (users,).
+        label : str
+            Label in place of the mechanism's.
+        criterion : Mechanism or Criterion, optional
+            By which the tasks are certified; `flagged` tells if `tol` is missed. Default: feasibility only.
+        tol : float
+            Tolerance of feasibility and of the criterion (dimensionless).
+        throw : bool
+            False: return infeasible tasks flagged instead of raising.
 
         Raises
         ------
         DataError
-            The tasks do not fit the cluster in shape or names, or overuse a server; or the criterion is one of a pool.
+            Tasks have another shape or other names, or are infeasible; or the criterion is that of a pool.
         """
         tol, table = _validate.tolerance(tol), _frames.tasks(tasks, expected(cluster).users, cluster.servers)
         return cls._judged(cluster, table, str(label), criterion, tol, throw)
@@ -346,9 +367,9 @@ class Allocation(Frozen):
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per user: `tasks` in all, `dominant_share`, `weight`; of 2 to 20 servers, tasks per server by name.
+        """Frame by user: total `tasks`, `dominant_share`, `weight`, and for 2 to 20 servers tasks by server.
 
-        A server that is called like one of these columns is in `tasks (server)` and so on.
+        A server with the name of one of these columns is labelled `tasks (server)` etc.
         """
         return pd.DataFrame(self._columns(), index=self._named("user"))
 
@@ -361,22 +382,22 @@ class Allocation(Frozen):
         return columns
 
     def bottlenecks(self) -> pd.DataFrame:
-        """The bottlenecks of a lexicographic max-min allocation: one row per user, as the certificate proves it.
+        """Frame by user of the bottlenecks of a lexicographic max-min allocation, with proofs.
 
-        A resource r of server i holds user n if it is used up, n needs it, and next to nobody above n's level uses it.
+        Resource r of server i is a bottleneck of user n if it is exhausted, n demands it, and users above n's level
+        hardly use it.
 
-        Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run` or, where
-        the bound misses `tol`, `unproved`; `server` and `resource`, the bottleneck of those held by capacity: used up,
-        needed by the user, and at the prices that prove it the largest part of what a task costs where it is cheapest
-        (several may hold a user; one is named, and of merged servers the first; missing for the others); `bound`, the
-        relative rise in tasks that the proof leaves open.
+        Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run`, or
+        `unproved` where the bound misses `tol`; `server` and `resource`, the bottleneck of users bound by capacity
+        (among several the one of largest share in the cost of a task, at the prices of the proof, on the cheapest
+        server; merged servers are represented by the first); `bound`, the proved bound on the relative rise of tasks.
 
         Raises
         ------
         DataError
             The mechanism is not lexicographic max-min over a pool or over servers.
         SolverError
-            An engine other than `native` made it, and it is too large to look for prices.
+            An engine other than `native` made it, and it is too large to search for prices.
         """
         tasks = self._split or self.tasks
         found = blocking(self.cluster, tasks, self.criterion, self.arrays.prices, self.tol)
@@ -386,13 +407,13 @@ class Allocation(Frozen):
         return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
     def summary(self, measures: Iterable[str | metrics.Measure] | None = None) -> dict[str, Any]:
-        """One row of a comparison: measures, utilization per resource, certificate, seconds.
+        """Dictionary of measures, utilization by resource, residual of the certificate, and seconds.
 
         Parameters
         ----------
-        measures : names of `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`
-            By default all of `MEASURES`. Those relative to what users are entitled to cost a solve of their own, and
-            are computed only where they are asked for.
+        measures : iterable of str or callable, optional
+            Names of `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`. Default: all of
+            `MEASURES`; measures relative to entitlements require another solve, and are computed only on request.
 
         Raises
         ------
@@ -410,23 +431,23 @@ class Allocation(Frozen):
         return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""
+        """Plot the use of every server and resource, stacked by user, as `fairopt.plot.allocation`."""
         from . import plot
 
         return plot.allocation(self, ax=ax)
 
     def sensitivity(self) -> Sensitivity:
-        """Derivatives of tasks and measures by alpha, weights, demands, capacities and limits, as frames.
+        """Derivatives of tasks and measures with respect to alpha, weights, demands, capacities and limits, as frames.
 
-        By the implicit function theorem on the optimality conditions (docs/sensitivity.md); what is not differentiable
-        is NaN, and said in words. Of pooled mechanisms capacities are those of the pool.
+        They follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md); where tasks
+        are not differentiable they are NaN, with a reason. Capacities of pooled mechanisms are those of the pool.
 
         Raises
         ------
         DataError
             Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
         SolverError
-            The allocation is not near enough to an exact answer: solve with a smaller `tol`.
+            The allocation is not accurate enough: solve with a smaller `tol`.
         """
         from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
@@ -435,14 +456,14 @@ class Allocation(Frozen):
         return Sensitivity(self, found, solve_of(self.judge, self.cluster))
 
     def marginal_values(self) -> pd.DataFrame:
-        """Tasks gained by one more unit of a resource on a server, by user: `sensitivity().marginal_values()`."""
+        """Frame of users' gains of tasks per additional unit of capacity: `sensitivity().marginal_values()`."""
         return self.sensitivity().marginal_values()
 
     def uncertain(self) -> pd.Series:
-        """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
+        """Relative error bounds of users with fewer than three certain digits of tasks, by user.
 
-        To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
-        the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
+        To first order the bound is `certificate.residual` times the condition number (`certificate.conditions`). Empty
+        if condition numbers are unknown.
         """
         apart = _show.uncertain(self.certificate)
         return pd.Series(apart, index=self._named("user")[: len(apart)], name="may be off by", dtype=float).dropna()

@@ -1,4 +1,4 @@
-"""Numbers of an allocation as arrays, which all of the package computes with: without labels, and without pandas."""
+"""Derived quantities of an allocation as arrays, without labels and without pandas."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from ..model.merging import Split
 
 
 class Answer(Protocol):
-    """An allocation, as far as its numbers, texts and pictures need to know it."""
+    """Interface of an allocation for measures, texts and plots."""
 
     @property
     def mechanism(self) -> str:
-        """Its label."""
+        """Label of the mechanism."""
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that was shared."""
+        """The cluster."""
 
     @property
     def tasks(self) -> Array:
-        """(users, servers)."""
+        """Tasks (users, servers)."""
 
     @property
     def _split(self) -> Split | None:
-        """The tasks as those of merged servers."""
+        """Tasks of merged servers, if these are known."""
 
     @property
     def criterion(self) -> Criterion:
-        """Criterion that was optimised."""
+        """The criterion."""
 
     @property
     def log_prices(self) -> Array | None:
-        """(servers, resources); for max-min (levels, servers, resources)."""
+        """Log prices (servers, resources); for max-min (levels, servers, resources)."""
 
     @property
     def certificate(self) -> Certificate:
-        """Its quality."""
+        """The certificate."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -57,11 +57,11 @@ class Answer(Protocol):
 
     @property
     def _given(self) -> bool:
-        """True if the tasks are somebody's, not an engine's."""
+        """True if the tasks were given and not computed."""
 
     @property
     def arrays(self) -> Arrays:
-        """Its numbers."""
+        """Derived quantities as arrays."""
 
     @property
     def utilization(self) -> pd.Series:
@@ -69,14 +69,14 @@ class Answer(Protocol):
 
     @property
     def used_parts(self) -> pd.DataFrame:
-        """Used part of each capacity."""
+        """Used fraction of each capacity."""
 
     def summary(self) -> dict[str, Any]:
-        """Its measures by name."""
+        """Measures by name."""
 
 
 def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
-    """Copies of an array that is computed once for an allocation, which keeps it."""
+    """Cache an array in the allocation, and return copies."""
     name = f"_{make.__name__}"
 
     @wraps(make)
@@ -90,7 +90,7 @@ def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
 
 
 class Arrays:
-    """Arrays of an `Allocation`, under the same names: axes are users, servers, resources of its cluster."""
+    """Arrays of an `Allocation` under the same names, with axes users, servers, resources of its cluster."""
 
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation
@@ -98,30 +98,30 @@ class Arrays:
     @property
     @_kept
     def user_tasks(self) -> Array:
-        """`x_n = sum_i x[n,i]`, (users,)."""
+        """Tasks on all servers, `x_n = sum_i x[n,i]`, (users,)."""
         split = self._of._split
         return np.asarray(self._of.tasks.sum(axis=1)) if split is None else split.user_tasks
 
     @property
     @_kept
     def dominant_shares(self) -> Array:
-        """`k_n x_n`, (users,); 0 for users who can run nothing."""
+        """Dominant shares `k_n x_n`, (users,); 0 for users that cannot run tasks."""
         tasks = self.user_tasks
         return np.multiply(self._of.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
 
     @property
     def virtual_dominant_shares(self) -> Array:
-        """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
+        """Virtual dominant shares `s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN for unusable pairs."""
         return ratio(self.user_tasks[:, None], self._of.cluster.gamma, np.nan)
 
     @property
     def usage(self) -> Array:
-        """`x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
+        """Use `x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
         return np.asarray(self._of.tasks[:, :, None] * self._of.cluster.demand[:, None, :])
 
     @property
     def used_parts(self) -> Array:
-        """Used part of each capacity, (servers, resources); NaN where there is none."""
+        """Used fraction of each capacity, (servers, resources); NaN where it is 0."""
         split, cluster = self._of._split, self._of.cluster
         used = self._of.tasks.T @ cluster.demand if split is None else split.use
         return ratio(used, cluster.capacity, np.nan)
@@ -129,15 +129,16 @@ class Arrays:
     @property
     @_kept
     def utilization(self) -> Array:
-        """Used part of the whole capacity, `sum use / sum_i c[i,r]`, (resources,); NaN where there is none."""
+        """Used fraction of the total capacity, `sum_n x_n d[n,r] / C_r`, (resources,); NaN where `C_r` is 0."""
         cluster = self._of.cluster
         return ratio(self.user_tasks @ cluster.demand, cluster.pooled_capacity, np.nan)
 
     @property
     def prices(self) -> Array | None:
-        """`lambda[i,r]` per resource unit, shaped like `log_prices`: scaled so that users' budgets sum to the weights.
+        """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`.
 
-        In the game each server's own prices are scaled so that the largest price of a capacity is 1.
+        They are scaled such that users' expenditures sum to the weights. In the game the prices
+        of each server are scaled such that the largest price of a whole capacity is 1.
         """
         log_prices = self._of.log_prices
         if log_prices is None:

@@ -1,10 +1,10 @@
-"""Derivatives of numbers by all data, by adjoints: one solve a number, however many data there are.
+"""Derivatives with respect to all data by the adjoint method: one linear solve per output, for any number of data.
 
-With `J s + B dtheta = 0` and a number that moves by `g' s`, an adjoint `J' w = g` gives all of its derivatives at
-once, `-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has none
-there, nor has one that a tie lets act through either of two resources: these are NaN.
+For the linearised conditions `J s + B dtheta = 0` and an output with differential `g' s`, the adjoint equation
+`J' w = g` gives all derivatives, `-w' B`. A datum for which the linearised equations have no solution (`v' B != 0` for
+some `v' J = 0`) has no derivative, nor has one that enters through either of two tied resources: these are NaN.
 
-Active sets are those of global programs: servers that act as one, and the levels of max-min with their prices.
+Active sets of global programs are computed here: pooled servers, and the levels of max-min with their prices.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, Split, unmerged
 from ..model.polytope import Polytope
 
-#: What idles by less of a capacity is used up, what costs less of a server has no price; demands have full rank if the
-#: least eigenvalue of `A'A` is above this.
+#: Relative slack below which a capacity is exhausted, fraction below which a price is zero, and smallest eigenvalue of
+#: `A'A` with which demands have full rank.
 SMALL = 1e-6
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """`cluster` has a server for every group of servers of another one.
+    """A partition of servers into groups, and the `cluster` with one server per group.
 
     Attributes
     ----------
-    pool_of : (servers,), the group of each
-    first : (pools,), a server of each group, whose prices are the group's
-    part : (servers, resources), of its group's capacity
+    pool_of : (servers,), group of each server
+    first : (pools,), a server of each group, which has the group's prices
+    part : (servers, resources), fraction of the group's capacity
     """
 
     cluster: Cluster
@@ -52,31 +52,30 @@ class Pooling:
 
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
-    """Groups of servers of a global program's answer.
+    """Group servers of a solution of a global program whose derivatives depend on sums of capacities only.
 
-    Where servers i and j of a global program have the same prices, users who run on both do not mind where: tasks move
-    over as one of the two changes, and only the sum of the capacities counts. Let P be the resources with a price.
-    Small changes of users' totals in a group of servers, and of its capacities, can be split over its servers if and
-    only if they leave the sums over the group as full as they are, provided that
+    If servers i and j of a global program have equal prices, users on both are indifferent: after a change of one of
+    them tasks move, and only the sum of capacities matters. Let P be the resources with a positive price. Small changes
+    of users' totals in a group of servers, and of its capacities, can be split over its servers if and only if they
+    preserve the exhausted sums over the group, provided that
 
-        v_i . d_n = u_n  on all pairs (n, i) with tasks     implies     v_i = v  on P, and 0 on what else is used up,
+        v_i . d_n = u_n  on all pairs (n, i) with tasks   implies   v_i = v  on P, and 0 on other exhausted resources,
 
-    by Farkas: v_i on what is used up on i, u_n a user's total. That is checked server by server: i joins a group if the
-    demands of those of its users who also run on a server of the group have full rank in what is used up on i. Then an
-    answer moves as that of the cluster with one server per group does; how its tasks are split is left open, as it is
-    in the answer. (The game is another matter: there a server's own gammas count.)
-
-    Source: found here.
+    by Farkas' lemma, with v_i on the resources exhausted on i, and u_n for a user's total. This is verified server by
+    server: i joins a group if the demands of those of its users that also run on a server of the group have full rank
+    in the resources exhausted on i. The solution then has the derivatives of that of the cluster with one server per
+    group; the split of tasks is not determined, as in the solution itself. (In the game a server's own gammas matter,
+    so that servers are not grouped.)
 
     Parameters
     ----------
     tasks : (users, servers)
-    log_prices : per unit of resource, (servers, resources), or (levels, servers, resources) of max-min; without, no
-        server is put together with another
+    log_prices : per unit of resource, (servers, resources), or (levels, servers, resources) for max-min; without any
+        no servers are grouped
     """
     chosen = servers = np.arange(cluster.shape[1])
     if criterion.scope != "game" and log_prices is not None and len(servers) > 1:
-        # Prices are equal if tasks that take all resources alike cost the same on both to this part.
+        # Prices are equal if the cost of a task with equal shares of all resources agrees to this tolerance.
         same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
         chosen = _chosen(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same)
     first, pool_of = np.unique(chosen, return_inverse=True)
@@ -91,17 +90,17 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
 
 
 def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Index:
-    """(servers,): the server that stands for the group of each."""
+    """Representative of the group of each server, (servers,)."""
     servers, resources = cluster.capacity.shape
     pool = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         full = 1 - (tasks.T @ cluster.demand) / cluster.capacity <= SMALL
-        whole = np.where(cluster.capacity > 0, log_prices, -np.inf) + np.log(pool)  # what all of a capacity costs
+        whole = np.where(cluster.capacity > 0, log_prices, -np.inf) + np.log(pool)  # price of a whole capacity
         total = np.logaddexp.reduce(whole, axis=2)
         part = np.nan_to_num(np.exp(whole - total[:, :, None]))
     priced = (part > SMALL).any(axis=0)
     prices = np.concatenate([np.nan_to_num(total)[:, :, None], part], axis=2).transpose(1, 0, 2).reshape(servers, -1)
-    runs = (tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)).T.astype(float)  # who has so much there can give some up
+    runs = (tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)).T.astype(float)  # pairs whose tasks can decrease
     size = cluster.demand / pool
     size /= size.max(axis=1, keepdims=True)
     squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
@@ -115,7 +114,7 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
             known = runs[chosen == root].any(axis=0)
             gram = (runs[may] @ (squares * known[:, None])).reshape(-1, resources, resources)
             used_up = priced[may, :, None] & priced[may, None, :]
-            # Have demands of users of both full rank in what is used up?
+            # The demands of common users must have full rank in the exhausted resources.
             joins = np.linalg.eigvalsh(np.where(used_up, gram, np.eye(resources)))[:, 0] > SMALL
             if not joins.any():
                 break
@@ -124,7 +123,7 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
 
 
 def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Active:
-    """The active set of a max-min answer `tasks` (all users, servers); `hint` prices (levels, servers, resources).
+    """Active set of a max-min solution `tasks`, (all users, servers); `hint` has prices (levels, servers, resources).
 
     Raises
     ------
@@ -145,7 +144,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
         least = np.minimum.reduceat(whole, first)[user]
         slack = np.maximum(slack, (whole - least) / np.where(least > ZERO * rows.sum(), least, max(rows.sum(), 1e-300)))
         priced |= rows > ZERO * rows.max(initial=0.0)
-    # How much dearer pairs with a thousandth of a user's tasks are than need be says how well prices are known.
+    # The excess cost of pairs with more than a thousandth of a user's tasks is the accuracy of the prices.
     weak = ~pairs & (slack <= max(ZERO, float(slack[part > 1e-3].max(initial=0.0))))
     prices = []
     for rows in sets:
@@ -173,7 +172,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
 
 
 def _level_groups(polytope: Polytope, level: Array) -> Index:
-    """Users of one level who take from each other wherever they may, whether or not they do now."""
+    """Groups of users of one level, (users,), that are connected by common usable servers."""
     rank = np.empty(len(level), dtype=np.intp)
     for g, members in enumerate(by_level(level)):
         rank[members] = g
@@ -184,7 +183,7 @@ def _level_groups(polytope: Polytope, level: Array) -> Index:
 def _prices(
     polytope: Polytope, tasks: Array, level: Array, limited: Mask, hint: Array | None
 ) -> tuple[list[Array], Mask]:
-    """Prices of whole capacities (rows,) that prove who is held by capacity, and who is, (users,)."""
+    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the mask (users,)."""
     sets, proof = held(polytope, tasks, level, np.zeros(len(level)), ~limited, hint, ZERO)
     blocked = proof.rise <= 10 * ZERO
     open = ~limited & ~blocked
@@ -198,9 +197,9 @@ def _prices(
     return [polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)) for unit in some], blocked
 
 
-#: Resources tie if they are this close.
+#: Relative difference below which resources are tied.
 TIED = 1e-7
-#: What equations and adjoints are missed by, relative, in rounding.
+#: Relative residual of equations and adjoints due to rounding.
 ROUNDING = 1e-6
 _SUPPORTED = (
     "derivatives are for the per-server game at finite alpha > 0 (alphaPF-VDS), alpha-fair programs (AlphaFair, CEEI) "
@@ -209,7 +208,7 @@ _SUPPORTED = (
 
 
 class ShareDerivative(NamedTuple):
-    """Derivatives of shares by demands (users, resources), and by log C_r (users, resources) or log c_ir."""
+    """Derivatives of log shares by log demands (users, resources), and by log C_r (users, resources) or log c_ir."""
 
     by_demand: Array
     by_pool: Array
@@ -217,7 +216,7 @@ class ShareDerivative(NamedTuple):
 
 
 def apportioned(largest: Mask) -> list[Array]:
-    """(..., resources): all to the first of those that are largest; where some tie, divided over them at random too."""
+    """Weights (..., resources): 1 for the first largest one; in a tie also random weights of the tied ones."""
     first = np.zeros(largest.shape)
     np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
     if not (largest.sum(axis=-1) > 1).any():
@@ -227,14 +226,14 @@ def apportioned(largest: Mask) -> list[Array]:
 
 
 def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
-    """`d log u_n` by log demands and capacities; in two ways where resources tie.
+    """Derivatives of log shares per task by log demands and capacities; two alternatives if resources tie.
 
     dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
     asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
     alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum where r sets gamma0; by c_ir: minus
     demand     u_n = d_n0                     by d_n0: 1
     constant   nothing
-    unknown    nothing, and at random: what follows shares has no derivative
+    unknown    zero, and random: the alternatives differ, so that no derivative exists
     """
     none = np.zeros(cluster.demand.shape)
     share = cluster.share_per_task
@@ -251,7 +250,7 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
             room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
             ways = apportioned((room <= gamma[:, :, None] * (1 + TIED)) & (part > 0))
             return [ShareDerivative((part * way).sum(axis=1), none, -part * way) for way in ways]
-    if rule == "unknown":  # whatever it is
+    if rule == "unknown":
         random = np.random.default_rng(0).random(none.shape)
         return [ShareDerivative(none, none), ShareDerivative(random, random)]
     if rule == "demand":
@@ -262,7 +261,7 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
 def inputs(equations: Equations) -> list[sp.csr_matrix]:
     """B (equations, data): alpha, log weights, demands, capacities of servers of the polytope, limits, `log u_n`.
 
-    With `theta_nir` the part of r in what a task of n costs on i, and A = max(alpha, 1), or 1 in max-min, B has
+    With `theta_nir` the share of r in the cost of a task of n on i, and A = max(alpha, 1), or 1 for max-min, B has
 
         by alpha          log(x_n / (phi_n s_n(i))) / A                    of pairs
         by log phi_n      -alpha / A                                       of pairs (max-min: -1 of users)
@@ -271,10 +270,9 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
         by log q_n        -1                                               of limits
         by log s_n(i)     (1 - alpha) / A                                  of pairs (max-min: -1 of users)
 
-    where `s_n = 1/u_n` is a share's, and in the game `s_n(i) = gamma_ni` falls with the demand for, and rises with the
-    capacity of, the resource that sets gamma.
-
-    In two ways where several resources set gamma, the second at random.
+    where `s_n = 1/u_n` for global shares, and `s_n(i) = gamma_ni` in the game, which decreases in the demand for, and
+    increases in the capacity of, the resource that determines gamma. Two alternatives, the second random, if several
+    resources determine gamma.
     """
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion
@@ -286,7 +284,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
     def enter(entries: Entries, equation: Index, pairs: Index, value: Array) -> None:
-        """Shares d_nr/c_ir of pairs (pairs, resources): demands and capacities count by their ratios alone."""
+        """Add derivatives by log d_nr/c_ir, (pairs, resources), as demands and capacities enter by their ratios."""
         for first, sign in ((of_demand + whose[pairs], 1.0), (of_capacity + host[pairs], -1.0)):
             entries.append((equation, first[:, None] + np.arange(resources), sign * value))
 
@@ -317,7 +315,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
-    """Say what is in the way in parts (parts,) that have no solution, and what ties for gamma."""
+    """Describe why parts (parts,) of the equations have no solution, and ties for gamma."""
     active, polytope, criterion = equations.active, equations.active.polytope, equations.active.criterion
     cluster, user, server = polytope.cluster, equations.user, equations.server
     names = [f"user {cluster.users[n]!r}" for n in polytope.users]
@@ -343,8 +341,8 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
     return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
 
-#: Data by name, in the order of their rows: field of the cluster, and the levels of their labels. Logarithms but for
-#: alpha; capacities of servers as they are; `counts` are how many servers there are of a (merged) type.
+#: Kinds of data, in the order of rows: field of the cluster, and levels of the index. Derivatives are by logarithms
+#: except for alpha; capacities are those of original servers; `counts` are numbers of servers of a (merged) type.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
     "weights": ("weight", ("user",)),
@@ -356,7 +354,7 @@ DATA = {
 
 
 class Derivatives:
-    """Derivatives at one answer; `rows` has those of every kind of data."""
+    """Derivatives at a solution; `rows` are slices of the data of each kind."""
 
     def __init__(self, active: Active, merging: Merging, pooling: Pooling) -> None:
         self.equations, self.criterion = Equations(active), active.criterion
@@ -367,13 +365,13 @@ class Derivatives:
         sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
         ends = np.cumsum((0, *sizes)).tolist()
         self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
-        #: How shares of users follow from the data, if anything follows these.
+        #: Dependence of shares on the data, if tasks depend on shares.
         rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
-        #: How data enter; several ways where ties decide.
+        #: Alternatives of B, several in a tie.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
     def of_tasks(self, gradient: Array) -> Array:
-        """Derivatives (data, k) of numbers that move by `gradient' d log x_n`, (all users, k); NaN where undefined."""
+        """Derivatives (data, k) of outputs with gradients (all users, k) by log tasks; NaN where undefined."""
         equations = self.equations
         whose = equations.active.polytope.users[equations.user[equations.standing]]
         given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
@@ -391,11 +389,11 @@ class Derivatives:
         return found
 
     def why(self, row: int) -> str:
-        """Say what is in the way of a derivative by one datum."""
+        """Describe why the derivative by one datum does not exist."""
         return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
-        """`-w' B` (data, k), shares included, of w (equations, k); in every way."""
+        """Products `-w' B`, (data, k), with w (equations, k), including shares, for each alternative."""
         merging, pools, found = self.merging, self.pooling, []
         users, _, resources = self.cluster.shape
         part = ratio(self.cluster.capacity, self.cluster.pooled_capacity)[:, :, None]
@@ -414,9 +412,9 @@ class Derivatives:
 
     @cached_property
     def _inconsistent(self) -> Mask:
-        """(data, parts): do the equations of this part have no solution as the datum changes?"""
+        """Mask (data, parts) of parts whose linearised equations have no solution for a change of the datum."""
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
-        # What is a small part of a pool does little.
+        # The effect of a capacity is proportional to its fraction of the pool.
         size = np.ones(self.rows["counts"].stop)
         size[self.rows["counts"]] = pools.max(axis=1)
         size[self.rows["capacities"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
@@ -425,14 +423,14 @@ class Derivatives:
             for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
                 result[:, c] |= np.abs(found).max(axis=1) > ROUNDING * size
         if self.finite:
-            self._apart(result[self.rows["capacities"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
+            self._mark_single(result[self.rows["capacities"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
         return result
 
-    def _apart(self, capacity: Mask) -> None:
-        """Check that one server of a type may change alone.
+    def _mark_single(self, capacity: Mask) -> None:
+        """Mark capacities of single servers of a type, in the game, whose change has no derivative.
 
-        It is of another type then, and in the game its users may take sides, unless its prices make up for a change of
-        gamma there alone. What capacities do to costs, prices can undo.
+        After such a change the server is of another type, so that users may prefer it or avoid it, unless its prices
+        can compensate the change of gamma there. Changes of costs are always compensated by prices.
         """
         equations, sizes = self.equations, np.bincount(self.merging.server_of)
         if self.criterion.scope != "game" or self.criterion.alpha == 1:
@@ -450,14 +448,14 @@ class Derivatives:
 
 
 def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None) -> Derivatives:
-    """The derivatives of `tasks` (users, servers) under `criterion`; log prices as an allocation has them.
+    """Derivatives of `tasks` (users, servers) under `criterion`, with log prices as those of an allocation.
 
     Raises
     ------
     DataError
-        There are no formulae for such a criterion.
+        The criterion is not supported.
     SolverError
-        Tasks and prices are not near enough to an exact answer.
+        Tasks and prices are not accurate enough.
     """
     _check(cluster, criterion)
     split = Split.from_answer(cluster, tasks)

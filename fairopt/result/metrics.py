@@ -1,4 +1,4 @@
-"""Numbers about an allocation, as plain functions."""
+"""Measures of an allocation, as functions that return a number."""
 
 from __future__ import annotations
 
@@ -18,19 +18,26 @@ from .arrays import Answer
 Measure = Callable[[Answer], float]
 M = TypeVar("M", bound=Callable[..., float])
 
-#: Numbers of every summary, in its order, by name. A measure is registered by being defined.
+#: Measures of every summary, in order, by name; `measure` registers further ones.
 MEASURES: dict[str, Measure] = {}
 
 
 def measure(function: M, name: str = "") -> M:
-    """Register a function of an answer: an entry of every summary, a column of comparisons and paths, and of sweeps.
+    """Register a function of an allocation as a measure: an entry of summaries, a column of comparisons and paths.
 
-    Sweeps store it where an experiment names it: `measures = ["utilization", "my_measure"]`.
+    Sweeps store it if an experiment lists it: `measures = ["utilization", "my_measure"]`. Usable as a decorator.
 
     Raises
     ------
     DataError
-        The name is taken by another.
+        The name is taken.
+
+    >>> import fairopt as fo
+    >>> @fo.metrics.measure
+    ... def most_tasks(allocation):
+    ...     return allocation.user_tasks.max()
+    >>> fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).summary(["most_tasks"])["most_tasks"]
+    3.0
     """
     name = name or function.__name__
     taken = {"mechanism", "status", "notes", "alpha", "certificate", "seconds", "steps"}
@@ -42,7 +49,7 @@ def measure(function: M, name: str = "") -> M:
 
 
 def named(asked: str | Measure) -> tuple[str, Measure]:
-    """A measure and its name, by either.
+    """Name and function of a measure, given by either.
 
     Raises
     ------
@@ -60,29 +67,62 @@ def named(asked: str | Measure) -> tuple[str, Measure]:
 
 @measure
 def tasks(allocation: Answer) -> float:
-    """All tasks."""
+    r"""Total number of tasks, `sum_n x_n`.
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.tasks(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 6)
+    5.0
+    """
     return float(allocation.arrays.user_tasks.sum())
 
 
 @measure
 def min_share(allocation: Answer) -> float:
-    """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    r"""Smallest weighted dominant share of users that can run tasks, dimensionless; infinite if there are none.
+
+    .. math:: \min_n k_n x_n / \phi_n
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.min_share(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
+    0.545
+    """
     return float(_levels(allocation, allocation.cluster.runnable).min(initial=np.inf))
 
 
 @measure
 def max_share(allocation: Answer) -> float:
-    """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    r"""Largest weighted dominant share of users that can run tasks, dimensionless; 0 if there are none.
+
+    .. math:: \max_n k_n x_n / \phi_n
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.max_share(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
+    0.909
+    """
     return float(_levels(allocation, allocation.cluster.runnable).max(initial=0.0))
 
 
 def utilization(allocation: Answer) -> pd.Series:
-    """Used part of the whole capacity per resource, `Allocation.utilization`."""
+    r"""Used fraction of the total capacity by resource, as `Allocation.utilization`.
+
+    .. math:: \frac{1}{C_r} \sum_n x_n d_{nr}
+
+    >>> import fairopt as fo
+    >>> fo.metrics.utilization(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))).round(3).tolist()
+    [1.0, 0.778]
+    """
     return allocation.utilization
 
 
 def mean_utilization(allocation: Answer) -> float:
-    """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
+    r"""Mean utilization over the R resources with capacity, in [0, 1]; NaN if there are none.
+
+    .. math:: \frac{1}{R} \sum_r \frac{1}{C_r} \sum_n x_n d_{nr}
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.mean_utilization(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
+    0.889
+    """
     return known_mean(allocation.arrays.utilization)
 
 
@@ -90,7 +130,21 @@ measure(mean_utilization, "utilization")
 
 
 def jain_index(values: ArrayLike) -> float:
-    """Jain's index `(sum v)^2 / (n sum v^2)`, from 1/n (one has all) to 1 (all equal). Source: Jain et al. 1984."""
+    r"""Jain's index of values (n,), from 1/n (a single positive value) to 1 (all equal).
+
+    .. math:: \frac{(\sum_k v_k)^2}{n \sum_k v_k^2}
+
+    Raises
+    ------
+    DataError
+        There are no values, or one is negative or not finite.
+
+    Source: Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.jain_index([1, 1, 2]), 3)
+    0.889
+    """
     v = np.asarray(values, dtype=float)
     if v.size == 0 or not (np.isfinite(v) & (v >= 0)).all():
         raise DataError("Jain's index needs at least one value, all finite and >= 0")
@@ -103,7 +157,14 @@ def jain_index(values: ArrayLike) -> float:
 
 @measure
 def jain(allocation: Answer) -> float:
-    """Jain's index of weighted dominant shares of those who can run anything; NaN if nobody can."""
+    r"""Jain's index of the weighted dominant shares s of users that can run tasks; NaN if there are none.
+
+    .. math:: \frac{(\sum_n s_n)^2}{N \sum_n s_n^2}, \qquad s_n = k_n x_n / \phi_n
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.jain(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
+    0.941
+    """
     return _jain(_levels(allocation, allocation.cluster.runnable))
 
 
@@ -112,7 +173,14 @@ def _jain(levels: Array) -> float:
 
 
 def social_welfare(allocation: Answer) -> float:
-    """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
+    r"""Sum of dominant shares, the objective of the utilitarian mechanism.
+
+    .. math:: W(x) = \sum_n k_n x_n
+
+    >>> import fairopt as fo
+    >>> round(fo.metrics.social_welfare(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
+    1.333
+    """
     return float(allocation.arrays.dominant_shares.sum())
 
 
@@ -120,15 +188,23 @@ welfare = measure(social_welfare, "welfare")
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
-    """Relative loss of social welfare against an efficient allocation of the same cluster.
+    r"""Price of fairness: relative loss of welfare W (`social_welfare`) against an efficient allocation x*.
 
-    `1 - W(x)/W(x*)`, W = `social_welfare`; `efficient` is usually `Utilitarian().solve(cluster)`.
-    Source: Bertsimas, Farias, Trichakis 2011.
+    .. math:: 1 - W(x) / W(x^*)
+
+    `efficient` is usually `Utilitarian().solve(cluster)`.
 
     Raises
     ------
     DataError
         The clusters differ (one may be the pool of the other), or the efficient allocation has no welfare.
+
+    Source: Bertsimas, Farias, Trichakis, "The price of fairness", Operations Research 59(1), 2011.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> round(fo.metrics.price_of_fairness(fo.DRF().solve(cluster), fo.Utilitarian().solve(cluster)), 3)
+    0.083
     """
     different = different_clusters(allocation.cluster, efficient.cluster)
     if different:
@@ -140,7 +216,7 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
 
 
 def known_mean(values: Array) -> float:
-    """Mean of the known values."""
+    """Mean of the values that are not NaN."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -150,19 +226,43 @@ def _levels(allocation: Answer, some: Mask) -> Array:
 
 
 def wanting(allocation: Answer) -> Mask:
-    """Users who can run something and have less than they want, (users,)."""
+    r"""Mask (users,) of users that can run tasks and are below their task limits.
+
+    .. math:: x_n < q_n (1 - 10^{-6})
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
+    >>> fo.metrics.wanting(fo.DRF().solve(cluster)).tolist()
+    [False, True]
+    """
     cluster = allocation.cluster
     return cluster.runnable & (allocation.arrays.user_tasks < cluster.max_tasks * (1 - 1e-6))
 
 
 @measure
 def min_share_wanting(allocation: Answer) -> float:
-    """`min_share` among users who want more; NaN where all wants are met."""
+    r"""Smallest weighted dominant share of users below their task limits (`wanting`); NaN if there are none.
+
+    .. math:: \min_{n : x_n < q_n} k_n x_n / \phi_n
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
+    >>> round(fo.metrics.min_share_wanting(fo.DRF().solve(cluster)), 3)
+    0.889
+    """
     levels = _levels(allocation, wanting(allocation))
     return float(levels.min()) if len(levels) else float("nan")
 
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
-    """`jain` among users who want more; NaN where all wants are met."""
+    r"""Jain's index of the weighted dominant shares s of users W below their task limits; NaN if there are none.
+
+    .. math:: \frac{(\sum_{n \in W} s_n)^2}{|W| \sum_{n \in W} s_n^2}, \qquad s_n = k_n x_n / \phi_n
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
+    >>> fo.metrics.jain_wanting(fo.DRF().solve(cluster))
+    1.0
+    """
     return _jain(_levels(allocation, wanting(allocation)))

@@ -1,4 +1,4 @@
-"""Pictures of answers: who uses what, mechanisms side by side, measures along alpha; they solve nothing."""
+"""Plots of allocations, comparisons and paths in alpha; no plot solves a problem."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from .arrays import Answer
 
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
-#: Names in legends are cut off behind this many characters.
+#: Length at which names in legends are truncated.
 _LONGEST = 28
-#: Matplotlib's nine that are not grey, then ten as far as possible from all before (in CIELAB).
+#: Matplotlib's nine colours other than grey, then ten of largest distance from the previous ones (in CIELAB).
 _COLOURS = (
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf"),
     *("#f2bb83", "#14144c", "#d7f29f", "#304c14", "#d71468", "#14f2bb", "#30149f", "#f214f2", "#14f214", "#1414f2"),
 )
-#: For stacks: by turns dark and light, so that neighbours differ in grey too; hues as far apart as can be.
+#: Colours of stacks, alternately dark and light, so that neighbours differ in greyscale, with distant hues.
 _STACKED = (
     *("#1a6395", "#ff973b", "#1c671c", "#eda5d7", "#2424c1", "#c4c42e", "#82142f", "#31c531", "#b91c91", "#9be39b"),
     *("#7d6213", "#1cbebe", "#21493f", "#d0bd83", "#5959c0", "#97aae2", "#642d64", "#e29898", "#b1401b"),
 )
-#: Patterns of a stack, two colours each: who meets where those between have nothing differs in grey as well.
+#: Hatches of a stack, for two colours each, so that parts that become neighbours differ in greyscale as well.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
 _DASHES = ("-", "--", "-.", ":")
-#: Nobody's colour: that of what is joined.
+#: Colour of the combined remaining users.
 OTHERS = "#b8b8b8"
-#: Figures from this width on, in inches, have room for more ticks.
+#: Width in inches from which figures have more ticks.
 NARROW = 5.0
 
 
 class Picture(Figure):
-    """A figure of no window: matplotlib shows such a one in a notebook only if pyplot is set up; this one always."""
+    """A figure without pyplot that displays itself in notebooks."""
 
     def _repr_png_(self) -> bytes:
         file = BytesIO()
@@ -58,9 +58,9 @@ class Picture(Figure):
 
 
 def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """So many axes to draw in, and their figure: those handed in, or a row of a new figure.
+    """Figure and `count` axes: the given ones, or a row of a new figure.
 
-    Its size in inches is the caller's own, from rcParams, or else the one given.
+    The size of a new figure in inches is that of rcParams if the user set it, or else the given one.
     """
     if ax is None:
         own = list(mpl.rcParams["figure.figsize"])
@@ -75,28 +75,28 @@ def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> t
 
 
 def legend(ax: Any, axes: Axes, handles: Sequence[Any], labels: Sequence[str], place: str, **more: Any) -> None:
-    """A legend outside of the panels of a new figure; in axes that were handed in (`ax`), inside of the first."""
+    """Add a legend, outside of the panels of a new figure, and inside of given axes `ax`."""
     of: Any = axes.figure if ax is None else axes
     where = more | {"loc": f"outside {place}"} if ax is None else more | {"ncols": 1}
     of.legend(handles, labels, frameon=False, **where)
 
 
 def from_zero(axes: Axes, top: float | None = None) -> None:
-    """A vertical axis from 0 on, to `top` if that is given, with room for lines that run along its ends."""
+    """Let the vertical axis start at 0, and end at `top` if given, with margins for lines along its ends."""
     most = axes.dataLim.y1 if top is None else top
     most = most if 0 < most < math.inf else 1.0
     axes.set_ylim(-0.02 * most, (1.05 if top is None else 1.02) * most)
 
 
 def level(axes: Axes) -> None:
-    """Show a line that does not change as level: no rounding error fills the axis."""
+    """Widen the vertical axis, so that a constant line with rounding errors appears constant."""
     low, high = axes.get_ylim()
     room = max(0.0, 0.02 * max(abs(low), abs(high)) - (high - low)) / 2
     axes.set_ylim(low - room, high + room)
 
 
 def colours(count: int, usual: Sequence[str] = _COLOURS) -> list[str]:
-    """Colours that can be told apart, at most 19 and none of them grey; or the caller's own, from rcParams."""
+    """Distinguishable colours, at most 19 and none grey; or those of rcParams if the user set them."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
         return list(usual[:count])
     own = cycle(mpl.rcParams["axes.prop_cycle"].by_key().get("color", usual))
@@ -104,7 +104,7 @@ def colours(count: int, usual: Sequence[str] = _COLOURS) -> list[str]:
 
 
 def looks(count: int) -> list[dict[str, Any]]:
-    """Styles of lines: colours, dashes, and falling widths, so that covered lines stay visible."""
+    """Styles of lines: colours, dashes, and decreasing widths, so that coinciding lines remain visible."""
     width = mpl.rcParams["lines.linewidth"]
     return [
         {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}
@@ -113,20 +113,20 @@ def looks(count: int) -> list[dict[str, Any]]:
 
 
 def plain(name: str) -> str:
-    """A name as text of a legend: of bounded length, in which nothing is a formula or hidden."""
+    """Name as the text of a legend: truncated, and escaped so that matplotlib neither hides nor typesets it."""
     text = " ".join(name.split()) or "''"
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     text = text.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text  # matplotlib leaves out labels that begin so
+    return f" {text}" if text.startswith("_") else text  # matplotlib omits labels that begin with "_"
 
 
 def at_alpha(alpha: ArrayLike) -> Array:
-    """Places of alpha on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
+    """Positions `alpha / (1 + alpha)` of alpha on the axis from 0 to infinity."""
     return np.asarray(1 - 1 / (1 + np.asarray(alpha, dtype=float)))
 
 
 def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
-    """Ticks of the axis from 0 to infinity."""
+    """Set ticks and limits of the axis of alpha from 0 to infinity."""
     ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
     axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
     axes.set_xlim(-0.03, 1.03)
@@ -134,26 +134,30 @@ def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
         axes.set_xlabel(label)
 
 
-#: From this many users on, the largest are shown and the others joined.
+#: Number of users from which only the largest are plotted and the others combined, and number of these.
 _MANY, _SHOWN = 20, 11
-#: What pictures show unless told otherwise, and how it is called.
+#: Default measures, and their titles.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
-#: Users with a colour of their own.
+#: Number of users with an individual colour.
 _COLOURED = 10
 Point = Array
 
 
 def allocation(answer: Answer, *, ax: Any = None) -> Figure:
-    """Used part of every capacity, stacked by user: one bar per server and resource.
+    """Plot the used fraction of every capacity, stacked by user, with a bar per server and resource.
 
-    The legend is in the order of the stack, whose parts differ in grey too: by lightness, and by patterns. Of 20 users
-    and more the 11 that use most are shown, and the others joined; more than 24 bars are those of all servers together.
-    With `ax` it is drawn there.
+    Of 20 users and more the 11 with the largest use are plotted, and the others combined; for more than 24 bars servers
+    are pooled. The plot is drawn in the axes `ax`, or in a new figure, which is returned.
+
+    >>> import fairopt as fo
+    >>> figure = fo.plot.allocation(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
+    >>> len(figure.axes[0].patches)  # bars of two users for two resources
+    4
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
-    # More bars than this cannot be told apart: servers are then pooled.
+    # More bars would be illegible, so that servers are pooled.
     if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
         used = (answer.arrays.user_tasks[:, None] * cluster.demand)[:, None, :]
@@ -176,11 +180,7 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
 
 
 def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
-    """Bars of users' parts that stand on each other, each side (users, bars) from 0 on.
-
-    Colours are at most 19 of which neighbours differ in grey too, or the caller's own. Of more users than `most` those
-    who use less are joined.
-    """
+    """Draw stacked bars of each array (users, bars) from 0 on; users beyond the largest `most` are combined."""
     if len(names) > most:
         order = np.argsort(-sum(np.abs(side).sum(axis=1) for side in sides), kind="stable")
         shown, others = order[:most], order[most:]
@@ -197,20 +197,28 @@ def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
 
 
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any = None) -> Figure:
-    """Mechanisms side by side: a row for each, a panel for each measure, from a frame of `fairopt.compare`.
+    """Plot mechanisms side by side: a row for each, a panel for each measure.
 
-    What has no number (a mechanism that does not apply) has a row without a bar.
+    A missing value, as of a mechanism that is not applicable, has no bar.
 
     Parameters
     ----------
-    frame : as of `fairopt.compare`
-    measures : columns of it, a panel each
-    ax : where to draw, as many axes as measures; by default in a new figure
+    frame : DataFrame
+        As returned by `fairopt.compare`.
+    measures : sequence of str
+        Columns, a panel each.
+    ax : optional
+        As many axes as measures; by default those of a new figure.
 
     Raises
     ------
     DataError
         `frame` is not a data frame, or lacks a measure.
+
+    >>> import fairopt as fo
+    >>> frame = fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "ceei"])
+    >>> len(fo.plot.compare(frame, ["utilization", "jain"]).axes)
+    2
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"plot.compare draws what fairopt.compare returns; got a {type(frame).__name__}")
@@ -230,7 +238,7 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any
 
 
 def _lines_below(axes: Any) -> None:
-    """Vertical lines behind bars."""
+    """Draw vertical grid lines behind bars."""
     axes.grid(axis="x", linewidth=0.4, alpha=0.6)
     axes.set_axisbelow(True)
 
@@ -241,19 +249,28 @@ def paths(
     marks: Mapping[str, float] | None = None,
     ax: Any = None,
 ) -> Figure:
-    """Measures along alpha, one curve per frame of `fairopt.alpha_path`, on an axis from 0 to infinity.
+    """Plot measures by alpha, one curve per frame of `fairopt.alpha_path`, on an axis from 0 to infinity.
 
     Parameters
     ----------
-    frames : as of `fairopt.alpha_path`, at least one; allocations among them are horizontal lines
-    measures : columns of the frames, a panel each
-    marks : alphas to mark with a vertical line, by what the legend calls them
-    ax : where to draw, as many axes as measures; by default in a new figure
+    frames : DataFrame or Allocation
+        At least one frame of `fairopt.alpha_path`; allocations are horizontal lines.
+    measures : sequence of str
+        Columns of the frames, a panel each.
+    marks : mapping of str to float, optional
+        Alphas to mark by vertical lines, by their labels.
+    ax : optional
+        As many axes as measures; by default those of a new figure.
 
     Raises
     ------
     DataError
-        A frame lacks a measure, or there is none.
+        A frame lacks a measure, or there is no frame.
+
+    >>> import fairopt as fo
+    >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4], mechanism="alpha-fair")
+    >>> len(fo.plot.paths(path, measures=["jain"]).axes)
+    1
     """
     followed = [one for one in frames if isinstance(one, pd.DataFrame)]
     if not followed or not all(isinstance(one, pd.DataFrame) or hasattr(one, "summary") for one in frames):
@@ -273,7 +290,7 @@ def paths(
             axes.axvline(float(at_alpha(alpha)), label=plain(name), **look)
         alpha_axis(axes)
         axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
-        (level if measure == "utilization" else from_zero)(axes)  # utilization seldom is near 0
+        (level if measure == "utilization" else from_zero)(axes)  # utilization rarely is near 0
         axes.grid(linewidth=0.4, alpha=0.6)
     handles, labels = drawn[0].get_legend_handles_labels()
     legend(ax, drawn[0], handles, labels, "upper center", ncols=max(1, min(len(labels), 3)))
@@ -281,19 +298,28 @@ def paths(
 
 
 def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = None, ax: Any = None) -> Figure:
-    """Plot tasks along alpha: a line for each of the users with most tasks, and the mean of all others.
+    """Plot tasks by alpha: a line for each of the users with most tasks, and the mean of all others.
 
     Parameters
     ----------
-    frame : tasks by alpha (rows) and user, as `AlphaPath.tasks`
-    most : users with a line of their own, at most 19
-    jumps : where tasks jump, as `attrs["jumps"]` of a path
-    ax : where to draw; by default in a new figure
+    frame : DataFrame (alphas, users)
+        Tasks, as `AlphaPath.tasks`.
+    most : int
+        Number of users with an individual line, at most 19.
+    jumps : DataFrame, optional
+        Discontinuities of tasks, as `attrs["jumps"]` of a path.
+    ax : optional
+        Axes; by default those of a new figure.
 
     Raises
     ------
     DataError
-        `frame` is no frame of tasks, or `most` no such number.
+        `frame` is not a frame of tasks, or `most` out of range.
+
+    >>> import fairopt as fo
+    >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4], mechanism="alpha-fair")
+    >>> len(fo.plot.tasks(path.tasks).axes[0].lines)
+    2
     """
     if (
         not isinstance(frame, pd.DataFrame)
@@ -322,20 +348,26 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
 
 
 def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> Figure:
-    """The set of tasks that two users can have, as an area, and what each answer gives them.
-
-    The area is of tasks over all servers of the cluster.
+    """Plot the set of feasible tasks `(x_1, x_2)` of two users, over all servers, and the given allocations.
 
     Parameters
     ----------
-    answers : of one cluster of two users, a mark each
-    path : answers of the same cluster, drawn as a curve
-    ax : where to draw; by default in a new figure
+    answers : Allocation
+        Allocations of one cluster of two users, a marker each.
+    path : sequence of Allocation
+        Allocations of the same cluster, drawn as a curve.
+    ax : optional
+        Axes; by default those of a new figure.
 
     Raises
     ------
     DataError
-        No answers; their clusters differ, or have not two users.
+        There are no allocations, or their clusters differ, or do not have two users.
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    >>> len(fo.plot.two_users(fo.DRF().solve(cluster), fo.CEEI().solve(cluster)).axes[0].lines)
+    2
     """
     every = [*answers, *path]
     if not every or not all(hasattr(one, "cluster") for one in every):
@@ -356,14 +388,14 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     one, other = (f"tasks of {plain(user)}" for user in cluster.users)
     axes.set(xlim=(0, 1.06 * edge[0, 0]), ylim=(0, 1.06 * edge[-1, 1]), xlabel=one, ylabel=other)
     handles, labels = axes.get_legend_handles_labels()
-    # Short names stand beside each other.
+    # Legend entries with short names are arranged in one row.
     beside = 1 if max(map(len, labels)) > 14 else min(len(labels), 3)
     legend(ax, axes, handles, labels, "upper center", ncols=beside, fontsize="small")
     return figure
 
 
 def _curve(axes: Any, values: pd.Series, jumps: pd.DataFrame | None, label: str, look: Mapping[str, Any]) -> None:
-    """Values along alpha, with a gap where the answer jumps."""
+    """Draw values by alpha, with gaps at jumps."""
     values = values[~values.index.duplicated()].sort_index()
     if jumps is not None and len(jumps):
         gaps = [alpha for alpha in jumps["alpha"].unique() if values.index[0] < alpha < values.index[-1]]
@@ -381,7 +413,7 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
 
 
 def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
-    """A bar per row (server, resource) of a frame of gains by user: gains to the right, losses to the left."""
+    """Plot gains by user, a bar per (server, resource): gains to the right, losses to the left."""
     shown = frame.dropna().head(most)
     shown = shown[shown.abs().sum().sort_values(ascending=False, kind="stable").index]
     gains = shown.to_numpy(dtype=float).T
@@ -402,10 +434,10 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = No
 def misfit(
     curve: pd.Series, residuals: pd.DataFrame, interval: tuple[float, float], title: str, ax: Any = None
 ) -> Figure:
-    """Left the misfit along alpha, with the interval shaded; right fitted tasks against observed ones, by user.
+    """Plot the misfit by alpha with the interval shaded (left), and fitted against observed tasks by user (right).
 
-    `curve` is by alpha, `residuals` has the columns `observed` and `fitted`, `interval` its ends, 0 and infinity for
-    none.
+    `curve` is by alpha, `residuals` has the columns `observed` and `fitted`, and `interval` the ends, 0 and infinity
+    if unbounded.
     """
     figure, [left, right] = panels(ax, (7.2, 3.0), 2)
     fill = colours(1)[0]
@@ -424,17 +456,17 @@ def misfit(
 
 
 def border(cluster: Cluster) -> Point:
-    """Corners of {(x_1, x_2)} that are efficient, from the most of user 1 to the most of user 2: (corners, 2).
+    """Efficient vertices of the set of feasible (x_1, x_2), from the largest x_1 to the largest x_2: (vertices, 2).
 
         x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
 
-    It is cut off by limits, and else the (Minkowski) sum of what servers can run: all sides are normal to demands for a
-    resource, or to an axis. For a direction between two of these one corner is the furthest.
+    The set is the Minkowski sum of those of servers, intersected with the limits: its edges are normal to demands for
+    a resource or to an axis. A direction between two such normals is maximal at a single vertex.
 
     Raises
     ------
     DataError
-        There are not two users that can run something.
+        There are not two users that can run tasks.
     """
     if len(cluster.users) != 2:
         raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
@@ -463,7 +495,7 @@ def schedule(
     title: str,
     ax: Any = None,
 ) -> Figure:
-    """Three panels: used part of every resource and counts (`what`) over time, and jobs by response time."""
+    """Plot used fractions of resources and counts (`what`) over time, and the distribution of response times."""
     ends = float(over_time.index.max())
     units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
     unit, word = next((seconds, name) for seconds, name in units if ends >= 3 * seconds or seconds == 1)

@@ -1,4 +1,4 @@
-"""Derivatives of an allocation by its data, as frames, words and a picture. See `docs/sensitivity.md`."""
+"""Derivatives of an allocation with respect to its data, as frames, text and a plot. See `docs/sensitivity.md`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Tasks (users,) where a datum, by its kind and its number there, is larger by a step in its logarithm.
+#: Tasks (users,) after a step in the logarithm of a datum, given by its kind and its index.
 Solve = Callable[[str, int, float], Array]
 
 
 class Gradient(NamedTuple):
-    """A measure by log tasks (users,), and by data with tasks held: log weights, and log demands, of which parts count.
+    """Gradient of a measure by log tasks, (users,), and for fixed tasks by log weights and log demands.
 
-    Of levels `l_n = k_n x_n / phi_n`, `k_n = max_r d_nr/C_r`, and dominant shares `s_n = k_n x_n`:
+    With levels `l_n = k_n x_n / phi_n`, `k_n = max_r d_nr/C_r`, and dominant shares `s_n = k_n x_n`:
 
         tasks        sum x_n                      x_n                          by log x_n
         welfare      sum s_n                      s_n                          by log s_n
@@ -46,7 +46,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(answer: Answer) -> dict[str, list[Gradient]]:
-    """Gradients by measure: several where users or their resources tie, none where it has no value."""
+    """Gradients by measure: several (one-sided) ones in a tie of users or resources, none for a measure that is NaN."""
     cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
     rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
     level = np.where(cluster.runnable, share / cluster.weight, np.nan)
@@ -63,7 +63,7 @@ def gradients(answer: Answer) -> dict[str, list[Gradient]]:
     }
     if cluster.runnable.any():
         for name, best in (("min_share", np.nanmin(level)), ("max_share", np.nanmax(level))):
-            # Users tie for the smallest or largest share if they are this close.
+            # Shares within this tolerance of the smallest or largest count as tied.
             tied = np.flatnonzero(np.abs(level - best) <= 1e-9 * best)
             some = np.zeros((2, len(level)))
             some[0, tied[0]] = best
@@ -78,26 +78,28 @@ def gradients(answer: Answer) -> dict[str, list[Gradient]]:
 
 
 def _by(data: str, doc: str) -> property:
-    """The frame of one kind of data."""
+    """Property that returns the frame of one kind of data."""
     return property(lambda self: self.tasks(data), doc=doc)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
-    """Derivatives of tasks and measures by the logarithms of all data, and by alpha.
+    r"""Derivatives of tasks and measures with respect to the logarithms of all data, and alpha.
 
-    Frames have a row per datum and a column per user, `d log x_n / d log(datum)` (`alpha`: `d log x_n / d alpha`): a 1%
-    larger datum changes n's tasks by so many percent. NaN: not differentiable there (`not_differentiable` says why), or
-    the user runs nothing.
+    .. math:: \frac{\partial \log x_n}{\partial \log \theta}, \qquad \frac{\partial \log x_n}{\partial \alpha}, \qquad
+        \frac{\partial m(x)}{\partial \log \theta}
+
+    Frames have a row per datum theta and a column per user: elasticities, the change of n's tasks in percent by a
+    change of the datum by 1%. NaN: tasks are not differentiable (`not_differentiable` gives reasons), or zero.
 
     Attributes
     ----------
-    alpha, weights, demands, capacities, max_tasks, counts : pd.DataFrame
-        `counts`: by the log of how many servers of a type there are; proportional servers are of one type.
-    measures : pd.DataFrame
-        a row for every datum, a column for every measure of `Allocation.summary`: `d measure / d log(datum)`
-    not_differentiable : pd.DataFrame
-        every datum with a NaN, how many users it concerns, and why
+    alpha, weights, demands, capacities, max_tasks, counts : DataFrame (data, users)
+        `counts`: with respect to the log number of servers of a type; proportional servers are of one type.
+    measures : DataFrame
+        A row per datum, a column per measure of `Allocation.summary`.
+    not_differentiable : DataFrame
+        Every datum with a NaN, the number of users concerned, and the reason.
     """
 
     answer: Answer
@@ -112,7 +114,7 @@ class Sensitivity:
     counts = _by("counts", "By the log of the number of servers of a type.")
 
     def tasks(self, by: str) -> pd.DataFrame:
-        """`d log x_n` by one kind of data: a row per datum, a column per user."""
+        """Derivatives of log tasks by one kind of data, (data, users)."""
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
         rows, levels = self.derivatives.rows[by], DATA[by][1]
@@ -123,7 +125,7 @@ class Sensitivity:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Derivatives of every measure by all data; of measures of plug-ins, unless they have a gradient here, none."""
+        """Derivatives of the measures by all data, (data, measures), without measures of plug-ins."""
         known = gradients(self.answer)
         found = {name: known[name] for name in metrics.MEASURES if name in known}
         by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several]
@@ -138,21 +140,21 @@ class Sensitivity:
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
-        """The data with a NaN: `users`, for how many, and `why`, in words."""
+        """Frame of the data with a NaN: number of `users` concerned, and the reason, `why`."""
         data = np.flatnonzero(self._undetermined)
         why = [self.derivatives.why(row) if k < 200 else "" for k, row in enumerate(data.tolist())]
         return pd.DataFrame({"users": self._undetermined[data], "why": why}, index=self._whole[data])
 
     def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
-        """Derivatives from the right and from the left of what has none, by certified solves of changed clusters.
+        """One-sided derivatives where tasks are not differentiable, by certified solves of perturbed clusters.
 
-        Differences over `step` and half of it must agree to 1e-3, relatively, else NaN: there is no one-sided value, as
-        where tasks jump. At most so many data, in the order of `not_differentiable`, four solves each.
+        Difference quotients for `step` and half of it must agree to 1e-3, relatively; otherwise the result is NaN, as
+        where tasks jump. For at most `most` data, in the order of `not_differentiable`, with four solves each.
 
         Raises
         ------
         DataError
-            The allocation does not know its mechanism (it was loaded from a file), or there are too many data.
+            The mechanism of the allocation is unknown (it was loaded from a file), or there are too many data.
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
@@ -166,9 +168,9 @@ class Sensitivity:
         return pd.DataFrame(rows, index=levels, columns=pd.Index(self.answer.cluster.users, name="user"))
 
     def marginal_values(self) -> pd.DataFrame:
-        """Tasks gained by one more unit of a resource on a server: (server, resource) by user, and `all`.
+        """Gains of tasks per additional unit of capacity, to first order: (server, resource) by user, and `all`.
 
-        The largest sum of gains first; to first order, so that a unit which is much of a server may bring less.
+        Sorted by decreasing total gain. A unit that is a large fraction of a capacity may yield less.
         """
         frame = self.tasks("capacities")
         capacity = self.answer.cluster.capacity.ravel()[self._there[self.derivatives.rows["capacities"]]]
@@ -178,7 +180,7 @@ class Sensitivity:
         return found.sort_values(self._all_name, ascending=False, kind="stable", na_position="last")
 
     def in_words(self, most: int = 10, users: int = 4) -> str:
-        """Marginal values as sentences, such as `one more gpu on rack2: team A +0.8 tasks, team B -0.1`."""
+        """Marginal values as text, such as `one more gpu on rack2: team A +0.8 tasks, team B -0.1`."""
         lines = []
         for (server, resource), row in self.marginal_values().head(most).iterrows():
             gains = row.drop(self._all_name)
@@ -186,7 +188,7 @@ class Sensitivity:
             if gains.isna().any():
                 lines.append(start + "not differentiable here, see one_sided()")
                 continue
-            # What is below a thousandth of the largest is not spoken of.
+            # Gains below a thousandth of the largest are omitted.
             gains = gains[gains.abs() > max(1e-3 * float(gains.abs().max()), 1e-9)]
             order = gains.abs().sort_values(ascending=False, kind="stable").index[:users]
             parts = [f"{user} {gains[user]:+.3g}" + (" tasks" if k == 0 else "") for k, user in enumerate(order)]
@@ -197,7 +199,7 @@ class Sensitivity:
         return "\n".join(lines)
 
     def plot(self, most: int = 12, *, ax: Any = None) -> Figure:
-        """Marginal values: a bar per resource of a server, gains to the right, losses to the left, by user."""
+        """Plot marginal values by user, a bar per (server, resource): gains to the right, losses to the left."""
         from . import plot
 
         frame = self.marginal_values().drop(columns=self._all_name)
@@ -223,7 +225,7 @@ class Sensitivity:
 
     @cached_property
     def _there(self) -> Mask:
-        """(data,): those that there are, not limits of who has none, nor zeros."""
+        """Mask (data,) of positive finite data, without infinite limits and zeros."""
         cluster, there = self.answer.cluster, np.ones(self.derivatives.rows["counts"].stop, dtype=bool)
         limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
         some = {"demands": cluster.demand > 0, "capacities": cluster.capacity > 0, "max_tasks": limited}
@@ -240,7 +242,7 @@ class Sensitivity:
 
     @cached_property
     def _whole(self) -> pd.MultiIndex:
-        """All data: kind, of whom, resource."""
+        """Index of all data: kind, user or server, resource."""
         rows = [(by, *each, "")[:3] for by in DATA for each in product(*self._names(by))]
         return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
@@ -254,19 +256,19 @@ class Sensitivity:
 
     @cached_property
     def _of_users(self) -> Array:
-        """(data, users)."""
+        """Derivatives of log tasks, (data, users)."""
         return np.where(self._runs, self.derivatives.of_tasks(np.eye(len(self._runs))), np.nan)
 
     @cached_property
     def _undetermined(self) -> Array:
-        """(data,): for how many users there is no derivative."""
+        """Number of users without a derivative, (data,)."""
         count = np.isnan(self._of_users[:, self._runs]).sum(axis=1) * self._there
         if not self.derivatives.finite:
             count[self.derivatives.rows["alpha"]] = 0
         return np.asarray(count)
 
     def _of_measure(self, gradient: Gradient, through: Array) -> Array:
-        """One measure by all data, (data,); `through` is what it does through tasks."""
+        """Derivative of a measure by all data, (data,), from that `through` tasks and the direct one."""
         cluster = self.answer.cluster
         direct = -gradient.demand.sum(axis=0) * ratio(cluster.capacity, cluster.pooled_capacity)
         per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
@@ -274,7 +276,7 @@ class Sensitivity:
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, row: int, step: float) -> Array:
-        """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""
+        """One-sided difference quotients of log tasks by certified solves, NaN where two steps do not agree."""
         assert self.solve is not None
         runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks
@@ -289,7 +291,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Solves of the mechanism whose `certify` judges; `None` if that is nobody's, as of an allocation from a file."""
+    """Function that solves the mechanism of a certifying method; None without one, as for an allocation from a file."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None
@@ -301,7 +303,7 @@ def solve_of(judge: object, seen: Cluster) -> Solve | None:
         else:
             values = np.array(getattr(seen, field))
             some: Any = np.unravel_index(k, values.shape)
-            if by == "counts":  # all capacities of a type
+            if by == "counts":  # the number of servers scales all capacities of a type
                 some = merge(seen, users=False).server_of == k
             values[some] *= np.exp(step)
             cluster = seen.replace(**{field: values})

@@ -1,4 +1,4 @@
-"""Whole tasks on servers: workloads, policies one per file, the simulator, and rules of one pool."""
+"""Scheduling of indivisible tasks: workloads, policies (one per file), the simulator, and sequential rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of divisible tasks: who may share one, in which order, and water filling over what users have already."""
+"""Pools of divisible tasks: validation, order of users, and water filling above existing shares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.cluster import Cluster
 
 
 def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    """User names in the order given, by default the cluster's."""
+    """User names in the given order, by default that of the cluster."""
     names = cluster.users if given is None else tuple(np.atleast_1d(np.array(given, dtype=object)).ravel())
     if not all(isinstance(name, str) for name in names) or sorted(names) != sorted(cluster.users):
         known, got = ", ".join(cluster.users), ", ".join(map(str, names))
@@ -21,7 +21,7 @@ def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[s
 
 
 def pool_of(cluster: Cluster, who: str) -> Cluster:
-    """All servers as one, for users who can run something and have no task counts."""
+    """Pool all servers, after a check that all users can run tasks and have no task limits."""
     pool = cluster.pool()
     for n in np.flatnonzero(~pool.runnable).tolist():
         name = pool.users[n]
@@ -32,22 +32,22 @@ def pool_of(cluster: Cluster, who: str) -> Cluster:
 
 
 def normalised(pool: Cluster) -> Array:
-    """D, (users, resources): what a dominant share of one takes of every resource."""
+    """Share of every resource per unit of dominant share, D, (users, resources)."""
     return pool.share_per_task / pool.dominant_share_per_task[:, None]
 
 
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
-    """The largest M with `sum_i max(w_i M, have_i) D_ir <= part` for every r.
+    """Largest M with `sum_i max(w_i M, have_i) D_ir <= part` for every r.
 
-    Where j users are below M, `w_j` and `have_j` sorted by have/w, it is `M A_r + B_r` with A the sum of `w D` over
-    these and B that of `have D` over the others.
+    With users sorted by have/w, and j of them below M, the sum is `M A_r + B_r`, where A is the sum of `w D` over these
+    and B that of `have D` over the others.
     """
     ratio = have / weight
     order = np.argsort(ratio, kind="stable")
     rising = np.cumsum((weight[:, None] * demand)[order], axis=0)
     kept = (have[:, None] * demand)[order]
-    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # of those above
-    # Where the first j + 1 are below M, M is at most the next ratio: the first piece on which a resource runs out.
+    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # of the users above
+    # On the piece with j + 1 users below M, M is at most the next ratio; the first feasible piece is the solution.
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(rising > 0, (part - kept) / rising, np.inf)
     ends = np.append(ratio[order][1:], np.inf)

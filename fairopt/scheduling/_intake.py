@@ -1,4 +1,4 @@
-"""Tables of tasks, servers, users and changes, checked and put into whole numbers: errors name the row."""
+"""Validation of tables of tasks, servers, users and changes, and their conversion to integers."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from ..model._arrays import Array, Index, Mask, from_sizes
 
 Whole = NDArray[np.int64]
 
-#: Microseconds in a second: times are whole numbers of them.
+#: Microseconds per second, the resolution of times.
 SECOND = 1_000_000
-#: The time of what never happens.
+#: Time of events that do not occur.
 NEVER = int(np.iinfo(np.int64).max)
-#: The most that all servers together, or one task, may have of a resource, in its unit. Sums are exact as floats, and
-#: decimal fractions of up to 12 digits are whole numbers of units whatever rounding made of them.
+#: Largest total capacity, or demand, of a resource in units, such that sums are exact in floating point, and decimal
+#: fractions of up to 12 digits are integers of units.
 _MOST = 2**43
-#: The longest time in seconds: a thousand years, far below what microseconds can count.
+#: Longest time in seconds, a thousand years, well within the range of microseconds.
 LONGEST = 3.2e10
 
-#: Columns of a table of tasks, and of servers, that are no resources.
+#: Columns of tables of tasks, and of servers, that are not resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
-#: The most servers, and tasks: a table of more fits no memory.
+#: Largest numbers of servers and tasks, bounded by memory.
 _MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
 
 
 def arguments(
     tasks: pd.DataFrame, servers: pd.DataFrame, users: pd.DataFrame | None, changes: pd.DataFrame | None
 ) -> dict[str, Any]:
-    """What `Workload.from_frames` makes one of."""
+    """Arguments of `Workload` from the frames of `Workload.from_frames`."""
     _check("servers", servers)
     names, types, amounts, resources = _servers(servers)
     _check("tasks", tasks, (*_OF_TASKS, *resources))
@@ -137,7 +137,7 @@ def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Arra
 
 
 def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
-    """The job of every row, names of jobs and whose they are; a job has one user."""
+    """Job of every row, names of jobs, and users of jobs; a job has one user."""
     if "job" not in tasks:
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
@@ -150,7 +150,7 @@ def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
 
 
 def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
-    """(jobs,): the job that each comes after, or -1; empty if none comes after another."""
+    """Predecessor of every job, (jobs,), or -1; empty if there are none."""
     if "after" not in tasks:
         return np.zeros(0, dtype=np.int64)
     texts = _texts(tasks["after"])
@@ -160,7 +160,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     found[job] = before
     differs = "comes after another job than other tasks of its job; they must agree"
     _refuse(tasks, "tasks", found[job] != before, differs)
-    back = np.append(found, -1)  # (jobs + 1,): the job so far back: one step, two, four, ..., more than there are jobs
+    back = np.append(found, -1)  # predecessors at distance 1, 2, 4, ... until beyond the number of jobs; (jobs + 1,)
     for _ in range(len(jobs).bit_length()):
         back = back[back]
     _refuse(tasks, "tasks", back[job] >= 0, "comes after {}, and so after itself: break the circle", texts)
@@ -168,7 +168,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
 
 
 def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, Mask]:
-    """The row of `eligible` of every row of tasks; a text names servers or types, with | between them."""
+    """Row of `eligible` for every row of tasks, from texts of servers or types separated by |."""
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
@@ -187,7 +187,7 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
 
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:
-    """Rows in order of (user, arrival, place in the input); the first row of every group; the group of every row."""
+    """Rows in the order of (user, arrival, input), the first row of every group, and the group of every row."""
     order = np.lexsort([key[:, 1], key[:, 0]])
     number = pd.DataFrame(key[order]).groupby([*range(key.shape[1])], sort=False).ngroup().to_numpy()
     group = np.empty(len(key), dtype=np.intp)
@@ -206,7 +206,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
     _refuse(frame, "changes", truths.isna(), "has up {}; it must be True or False", frame["up"])
     up = truths.to_numpy(dtype=bool)
     order = np.argsort(time, kind="stable")
-    before = pd.Series(up[order]).groupby(server[order]).shift()  # as the server was
+    before = pd.Series(up[order]).groupby(server[order]).shift()  # previous state of the server
     again = np.zeros(len(frame), dtype=bool)
     again[order] = before == up[order]
     _refuse(frame, "changes", again, "has up {}, as the change of its server before; leave the row out", frame["up"])
@@ -214,7 +214,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
 
 
 def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
-    """A table is a frame; a column that nobody knows is a slip or a resource that no server has: it would not count."""
+    """Raise `DataError` unless a table is a frame with unique, known columns, as others would be ignored."""
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
     if not table.columns.is_unique:
@@ -225,7 +225,7 @@ def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[str]:
-    """Names, empty where there is none; a column of 1 and empty cells is one of floats, but the name is 1, not 1.0."""
+    """Column of names, '' where missing; floats, as of integers with missing cells, are converted without ".0"."""
     texts = column.astype(str)
     if column.dtype.kind == "f":
         texts = texts.str.removesuffix(".0")
@@ -233,16 +233,13 @@ def _texts(column: pd.Series[Any]) -> pd.Series[str]:
 
 
 def _cell(column: pd.Series[Any], row: int) -> str:
-    """A value as its writer would type it: 3, not `np.int64(3)`."""
+    """Text of a value without NumPy types: 3, not `np.int64(3)`."""
     value = column.iloc[row]
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _refuse(frame: pd.DataFrame, table: str, wrong: Any, what: str, shown: pd.Series[Any] | None = None) -> None:
-    """Raise an error about the first row that is wrong, by its position and, where the table has one, its name.
-
-    `{}` in the text stands for what it says there.
-    """
+    """Raise `DataError` for the first invalid row, with its position and name; `{}` in the text is its value."""
     for row in np.flatnonzero(wrong)[:1].tolist():
         named = [f" ({column} {_cell(frame[column], row)})" for column in ("job", "server", "user") if column in frame]
         said = what if shown is None else what.replace("{}", _cell(shown, row))
@@ -263,17 +260,17 @@ def _column(
     good: Callable[[Array], Mask],
     default: float | None = None,
 ) -> Array:
-    """Numbers that are `good`, which in words is what they `must` be; where the column is left out a default."""
+    """Numeric column with values that are `good`, described by `must`; the default if it is missing."""
     if column not in frame and default is not None:
         return np.full(len(frame), default)
     _needs(frame, table, column)
-    found = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=float)  # NaN for what is none
+    found = np.asarray(pd.to_numeric(frame[column], errors="coerce"), dtype=float)  # NaN for other values
     _refuse(frame, table, ~good(found), f"has {column} {{}}; it must be {must}", frame[column])
     return found
 
 
 def _amounts(frame: pd.DataFrame, resources: Sequence[str], table: str) -> Array:
-    """(rows, resources)."""
+    """Amounts of resources, (rows, resources)."""
     each = [_column(frame, table, name, "a number >= 0", lambda x: np.isfinite(x) & (x >= 0)) for name in resources]
     return np.stack(each, axis=1)
 
@@ -288,7 +285,7 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
 
 
 def _not_before(least: int) -> Callable[[Array], Mask]:
-    """Seconds that are at least so many microseconds, rounded."""
+    """Condition that times are at least so many microseconds, after rounding."""
     return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 
 
@@ -297,14 +294,14 @@ def _microseconds(seconds: Array) -> Whole:
 
 
 def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
-    """The smallest power of ten in which sums over all servers stay below `_MOST`."""
+    """Smallest powers of ten, (resources,), in which totals over all servers are below `_MOST`."""
     most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
     digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
     return np.array([float(f"1e{-int(d)}") for d in digits])
 
 
 def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
-    """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
+    """Demands in units, rounded down, so that tasks that fit in real numbers fit in units, too (six times 1/6)."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     none = ((demand > 0) & (whole == 0)).any(axis=1)
     less = "asks for too little of a resource to count it beside what servers have: leave it out or write 0"

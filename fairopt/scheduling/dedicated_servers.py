@@ -1,4 +1,4 @@
-"""`dedicated`: every user on servers of its own, the benchmark of sharing incentive."""
+"""`dedicated`: every user on dedicated servers, the benchmark of the sharing incentive."""
 
 from __future__ import annotations
 
@@ -17,19 +17,34 @@ from .workload import Whole, Workload
 
 
 def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **options: Any) -> dict[str, Schedule]:
-    """Simulate every user with tasks alone, on its part of the servers; by user.
+    r"""Simulate every user separately on its part of the servers, the benchmark of the sharing incentive.
 
-    A user's part is its weight over that of all users who have tasks. Servers stay whole: of servers of one capacity
-    (those that go and come are kinds of their own) everybody has the whole number below its part, and those with the
-    largest fractions one more, ties to the first user. So every server is somebody's, and where there are fewer servers
-    than users some have none: users without any are left out, and tasks that fit no server of their user are
-    "impossible" (`Schedule.state`), unless `impossible="raise"` is given.
+    Of the `N_k` servers of capacity type k user n is assigned, by the method of largest remainders,
 
-    The comparison is that of DRFH section VI: is a user better off in the shared cluster, or on dedicated servers?
+    .. math:: \Big\lfloor \frac{\phi_n}{\sum_m \phi_m} N_k \Big\rfloor \text{ or one more}
+
+    over the users with tasks; ties are broken by order, and servers with failures are types of their own. Users without
+    a server are omitted, and tasks that fit no server of their user are "impossible" (`Schedule.state`), unless
+    `impossible="raise"` is given.
 
     Parameters
     ----------
-    policy, options : as for `simulate`
+    workload : Workload
+    policy, options
+        As for `simulate`.
+
+    Returns
+    -------
+    dict of str to Schedule
+        By user.
+
+    Source: the comparison of Wang, Li, Liang, INFOCOM 2014 (DRFH), section VI (arXiv:1308.0083).
+
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
+    >>> workload = fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [1], "count": [2]}))
+    >>> {user: schedule.end for user, schedule in fo.scheduling.dedicated(workload).items()}
+    {'ann': 20.0, 'bob': 10.0}
     """
     options = {"impossible": "report"} | options
     users = np.flatnonzero(np.bincount(workload.user, minlength=len(workload.users)))
@@ -42,11 +57,11 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
 
 
 def servers_of(workload: Workload, users: Whole | Index) -> Whole:
-    """(servers,): the user of every server, by largest remainders in each type."""
+    """User of every server, (servers,), by largest remainders in each type."""
     w = workload
     part = w.weight[users] / w.weight[users].sum()
     changing = np.zeros(len(w.servers), dtype=np.int64)
-    changing[w.change_server] = 1 + w.change_server  # servers that go and come are types of their own
+    changing[w.change_server] = 1 + w.change_server  # servers with changes are types of their own
     _, kind = np.unique(np.column_stack([w.capacity, changing]), axis=0, return_inverse=True)
     owner = np.full(len(w.servers), -1, dtype=np.int64)
     for one in range(int(kind.max()) + 1):
@@ -60,12 +75,12 @@ def servers_of(workload: Workload, users: Whole | Index) -> Whole:
 
 
 def _alone(w: Workload, user: int, servers: Index) -> Workload:
-    """The workload of one user on some of the servers.
+    """Workload of one user on some of the servers.
 
     Raises
     ------
     DataError
-        A job comes after another user's.
+        A job has a predecessor of another user.
     """
     groups = np.flatnonzero(w.user == user)
     tasks = np.isin(w.group_of_task, groups)

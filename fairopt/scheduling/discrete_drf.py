@@ -1,4 +1,4 @@
-"""DRF for tasks that cannot be divided: one task at a time to whoever is furthest behind."""
+"""DRF for indivisible tasks: one task at a time for the user with the lowest share."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ from ._filling import ordered
 
 
 def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool = False) -> pd.DataFrame:
-    """DRF's scheduler on one pool, a row per task started.
+    r"""Run DRF's scheduler of indivisible tasks on one pool, and return its decisions.
 
-        repeat: pick the ready user with the lowest  s_n / phi_n,  s_n = max_r x_n d[n,r] / C_r  (x_n whole tasks);
-                start one task of it if that fits, otherwise stop
+    Repeatedly, the ready user with the lowest weighted dominant share starts one task if it fits,
 
-    Several servers are pooled. A user is ready until it runs `max_tasks`; who can run nothing never is.
-    A decision costs O(log n) by a heap (and O(resources) to see whether the task fits).
+    .. math:: \arg\min_n\ \frac{1}{\phi_n} \max_r \frac{x_n d_{nr}}{C_r}, \qquad x_n \in \{0, 1, 2, \dots\}
+
+    Servers are pooled. A user is ready until it runs `max_tasks`. A decision takes O(log users + resources) time.
 
     Parameters
     ----------
-    ties : user names, optional
-        Who goes first among users with the same share (to 12 digits). Default: the cluster's order.
+    cluster : Cluster
+    ties : sequence of str, optional
+        Order of users with equal shares (to 12 digits). Default: the cluster's order.
     skip : bool
-        False: stop at the first user picked whose task does not fit, as the pseudocode does ("the cluster is full").
-        True: only that user stops; the others go on, which section 4.2 has in mind when it remarks that users
-        without need of the resource that ran out may continue.
+        False: stop at the first selected user whose task does not fit, as in the pseudocode. True: only that user
+        stops, according to the remark of section 4.2 that users without demand for an exhausted resource may continue.
 
     Returns
     -------
-    DataFrame
-        Indexed by `step`: `picked`, then per user the share of every resource and the dominant share after the
-        step, then the share of every resource in use. See `tasks_of` for the final counts.
+    DataFrame by step
+        `picked`, then by user the share of every resource and the dominant share after the step, and the used share of
+        every resource. `tasks_of` returns the final numbers of tasks.
 
-    Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3.
+    Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3
+    (doi:10.5555/1972457.1972490).
+
+    >>> import fairopt as fo
+    >>> fo.scheduling.discrete_drf(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))["picked"].tolist()
+    ['user1', 'user2', 'user1', 'user2', 'user1']
     """
     pool = expected(cluster).pool()
     rank = {user: position for position, user in enumerate(ordered(pool, ties, "ties"))}
@@ -46,15 +51,22 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
 
 
 def tasks_of(decisions: pd.DataFrame) -> pd.Series:
-    """Tasks of every user at the end of `discrete_drf`, indexed by user."""
+    r"""Final tasks by user of the decisions of `discrete_drf`.
+
+    .. math:: x_n = \#\{\text{steps that start a task of n}\}
+
+    >>> import fairopt as fo
+    >>> fo.scheduling.tasks_of(fo.scheduling.discrete_drf(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))).tolist()
+    [3, 2]
+    """
     counts = decisions["picked"].value_counts(sort=False)
     return counts.reindex(decisions["picked"].cat.categories).rename("tasks").rename_axis("user")
 
 
 def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]:
-    """Users in the order in which their tasks start."""
+    """Generate the indices of users in the order in which their tasks start."""
     step = pool.dominant_share_per_task / pool.weight
-    # What still counts as fitting: rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
+    # Tolerance for rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
     room = pool.capacity[0] * (1 + 1e-9)
     used = np.zeros(len(room))
     tasks = np.zeros(len(step), dtype=np.int64)
@@ -71,7 +83,7 @@ def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]
         tasks[n] += 1
         yield n
         if tasks[n] + 1 <= pool.max_tasks[n]:
-            # Twelve digits: 3 * (4/18) and 2 * (3/9) have to tie, although rounding may tell them apart.
+            # Rounding to twelve digits preserves ties such as 3 * (4/18) = 2 * (3/9).
             heapq.heappush(heap, (float(f"{tasks[n] * step[n]:.12g}"), rank, n))
 
 

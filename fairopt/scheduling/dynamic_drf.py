@@ -1,4 +1,4 @@
-"""Dynamic DRF: users arrive one after the other, none leaves, and nobody loses what it has."""
+"""Dynamic DRF: users arrive sequentially, and shares are irrevocable."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Engine = Literal["filling", "declarative"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicShares:
-    """Shares of users after every arrival (rows); a user who is yet to come has 0.
+    """Shares of users after every arrival; 0 before a user's arrival.
 
     Attributes
     ----------
-    cluster : the pool, its users in the order of their arrival
-    level : (arrivals,), M: the least share over weight of those who are there
-    share : (arrivals, users), dominant shares x, in parts of the whole capacity
+    cluster : the pool, with users in the order of arrival
+    level : (arrivals,), M, the smallest share over weight of present users
+    share : (arrivals, users), dominant shares x
     """
 
     cluster: Cluster
@@ -36,7 +36,7 @@ class DynamicShares:
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """Tasks after every arrival: a row per arrival, by the name of who arrived, a column per user."""
+        """Frame (arrivals, users) of tasks after every arrival, indexed by the name of the arriving user."""
         users = pd.Index(self.cluster.users, name="user")
         tasks = self.share / self.cluster.dominant_share_per_task
         return pd.DataFrame(tasks, index=users.rename("arrived"), columns=users)
@@ -46,33 +46,41 @@ class DynamicShares:
 
 
 def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine: Engine = "filling") -> DynamicShares:
-    """Share one pool with users who arrive one after the other.
+    r"""Allocate a pool to users that arrive sequentially, without revoking shares.
 
-    As the k-th of n users arrives, with dominant shares x and `D_ir = d_ir / (C_r u_i)`, `u_i = max_r d_ir / C_r`:
+    At the arrival of the k-th of n users, with dominant shares x, `D_ir = d_ir / (C_r u_i)`, `u_i = max_r d_ir / C_r`:
 
-        max M   s.t.  x_i >= w_i M,   x_i >= what i had before,   sum_{i<=k} x_i D_ir <= sum_{i<=k} w_i   for every r
+    .. math:: \max M \quad \text{s.t.} \quad x_i \ge w_i M, \quad x_i \ge x_i^{\text{before}}, \quad
+        \sum_{i \le k} x_i D_{ir} \le \sum_{i \le k} w_i \ \text{ for every r}
 
-    with `w = phi / sum phi`; equal weights give the paper's `k/n` (its M is ours over n). So much of every resource is
-    released, and the rest is kept for those who are yet to come. Hence `x_i = max(w_i M, x_i before)`, which the engine
-    `filling` finds exactly but for rounding: every resource is used by a convex function of M with straight pieces.
-    `declarative` solves the program in CVXPY. Several servers are pooled.
+    with `w = phi / sum phi`; for equal weights the right-hand side is the paper's `k/n` (and M that of the paper times
+    n). The remaining capacity is reserved for later users. The solution is `x_i = max(w_i M, x_i before)`, which the
+    engine `filling` computes from piecewise linear functions of M, and `declarative` by CVXPY. Servers are pooled.
 
-    With positive demands: sharing incentive (`x_i >= w_i` from arrival on), dynamic envy-freeness (who is envied came
-    before, and has got nothing since the other came), dynamic Pareto optimality (nobody can have more of what is
-    released without another having less), strategy-proofness. Zero demands are allowed, as in the program; Pareto
-    optimality need not hold then.
+    For positive demands: sharing incentive (`x_i >= w_i` from arrival on), dynamic envy-freeness (an envied user
+    arrived earlier, and was allocated nothing since the other's arrival), dynamic Pareto optimality (within the
+    released capacity), strategy-proofness. With zero demands Pareto optimality need not hold.
 
     Parameters
     ----------
-    order : user names by arrival; default: the cluster's order
+    cluster : Cluster
+    order : sequence of str, optional
+        User names by arrival. Default: the cluster's order.
+    engine : str
+        `filling` or `declarative`.
 
     Raises
     ------
     DataError
-        `order` does not name every user once, a user needs what nobody has, or users have task counts.
+        `order` is not a permutation of the users, a user demands a missing resource, or users have task limits.
 
     Source: Kash, Procaccia, Shah, "No Agent Left Behind: Dynamic Fair Division of Multiple Resources", JAIR 51 (2014),
-    mechanism Dynamic DRF. Weights are ours.
+    mechanism Dynamic DRF, extended by weights.
+
+    >>> import fairopt as fo
+    >>> found = fo.scheduling.dynamic_drf(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    >>> found.tasks.round(3).to_numpy().tolist()
+    [[2.25, 0.0], [3.0, 2.0]]
     """
     expected(cluster)
     pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
@@ -93,7 +101,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
 
 
 def _declared(demand: Array, before: Array, weight: Array, part: float) -> float:
-    """M of one step, from the program as it is written; `before` (users,) is what they have."""
+    """Level M of one step by CVXPY; `before`, (users,), are the present shares."""
     level, share = cp.Variable(name="M"), cp.Variable(len(before), name="x")
     problem = cp.Problem(cp.Maximize(level), [share >= weight * level, share >= before, demand.T @ share <= part])
     run = solvers.solve(problem, "HIGHS")

@@ -1,4 +1,4 @@
-"""Simulation engine: the loop with a policy's rules, compiled or interpreted."""
+"""Simulation engine: the event loop with the rules of a policy, compiled or interpreted."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
-#: CPU seconds that the plain loop may take before the compiled one goes on, however few have started: it takes about as
-#: many to compile. Of servers that are nearly alike thousands are looked at for every task.
+#: CPU seconds after which the compiled loop replaces the interpreted one, about the time of compilation. With nearly
+#: identical servers a decision may inspect thousands of them.
 PATIENCE = 10.0
 
 
 class State:
-    """State of a simulation, tasks held and capacity free, read-only for policies.
+    """State of a simulation, read-only for policies.
 
-    A *queue* is what shares are compared of: that of a user, or a single one of everybody (`Policy.queue`). Groups are
-    numbered by (queue, arrival, place in the workload). What servers have and tasks take is in the policy's own terms
-    (`Policy.room`): amounts of resources unless it says otherwise.
+    Shares are compared between *queues*, one per user or a single one (`Policy.queue`). Groups are numbered by (queue,
+    arrival, input). Capacities and demands are in the terms of the policy (`Policy.room`), by default amounts of
+    resources.
 
     Attributes
     ----------
     workload
     time : microseconds
-    capacity, free : (servers, amounts); `free` is -1 where a server is not there
-    pool : (amounts,), of all servers that ever are
-    demand : (groups, amounts), what a task takes of a server
-    cost : (groups, costs), what a task adds to what its queue holds (`Policy.cost`), `total` : (costs,)
+    capacity, free : (servers, amounts); `free` is -1 for unavailable servers
+    pool : (amounts,), total over all servers
+    demand : (groups, amounts), per task
+    cost : (groups, costs), charged to the queue per task (`Policy.cost`), `total` : (costs,)
     queue, placement : (groups,)
     weight : (queues,)
     allocated : (queues, costs), the costs of running tasks
     running, waiting : (queues,), numbers of tasks
-    next_cost : (queues, costs), those of the first waiting task, 0 where nothing waits
-    since : (queues,), when the queue was last empty and became active (something runs or waits); -1 if it is idle
-    placed : (queues, servers, amounts) that running tasks take, for policies that ask for it (`Policy.per_server`)
+    next_cost : (queues, costs), costs of the first waiting task, 0 without any
+    since : (queues,), time at which the queue became active (running or waiting tasks); -1 if it is idle
+    placed : (queues, servers, amounts) of running tasks, for policies with `Policy.per_server`
     """
 
     def __init__(self, workload: Workload, tables: Tables) -> None:
@@ -73,7 +73,7 @@ class State:
 
     @property
     def head(self) -> Whole:
-        """(queues,): the first group that waits, or -1, which as an index is the last. Deprecated: see `next_cost`."""
+        """First waiting group of each queue, (queues,), or -1. Deprecated: -1 is a valid index; use `next_cost`."""
         warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
                       DeprecationWarning, stacklevel=2)  # fmt: skip
         return self._first()
@@ -82,15 +82,15 @@ class State:
         return np.array([first_of.py_func(self._tables, q) for q in range(len(self.running))], dtype=np.int64)
 
 
-#: Told how many tasks have ended.
+#: Callback with the number of completed tasks.
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Every start: the task, its server, when it began and ended (microseconds; `NEVER` if it goes on), and how.
+    """Starts of tasks, (runs,) each: task, server, start and end in microseconds (`NEVER` if running), and outcome.
 
-    `time` is when the simulation stopped, `instants` at how many times something happened.
+    `time` is the end of the simulation, and `instants` the number of instants with events.
     """
 
     task: Whole
@@ -111,7 +111,7 @@ class Runs:
 
 
 def knows(policy: Policy) -> bool:
-    """True if a policy decides everything by rules, so that it can be compiled."""
+    """True if a policy consists of rules only, so that it can be compiled."""
     kind = type(policy)
     return all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
 
@@ -125,10 +125,10 @@ def run(
     near: int = NEAR,
     plainly: int = 0,
 ) -> Runs:
-    """Simulate up to and with `until`; `progress` is told how many tasks have ended.
+    """Simulate up to and including `until`; `progress` is called with the number of completed tasks.
 
-    `near`: placements of up to this many servers are scanned. `plainly`: about so many tasks start before the loop is
-    compiled, unless they take too long.
+    Placements of up to `near` servers are scanned. The loop is interpreted for about `plainly` starts of tasks, unless
+    that takes too long, and then compiled.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
@@ -138,14 +138,14 @@ def run(
     interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
-            # After so many instants, compiled or plain, the clock and the keyboard are looked at.
+            # The loop returns after so many instants (compiled, interpreted) to check the clock and interrupts.
             while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
                 if progress is not None:
                     progress(int(t.n[at.ENDED]))
                 if compiled and not now and (t.n[at.STARTED] >= plainly or clock.cpu() - begun > PATIENCE):
-                    loop, now = handed(advance, parts, True), True  # from the same tables
+                    loop, now = handed(advance, parts, True), True  # continues on the same tables
     except KeyboardInterrupt:
         interrupted = True
     except AttributeError as error:
@@ -166,12 +166,12 @@ def run(
 
 
 def compiled_by(setup: Setup) -> Loop:
-    """The loop that is compiled for a policy of rules; policies with the same rules have the same."""
+    """Compiled loop of a policy of rules, shared by policies with equal rules."""
     return variant(advance, _rules(setup))
 
 
 def _rules(setup: Setup) -> dict[str, Any]:
-    """Data of a policy with rules alone, as the loop reads them."""
+    """Parts of the loop for a policy of rules."""
     policy = setup.policy
     kind: Any = type(policy)
     return {
@@ -182,7 +182,7 @@ def _rules(setup: Setup) -> dict[str, Any]:
 
 
 def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
-    """The same of one with methods, which look at arrays of everything."""
+    """Parts of the loop for a policy with methods, which use the whole state."""
     policy, state, held = setup.policy, State(setup.workload, t), np.zeros(len(setup.weight))
     of_servers = policy.value if policy.pairs else policy.score
 

@@ -1,4 +1,4 @@
-"""The fluid model: a mechanism re-solved over time, tasks served at the rates that it allocates (PF section 6)."""
+"""The fluid model: tasks are served at the rates of a mechanism that is solved repeatedly (PF section 6)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Groups that end within this time [s] end together: times of workloads are whole numbers of it.
+#: Time resolution [s], that of workloads; completions within it are simultaneous.
 _TOGETHER = 1 / SECOND
 
 
-#: Columns of the timeline that a step has of its solve, if it begins with one.
+#: Columns of the timeline about the solve at the beginning of a step.
 _OF_SOLVES = ("build", "solve", "certify", "rounds", "engine", "certificate", "flagged", "warm")
 
 
 @dataclass
 class FluidRun:
-    """A fluid simulation under way: `run(until)` goes on with it, after an interruption too. See `fluid`."""
+    """State of a fluid simulation, which `run(until)` continues, also after an interruption (`fluid`)."""
 
     workload: Workload
     mechanism: Mechanism
@@ -46,8 +46,8 @@ class FluidRun:
     throw: bool = True
     warm: bool = True
     idle: bool = False
-    #: Intervals at the rates of one allocation, as rows of the timeline; amounts times seconds used meanwhile,
-    #: and there; what everybody had after each solve.
+    #: Rows of the timeline, intervals of constant rates; integrals of used and available amounts over these; and the
+    #: allocations of all solves.
     steps: list[dict[str, Any]] = field(default_factory=list)
     use: list[tuple[Array, Array]] = field(default_factory=list)
     shares: list[pd.DataFrame] = field(default_factory=list)
@@ -56,11 +56,11 @@ class FluidRun:
         w = self.workload
         _validate.number(self.every, "every", "seconds > 0", lambda every: 0 < every < math.inf)
         seconds = np.add.reduceat(w.duration / SECOND, w.first[:-1]) if w.groups else np.zeros(0)
-        self.work: Array = seconds  # (groups,), tasks times seconds
+        self.work: Array = seconds  # (groups,), in task seconds
         self.left = seconds.copy()
         self.rate = np.zeros(w.groups)
         self.begun, self.ended = np.full(w.groups, np.nan), np.full(w.groups, np.nan)
-        # (groups,): who has arrived, who has left with its user, who took part in the last solve
+        # Masks (groups,): arrived, departed with the user, part of the last solve.
         self.came, self.departed, self.served = np.zeros((3, w.groups), dtype=bool)
         self.arrival: Array = w.arrival / SECOND
         self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)[w.user]
@@ -68,12 +68,12 @@ class FluidRun:
         self._changed = 0
         self.up = w.there.copy()
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
-        self.forced = False  # servers have changed since the last solve: another one is due at once
+        self.forced = False  # servers have changed since the last solve, which requires another one at once
         self.interrupted = False
-        self._start: OtherUsers | None = None  # the last answer that offers others a start
+        self._start: OtherUsers | None = None  # the last allocation with a warm start for other users
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Run until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it earlier."""
+        """Run until all work is done, no group can progress, or the time `until` [s]; Ctrl-C interrupts."""
         self.interrupted = False
         with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
             try:
@@ -85,21 +85,22 @@ class FluidRun:
 
     @property
     def present(self) -> Mask:
-        """(groups,): who has work left, and whose users are there."""
+        """Mask (groups,) of groups that have arrived and have work left, without departed users."""
         return np.asarray(self.came & ~self.departed & np.isnan(self.ended))
 
     @property
     def due(self) -> bool:
-        """True if servers or those who are present have changed since the last solve."""
+        """True if servers or present groups have changed since the last solve."""
         return self.forced or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
-        """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
+        """One step: process events, solve if due, and advance to the next instant; False at the end."""
         self._happens()
         everybody = self.forced or self.events or abs(self._tick(self.now) - self.now) < _TOGETHER
         released = not self.idle and bool((self.served & ~self.present).any())
         solved = {}
-        if self.due and (everybody or released):  # between the times for a solve it is for those of the last
+        # Between regular solves only released capacity is reallocated, among the groups of the last one.
+        if self.due and (everybody or released):
             solved = self._solve(self.present if everybody else self.present & self.served)
         after = min(self._next(), until)
         if not math.isfinite(after):
@@ -108,7 +109,7 @@ class FluidRun:
         return True
 
     def _happens(self) -> None:
-        """Arrivals, users that leave, and servers that come and go, up to now."""
+        """Process arrivals, departures of users, and changes of servers up to the present time."""
         self.came = self.arrival <= self.now
         self.departed = self.came & (self.leaves <= self.now) & np.isnan(self.ended)
         before, self._changed = self._changed, int(np.searchsorted(self.change, self.now, side="right"))
@@ -117,11 +118,11 @@ class FluidRun:
             self.forced = True
 
     def _tick(self, time: float) -> float:
-        """The first multiple of `every` from a time on, to a microsecond."""
+        """First multiple of `every` from a time on, to a microsecond."""
         return self.every * math.ceil((time - _TOGETHER) / self.every)
 
     def _solve(self, those: Mask) -> dict[str, Any]:
-        """The mechanism's allocation to these groups; how long it took, and how good it is."""
+        """Solve the mechanism for these groups, and return statistics of the solve."""
         here = np.flatnonzero(those)
         rate, about = np.zeros(len(those)), {}
         if len(here) and self.up.any():
@@ -141,37 +142,37 @@ class FluidRun:
             numbers = (build + stats.build, stats.compile + stats.solve, stats.certify, stats.rounds, stats.engine,
                        found.certificate.residual, found.flagged, start is not None)  # fmt: skip
             about = dict(zip(_OF_SOLVES, numbers, strict=True))
-        # Not before: the solve may be interrupted.
+        # The state changes only after the solve, which may be interrupted.
         self.forced, self.served, self.rate = False, those, rate
         self.begun[(rate > 0) & np.isnan(self.begun)] = self.now
         return about
 
     def _next(self) -> float:
-        """When something happens next that the rates do not tell; infinite if nothing ever does."""
+        """Time of the next event or solve; infinite if there is none."""
         here, due = self.present, self.due
         ends = self._ends()[here]
         arrival, change = (float(times[times > self.now].min(initial=np.inf)) for times in (self.arrival, self.change))
         end, last = float(ends.min(initial=np.inf)), float(ends.max(initial=self.now))
         certain = min(change, float(self.leaves[here].min(initial=np.inf)))
         if not here.any() and not math.isfinite(arrival):
-            return math.inf  # servers may come and go, but nobody is there
+            return math.inf  # changes of servers are irrelevant without users
         if self.events:
             return min(certain, arrival, end)
         if not self.idle:
             certain = min(certain, end)
-        # Nothing is solved anew before something has changed, and then at the next multiple of `every`.
+        # Solves follow a change, at the next multiple of `every`.
         first = self.now if due else min(arrival, end, certain)
         tick = self._tick(first) if math.isfinite(first) else np.inf
         tick += self.every * (tick <= self.now + _TOGETHER)
-        # `last` is of all: nobody has to wait for what follows.
+        # After the last completion no group waits for a further solve.
         return min(certain, tick if math.isfinite(arrival) or due else min(tick, last))
 
     def _ends(self) -> Array:
-        """(groups,): when they end at their rates; infinite where they do not run."""
+        """Completion times at the present rates, (groups,); infinite for groups that do not run."""
         return self.now + ratio(self.left, self.rate, np.inf)
 
     def _advance(self, after: float, solved: dict[str, Any]) -> None:
-        """Serve until then; who ends before leaves what it had."""
+        """Serve all groups until the time `after`; capacity of completed groups remains idle."""
         here, span, end = self.present, after - self.now, self._ends()
         done = here & (end <= after + _TOGETHER)
         served = np.where(done, self.left, self.rate * span) * here
@@ -187,41 +188,41 @@ class FluidRun:
         self.now = after
 
 
-#: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" went with its user.
+#: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" departed with its user.
 STATES = ("done", "running", "waiting", "gone", "to come")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FluidSchedule(Outcome):
-    """Frames of a fluid simulation; times in seconds, work in tasks times seconds, NaN for what did not happen.
+    """Result of a fluid simulation; times in seconds, work in task seconds, NaN for events that did not occur.
 
     Attributes
     ----------
     run : FluidRun
-        Its state: `run.run(until)` goes on with it, and `FluidSchedule(run)` has the frames of that.
+        The state: `run.run(until)` continues the simulation, and `FluidSchedule(run)` has its result.
     """
 
     run: FluidRun
 
     @property
     def workload(self) -> Workload:
-        """Workload that was served."""
+        """The simulated workload."""
         return self.run.workload
 
     @property
     def interrupted(self) -> bool:
-        """Was it stopped by Ctrl-C? Then it is what had happened until `end`."""
+        """True if the simulation was interrupted by Ctrl-C at `end`."""
         return self.run.interrupted
 
     @property
     def end(self) -> float:
-        """Seconds at which it stopped: `until`, or the last thing that happened."""
+        """End of the simulation in seconds: `until`, or the last event."""
         return self.run.now
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """A row per job: user, arrival, start, end and response time (once all is done), tasks, work, what is left of
-        it, state (`STATES`)."""
+        """Frame by job: user, arrival, start, end and response time (of completed jobs), tasks, total and remaining
+        work, state (`STATES`)."""
         run, w = self.run, self.workload
         groups = {"arrival": run.arrival, "start": run.begun, "end": run.ended, "tasks": np.diff(w.first),
                   "work": run.work, "left": run.left, "over": ~np.isnan(run.ended), "gone": run.departed,
@@ -239,8 +240,8 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """A row per user: weight; jobs, and those done; tasks, work and what is left of it; the mean response time of
-        jobs that are done; the mean dominant share from the first arrival of anybody to the end."""
+        """Frame by user: weight; jobs, and completed ones; tasks, total and remaining work; mean response time of
+        completed jobs; mean dominant share from the first arrival of all users to the end."""
         jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
         counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
         counts["tasks"] = counts["tasks"].astype(np.int64)
@@ -248,12 +249,12 @@ class FluidSchedule(Outcome):
 
     @property
     def _use(self) -> tuple[Array, Array]:
-        """Amounts times seconds that were used, and that were there, (steps, resources) each."""
+        """Integrals of used and of available amounts over time, (steps, resources) each."""
         each = np.reshape(self.run.use, (-1, 2, len(self.workload.resources)))
         return each[:, 0], each[:, 1]
 
     def _dominant_shares(self) -> Array:
-        """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
+        """Mean dominant shares, (users,): `max_r` of the mean used amount relative to all servers."""
         run, w = self.run, self.workload
         had = (run.work - run.left)[:, None] * w.demand
         span = max(run.now - float(run.arrival.min(initial=np.inf)), 0.0)
@@ -264,12 +265,11 @@ class FluidSchedule(Outcome):
 
     @property
     def timeline(self) -> pd.DataFrame:
-        """A row from each instant (the index) at which something is solved or changes to the next, `span` seconds.
+        """Frame of intervals of constant rates, by start time, with their length `span` in seconds.
 
-        The used part of every resource of the servers that are there, on average over the span; `players`, and groups
-        of tasks that are `present` and `waiting`, which have never run; `solved`, and if so seconds to `build`, to
-        `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
-        before.
+        Mean used fraction of every resource of available servers; `players`, and groups of tasks that are `present`, or
+        `waiting` for their first start; `solved`, and if so the seconds to `build`, `solve` and `certify`, `rounds`,
+        `engine`, `certificate`, `flagged`, and `warm` for a warm start.
         """
         columns = ["time", "span", "players", "present", "waiting", "solved", *_OF_SOLVES]
         steps = pd.DataFrame(self.run.steps, columns=columns).astype({"time": float}).set_index("time")
@@ -278,19 +278,19 @@ class FluidSchedule(Outcome):
 
     @property
     def shares(self) -> pd.DataFrame:
-        """A row per solve and player: `time`, `player`, `tasks`, `share`: its dominant share of the servers there."""
+        """Frame by solve and player: `time`, `player`, `tasks`, and dominant `share` of available servers."""
         none = pd.DataFrame(columns=["time", "player", "tasks", "share"])
         return pd.concat(self.run.shares, ignore_index=True) if self.run.shares else none
 
     @property
     def utilization(self) -> pd.Series:
-        """The part of every resource that is in use on average, from the first arrival to the end of the run."""
+        """Mean used fraction of every resource, from the first arrival to the end."""
         used, there = self._use
         part = ratio(used.sum(axis=0), there.sum(axis=0), np.nan)
         return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""
+        """Series of completed jobs, response times, utilization, number and seconds of solves, largest residual."""
         solves = [step for step in self.run.steps if step["solved"]]
         states = {f"jobs {name}": count for name, count in self._counts().items()}
         found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})
@@ -304,7 +304,7 @@ class FluidSchedule(Outcome):
         return dict(self.jobs["state"].value_counts(sort=False)[list(STATES)])
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Use of resources and players over time, and the distribution of completion times; `ax` are three axes."""
+        """Plot utilization and players over time, and the distribution of response times, on three axes `ax`."""
         from ..result.plot import schedule
 
         over_time, what = self.timeline, f"{self.run.by}s present"
@@ -333,44 +333,67 @@ def fluid(
     idle: bool = False,
     progress: bool = False,
 ) -> FluidSchedule:
-    """Serve a workload at the rates of a mechanism: the semi-dynamic model of PF section 6.
+    r"""Simulate a workload served at the rates of a mechanism: the semi-dynamic model of PF section 6.
 
-        x = the mechanism's tasks of those present, solved anew at multiples of `every` seconds if anything has changed
-        dW_g/dt = -x_n k_g / sum_h k_h      W_g: work of group g of player n, k_g its tasks, h its groups present
+    .. math:: \frac{dW_g}{dt} = -x_n \frac{k_g}{\sum_{h \text{ of } n} k_h}
 
-    At first `W_g` is the sum of the durations of the group's tasks: as much as they need at one second per second. A
-    group ends when no work is left. A player, all of whose tasks run at one speed, asks for the mean demand of its
-    unfinished groups, weighted by their tasks, and leaves with the last of them. What is released before the next
-    multiple is reallocated among those who remain, as PF's, by a solve for them; those who arrive wait for that.
+    with the mechanism's tasks x of the present players, solved at multiples of `every` seconds after a change, the work
+    `W_g` of group g of player n, its number of tasks `k_g`, and the present groups h of n.
 
-    PF's users arrive with one demand and an amount of work, and leave once it is done: that is a job here (`by="job"`,
-    with the weight of its user). Its normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these
-    to run for a second, are in our units tasks of 300 seconds: both give the same resources, and `q_n / x_n` seconds.
+    Initially `W_g` is the sum of the durations of the group's tasks, and a group ends when it is 0. A player, all of
+    whose tasks run at one speed, has the mean demand of its unfinished groups, weighted by tasks, and leaves with the
+    last of them. Capacity that is released before the next multiple is reallocated among the remaining players by
+    another solve, as in PF; arriving players wait.
+
+    PF's users arrive with one demand and an amount of work, and leave on its completion: these are jobs here
+    (`by="job"`, with the weight of the user). Their normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr`
+    tasks of one second, are tasks of 300 seconds here: resources, and the duration `q_n / x_n`, are the same.
 
     Parameters
     ----------
-    workload : whose jobs, and when servers come and go
-    mechanism : its name, such as `"alphapf-vds(alpha=3)"`, or itself
-    every : seconds from solve to solve, at multiples of this; where servers come or go is always solved anew
-    events : solve whenever anybody arrives or ends as well
-    by : who a user of the mechanism is: every `"job"`, or a `"user"` with all its jobs there
-    limits : may nobody run more tasks than it has in unfinished groups, so that no task runs faster than on its own?
-        PF has no such limit
-    until : seconds; default: until all work is done, or nobody who is left can run anything
-    tol, throw : as `Mechanism.solve`: a solve that misses its tolerance is an error, or flagged in the timeline
-    warm : may engines start from the solve before
-    idle : does what is released stay idle until the next multiple of `every`?
-    progress : show a bar of the work done. Ctrl-C ends the run with what has happened until then; the schedule says so
-        (`interrupted`), and `schedule.run.run()` goes on.
+    workload : Workload
+    mechanism : Mechanism or str
+        Such as `"alphapf-vds(alpha=3)"`.
+    every : float
+        Interval between solves in seconds; a change of servers always causes a solve.
+    events : bool
+        Also solve at every arrival and completion.
+    by : str
+        Players are single jobs ("job"), or users with all their present jobs ("user").
+    limits : bool
+        Limit the tasks of players to those of their unfinished groups, so that no task runs faster than on its own. PF
+        has no such limit.
+    until : float, optional
+        End in seconds. Default: when all work is done, or no remaining player can run tasks.
+    tol, throw
+        As in `Mechanism.solve`; with `throw=False` inaccurate solves are flagged in the timeline.
+    warm : bool
+        Start each solve from the previous one.
+    idle : bool
+        Leave released capacity idle until the next multiple of `every`.
+    progress : bool
+        Show a progress bar of the work done. Ctrl-C ends the simulation; the schedule is then `interrupted`, and
+        `schedule.run.run()` continues it.
+
+    Returns
+    -------
+    FluidSchedule
 
     Raises
     ------
     DataError
-        The mechanism is not defined on this workload, or an option is none; the message says what to change.
+        The mechanism is not defined on this workload, or an option is invalid.
     SolverError, NotConverged, CertificateError
         As `Mechanism.solve`.
 
-    Source: Khamse-Ashari et al., arXiv 1712.10114, section 6 ("semi-dynamic"); what it leaves open: docs/fluid.md.
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 6 (arXiv:1712.10114), "semi-dynamic"; its open
+    details are in docs/fluid.md.
+
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "cpu": [1, 1]})
+    >>> workload = fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [2]}))
+    >>> fo.fluid(workload, "drf").jobs["end"].round(3).tolist()
+    [7.5, 5.0]
     """
     if not isinstance(workload, Workload):
         raise DataError(f"fluid takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")

@@ -1,4 +1,4 @@
-"""HUG: links shared with the largest guarantee for everybody, and what is spare given away under a cap."""
+"""HUG: allocation of links with the optimal isolation guarantee, and of spare capacity under a cap."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ._filling import highest, normalised, pool_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkShares:
-    """Parts of links that tenants have. More than a multiple of their demands, so that this is no `Allocation`.
+    """Shares of links by tenant, which are not proportional to demands, unlike those of an `Allocation`.
 
     Attributes
     ----------
-    cluster : the pool: its users are tenants, its resources are links
+    cluster : the pool, whose users are tenants and whose resources are links
     guarantee : float
-        P*: the progress per weight that stage 1 gives to everybody, the largest that all can have.
-    first, parts : (tenants, links), parts of every link after stage 1, and in all
+        P*, the largest progress per weight that all tenants can have, allocated in stage 1.
+    first, parts : (tenants, links), shares of every link after stage 1, and finally
     """
 
     cluster: Cluster
@@ -31,21 +31,21 @@ class LinkShares:
 
     @property
     def correlation(self) -> Array:
-        """(tenants, links): demands in parts of links, the largest of each tenant 1."""
+        """Correlation vectors, (tenants, links): demands relative to links, with a maximum of 1 by tenant."""
         return normalised(self.cluster)
 
     @property
     def progress(self) -> Array:
-        """(tenants,): `min_i a_ki / d_ki`, how much of its most needed link each could use."""
+        """Progress of tenants, `min_i a_ki / d_ki`, (tenants,)."""
         return np.asarray(ratio(self.parts, self.correlation, np.inf).min(axis=1))
 
     @property
     def violation(self) -> float:
-        """The largest violation of what defines it, in parts of a link, from parts and demands alone.
+        """Largest violation of the defining conditions, relative to a link, from shares and demands alone.
 
-        Nobody has less than `phi P* d_ki` or more than `phi P*`; P* is such that one link is then full; links are not
-        overfull; of a link that is not full everybody who needs it has the cap; and who has more per weight than
-        another on a link has no more than its guarantee, unless the other is at its cap.
+        Shares are between `phi P* d_ki` and `phi P*`; a link is exhausted by the guarantees; no link is overused; on a
+        link with spare capacity all tenants with demand are at the cap; and a tenant with a larger share per weight
+        than another on a link has its guarantee only, unless the other is at its cap.
         """
         phi, d, a = self.cluster.weight[:, None], self.correlation, self.parts
         least, per, needs, spare = phi * self.guarantee * d, a / phi, d > 0, 1 - a.sum(axis=0)
@@ -64,7 +64,7 @@ class LinkShares:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per tenant: weight, progress, and of every link what it has, in the link's units."""
+        """Frame by tenant: weight, progress, and its amount of every link, in the link's units."""
         columns = {"weight": self.cluster.weight, "progress": self.progress}
         columns |= {
             name: self.parts[:, i] * self.cluster.capacity[0, i] for i, name in enumerate(self.cluster.resources)
@@ -76,25 +76,31 @@ class LinkShares:
 
 
 def hug(cluster: Cluster) -> LinkShares:
-    """Share links among tenants with correlated, elastic demands: first a guarantee, then what is spare.
+    r"""Allocate links to tenants with correlated, elastic demands: first a guarantee, then the spare capacity.
 
-        d_ki = (demand / capacity), scaled to max_i d_ki = 1                  the correlation vector of tenant k
-        1.  P* = 1 / max_i sum_k phi_k d_ki,   a_ki = phi_k P* d_ki           the optimal isolation guarantee
-        2.  on every link i: max-min of a_ki / phi_k among those who need it (d_ki > 0),
-            from what stage 1 gave on, with  a_ki <= phi_k P*,  sum_k a_ki <= 1
+    Stage 1 allocates the optimal isolation guarantee P* for correlation vectors d (demand over capacity, scaled to a
+    maximum of 1 by tenant); stage 2 allocates every link i by max-min of `a_ki / phi_k` above stage 1, under a cap:
 
-    Progress of a tenant is `min_i a_ki / d_ki`. It is `phi_k P*` for all: more than stage 1 gives on one link is for
-    elastic demand, whose use is not tied to the others. Without the cap tenants could gain by asking for what they do
-    not need; with it their true progress never rises by a lie (docs/fluid.md). Links are full unless everybody who
-    needs them is at the cap. The servers of a cluster are pooled; its resources are the links.
+    .. math:: P^* = \frac{1}{\max_i \sum_k \phi_k d_{ki}}, \qquad
+        \phi_k P^* d_{ki} \le a_{ki} \le \phi_k P^*, \qquad \sum_k a_{ki} \le 1
+
+    among the tenants with demand for the link. The progress `min_i a_ki / d_ki` of every tenant is `phi_k P*`; further
+    shares of single links serve elastic demand. Without the cap tenants could gain by a misreport; with it their true
+    progress does not increase by one (docs/fluid.md). Links have spare capacity only if all tenants with demand are at
+    the cap. The servers of a cluster are pooled; its resources are the links.
 
     Raises
     ------
     DataError
-        A tenant needs a link without capacity, or has a task count.
+        A tenant demands a link without capacity, or has a task limit.
 
     Source: Chowdhury, Liu, Ghodsi, Stoica, "HUG: Multi-Resource Fairness for Correlated and Elastic Demands", NSDI
-    2016. Weights are ours. Its text was not at hand: stage 2 raises totals, not what comes on top of stage 1.
+    2016, extended by weights; stage 2 is interpreted as raising totals, and not increments over stage 1.
+
+    >>> import fairopt as fo
+    >>> found = fo.scheduling.hug(fo.Cluster([[1, 1]], [[1, 1], [1, 0.5]]))
+    >>> found.guarantee, found.parts.round(3).tolist()
+    (0.5, [[0.5, 0.5], [0.5, 0.5]])
     """
     pool = pool_of(expected(cluster), "HUG")
     d, phi = normalised(pool), pool.weight

@@ -1,4 +1,4 @@
-"""`Schedule`: what came of a workload under a policy, as frames of tasks, jobs, users and time."""
+"""`Schedule`: result of a simulation, as frames of tasks, jobs, users and time."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: What can be the state of a task: "to come" arrives after the end of the simulation, "gone" went with its user.
+#: States of a task: "to come" arrives after the end of the simulation, "gone" departed with its user.
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
 
 class Outcome:
-    """Common part of schedules of whole tasks and fluid ones: `workload`, `jobs`, `end`, `utilization`."""
+    """Common base of discrete and fluid schedules, which have `workload`, `jobs`, `end`, `utilization`."""
 
     def _summary(self: Any, name: str, first: dict[str, Any], more: dict[str, Any]) -> pd.Series:
-        """Numbers of jobs, `more`, and of use, after the `first`."""
+        """Series of the `first` entries, statistics of jobs, `more` entries, and utilization."""
         response = self.jobs["response"].dropna()
         done = {"jobs": len(self.jobs), "jobs done": len(response)}
         times = {"mean response": float(response.mean()), "median response": float(response.median())}
@@ -45,7 +45,7 @@ class Outcome:
         return f"{type(self).__name__}({what} {counts}; {self.end:g} s{stopped}, mean use {used}{more})"
 
     def _per_user(self: Any, counts: dict[str, Any], means: dict[str, Any]) -> pd.DataFrame:
-        """Weights, jobs and their mean response times by user, counts before and other means after these."""
+        """Frame by user of weights, jobs, `counts`, mean response times, and further `means`."""
         w, many = self.workload, len(self.workload.users)
         whole = self.jobs["end"].notna().to_numpy()
         response = _mean(w.job_user[whole], self.jobs["response"].to_numpy()[whole], many)
@@ -54,7 +54,7 @@ class Outcome:
         return pd.DataFrame(columns | {"mean_response": response} | means, index=pd.Index(w.users, name="user"))
 
     def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
-        """Users and response times of jobs, where all tasks are done."""
+        """Frame by job of these columns, with users and response times."""
         frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
         frame.insert(0, "user", _named(self.workload.job_user, self.workload.users))
         frame.insert(4, "response", frame["end"] - frame["arrival"])
@@ -63,15 +63,29 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(Outcome):
-    """A simulation's result. Frames are made when they are asked for, in seconds and parts of capacity.
+    """Result of a simulation. Frames are computed on access, in seconds and fractions of capacity.
 
     Attributes
     ----------
-    workload, policy (its text)
-    runs : every start of a task with its server and end, in order
-    possible : (groups,), False where tasks could never start (`impossible="report"`)
-    sampled : seconds between samples of `timeline`, or "events"; `None`: 500 samples
-    engine : "plain" or "compiled", `seconds` : that it took, compilation apart
+    workload : Workload
+    policy : str
+        Text of the policy.
+    runs : Runs
+        Starts of tasks, with servers and ends, in order.
+    possible : (groups,) of bool
+        False where tasks can never start (`impossible="report"`).
+    sampled : float, "events" or None
+        Sampling interval of `timeline` in seconds; None: 500 samples.
+    engine : str
+        "plain" or "compiled".
+    seconds : float
+        Duration of the simulation without compilation.
+
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
+    >>> schedule = fo.scheduling.simulate(fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [2]})), "fifo")
+    >>> isinstance(schedule, fo.scheduling.Schedule), schedule.users["mean_response"].to_dict()
+    (True, {'ann': 10.0, 'bob': 15.0})
     """
 
     workload: Workload
@@ -84,24 +98,24 @@ class Schedule(Outcome):
 
     @property
     def interrupted(self) -> bool:
-        """Was it stopped by Ctrl-C? Then it is what had happened until `end`."""
+        """True if the simulation was interrupted by Ctrl-C at `end`."""
         return self.runs.interrupted
 
     @property
     def end(self) -> float:
-        """Seconds at which the simulation stopped: `until`, or the last thing that happened."""
+        """End of the simulation in seconds: `until`, or the last event."""
         return self.runs.time / SECOND
 
     @cached_property
     def _last(self) -> Whole:
-        """(tasks,): the last run of every task, or -1."""
+        """Index of the last run of every task, (tasks,), or -1."""
         last = np.full(self.workload.tasks, -1, dtype=np.int64)
         last[self.runs.task] = np.arange(len(self.runs.task))
         return last
 
     @cached_property
     def arrival(self) -> Whole:
-        """(groups,): when their tasks came [microseconds]: not before the job that theirs comes after was done."""
+        """Arrival times of groups in microseconds, (groups,), not before the completion of the preceding job."""
         w = self.workload
         before = w.after[w.job] if len(w.after) else w.after
         if not (before >= 0).any():
@@ -110,7 +124,7 @@ class Schedule(Outcome):
 
     @cached_property
     def _job_ends(self) -> tuple[Whole, Whole, Whole]:
-        """(jobs,): tasks, tasks done, and when the last of all was, or never [microseconds]."""
+        """Numbers of tasks and of completed ones, and completion times in microseconds or `NEVER`, (jobs,) each."""
         w, done = self.workload, self.runs.how == DONE
         job = w.job[w.group_of_task]
         count, finished = (np.bincount(of, minlength=len(w.jobs)) for of in (job, job[self.runs.task[done]]))
@@ -126,12 +140,12 @@ class Schedule(Outcome):
 
     @cached_property
     def _how(self) -> NDArray[np.int8]:
-        """(tasks,): how the last run of every task is or ended; one that never ran is as one whose server left."""
+        """State of the last run of every task, (tasks,); tasks without a run count as evicted."""
         return np.append(self.runs.how, np.int8(EVICTED))[self._last]
 
     @cached_property
     def state(self) -> NDArray[np.int8]:
-        """(tasks,): places in `STATES`."""
+        """Index of the state of every task in `STATES`, (tasks,)."""
         w, how = self.workload, self._how
         group = w.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
@@ -145,7 +159,7 @@ class Schedule(Outcome):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """A row per task: job, user, server, arrival, start, end (of its last run), restarts, state."""
+        """Frame by task: job, user, server, arrival, start, end (of its last run), restarts, state."""
         w, last, group = self.workload, self._last, self.workload.group_of_task
         start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
         server = np.append(self.runs.server, -1)[last]
@@ -166,7 +180,7 @@ class Schedule(Outcome):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row per job: user, arrival, first start, end and response time (once all is done), tasks, tasks done."""
+        """Frame by job: user, arrival, first start, end and response time (of completed jobs), tasks, `tasks_done`."""
         w, (count, finished, end) = self.workload, self._job_ends
         times = pd.DataFrame({"arrival": self.arrival[w.group_of_task], "start": self._first_start})
         first = times.groupby(w.job[w.group_of_task]).min()
@@ -175,10 +189,10 @@ class Schedule(Outcome):
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """A row per user.
+        """Frame by user.
 
-        Weight; jobs, jobs and tasks done; the mean response time of jobs that are done and the mean wait of tasks that
-        started, in seconds; the mean dominant share from the first arrival of anybody to the end.
+        Weight; jobs, completed jobs and tasks; mean response time of completed jobs and mean waiting time of started
+        tasks, in seconds; mean dominant share from the first arrival of all users to the end.
         """
         w = self.workload
         user, many = w.user[w.group_of_task], len(w.users)
@@ -192,7 +206,7 @@ class Schedule(Outcome):
 
     @cached_property
     def instants(self) -> Array:
-        """The times of `timeline` and `shares`, in seconds."""
+        """Times of `timeline` and `shares`, in seconds."""
         begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
         if self.sampled == "events":
             w, runs = self.workload, self.runs
@@ -204,17 +218,17 @@ class Schedule(Outcome):
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """`at` the instants: used part of every resource, tasks that run and wait, servers that are there."""
+        """Frame by instant: used fraction of every resource, running and waiting tasks, available servers (`at`)."""
         return self.at(self.instants)
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """`shares_at` the instants: the dominant share of every user, not weighted."""
+        """Frame by instant of the unweighted dominant shares of users (`shares_at`)."""
         return self.shares_at(self.instants)
 
     def at(self, times: ArrayLike) -> pd.DataFrame:
-        """Use of every resource, relative to the servers that are up, numbers of tasks that run and wait,
-        and how many servers are there, after all that happens at these times, in seconds."""
+        """Frame by time [s], after all events at that time: use of every resource relative to available servers,
+        numbers of running and waiting tasks, and of available servers."""
         w, runs = self.workload, self.runs
         seconds, when = _micro(times)
         demand = w.demand[w.group_of_task[runs.task]]
@@ -225,7 +239,7 @@ class Schedule(Outcome):
         return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
-        """Tasks that came into the queue, less those that left it with their users: all but those that started."""
+        """Number of tasks that entered the queue by these times, less those that departed with their users."""
         w, group = self.workload, self.workload.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
         comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)
@@ -234,12 +248,12 @@ class Schedule(Outcome):
         return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
-        """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
+        """Frame (times, users) of dominant shares `max_r used / C_r` of users (default: all).
 
         Raises
         ------
         DataError
-            Times x users are more numbers than fit into memory comfortably (10^8), or a user is not known.
+            There are more than 10^8 entries, or a user is unknown.
         """
         names = list(self.workload.users if users is None else users)
         if unknown := [name for name in names if name not in self.workload.users]:
@@ -260,12 +274,12 @@ class Schedule(Outcome):
         return pd.DataFrame(share, index=pd.Index(when, name="time"), columns=pd.Index(names, name="user"))
 
     def _lasted(self) -> tuple[Whole, int]:
-        """Microseconds that runs lasted, (runs,), and from the first arrival to the end."""
+        """Durations of runs, (runs,), and time from the first arrival to the end, in microseconds."""
         begun = int(self.workload.arrival.min()) if self.workload.groups else 0
         return np.minimum(self.runs.end, self.runs.time) - self.runs.start, max(self.runs.time - begun, 0)
 
     def _dominant_shares(self) -> Array:
-        """(users,): the mean over time of `max_r used / C_r`."""
+        """Time averages of dominant shares `max_r used / C_r`, (users,)."""
         w, runs = self.workload, self.runs
         lasted, span = self._lasted()
         if span == 0 or not len(runs.task):
@@ -275,7 +289,7 @@ class Schedule(Outcome):
         time = np.concatenate([runs.start, runs.start + lasted])
         order = np.lexsort([time, user])
         amounts = np.concatenate([w.demand[group], -w.demand[group]])[order]
-        used = np.cumsum(amounts, axis=0)  # of every user from 0 to 0
+        used = np.cumsum(amounts, axis=0)  # amounts of each user sum to 0
         lasts = np.diff(time[order], append=0)
         share = (used / w.total).max(axis=1, initial=0.0)
         same = np.append(user[order][1:] == user[order][:-1], False)
@@ -283,15 +297,15 @@ class Schedule(Outcome):
 
     @property
     def utilization(self) -> pd.Series:
-        """The mean used part of every resource from the first arrival to the end, in parts of all servers."""
+        """Mean used fraction of every resource of all servers, from the first arrival to the end."""
         w, (lasted, span) = self.workload, self._lasted()
         group = w.group_of_task[self.runs.task]
-        # In doubles, as microseconds times amounts overflow whole numbers.
+        # In floating point, since products of microseconds and amounts overflow integers.
         used = np.array([(lasted.astype(float) * column).sum() for column in (w.demand[group] / w.total).T])
         return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Numbers about it: what is done, response times, use."""
+        """Series of completed tasks and jobs, response times, and utilization."""
         states = {f"tasks {name}": count for name, count in self._counts().items()}
         restarts = int((self.runs.how == EVICTED).sum())
         return self._summary(self.policy, {"tasks": self.workload.tasks} | states, {"restarts": restarts})
@@ -300,7 +314,7 @@ class Schedule(Outcome):
         return dict(zip(STATES, np.bincount(self.state, minlength=len(STATES)).tolist(), strict=True))
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Use of resources and waiting tasks over time, and how many jobs were completed how fast; `ax`: three axes."""
+        """Plot utilization and waiting tasks over time, and the distribution of response times, on three axes `ax`."""
         from ..result.plot import schedule
 
         lines = {name: self.timeline[name] for name in ("running", "waiting")}
@@ -315,7 +329,7 @@ def _named(codes: ArrayLike, names: Sequence[str]) -> pd.Categorical:
 
 
 def _seconds(time: Whole) -> Array:
-    """Microseconds as seconds, and NaN for never."""
+    """Times in seconds, NaN for `NEVER`."""
     return np.where(time == NEVER, np.nan, time / SECOND)
 
 
@@ -326,7 +340,7 @@ def _mean(index: Whole, values: Array, many: int) -> Array:
 
 
 def _micro(times: ArrayLike) -> tuple[Array, Whole]:
-    """Times in seconds, and in microseconds."""
+    """Times in seconds, and rounded to microseconds."""
     seconds = np.atleast_1d(_intake.plain(times, "the times"))
     if not (np.abs(seconds) < NEVER / SECOND).all():
         raise DataError("the times have one that is no number, or too large to count; give finite seconds")
@@ -334,12 +348,12 @@ def _micro(times: ArrayLike) -> tuple[Array, Whole]:
 
 
 def _many_until(when: Whole, at: Whole) -> Whole:
-    """Count of events at or before each time."""
+    """Number of events at or before each time."""
     return np.searchsorted(np.sort(at), when, side="right")
 
 
 def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
-    """(when, ...): the sum of amounts at or before each time; it may wrap around, and differences are exact."""
+    """Sums of amounts at or before each time, (when, ...); they may wrap around, and differences are exact."""
     order = np.argsort(at, kind="stable")
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
@@ -347,12 +361,12 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
 
 
 def _running(when: Whole, start: Whole, end: Whole, amounts: Whole) -> Whole:
-    """(when, ...): the sum of amounts that have started by each time and not ended."""
+    """Sums of amounts of runs that have started and not ended by each time, (when, ...)."""
     return _sum_until(when, start, amounts) - _sum_until(when, end, amounts)
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
-    """Number of servers that are up, and their capacity."""
+    """Number of available servers, and their total capacity."""
     sign = np.where(w.change_up, 1, -1)
     there = w.there.sum() + _sum_until(when, w.change_time, sign)
     capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
@@ -361,7 +375,7 @@ def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
 
 @cache
 def used_parts() -> type[pd.Series]:
-    """The class of used parts by resource, which until 0.3 may be called, as `utilization` was a method before."""
+    """Class of utilization by resource, which is callable until version 0.3, as `utilization` was a method."""
 
     class Parts(pd.Series):  # type: ignore[misc]
         def __call__(self) -> pd.Series:

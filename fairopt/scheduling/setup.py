@@ -1,4 +1,4 @@
-"""`Setup`: a workload as a policy sees it, and the tables that the loop runs on."""
+"""`Setup`: a workload in the terms of a policy, and the tables of the simulation loop."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ Slows = Literal["short", "all"]
 
 @dataclass(frozen=True)
 class Thrashing:
-    """Tasks on an over-committed server run `factor` times slower, as long as it is; others at full speed.
+    """Slowdown of tasks by a factor while their server is over-committed.
 
-    A server is over-committed in a resource if its tasks demand more than it has. Inside it the resource is divided
-    max-min fairly: everybody is given up to a level, and who demands less only what it demands. Who is given less than
-    it demands is *short*.
+    A server is over-committed in a resource if its tasks demand more than its capacity, which is then divided among
+    them by max-min fairness. A task that receives less than its demand is *short*. The papers do not specify the
+    slowdown (DRF section 7.2 mentions thrashing); docs/simulation.md compares two factors.
 
-    The papers do not say how tasks slow down (DRF section 7.2 speaks of thrashing): docs/simulation.md has what follows
-    of its experiment with two factors.
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 10.0], "cpu": [1, 1], "ram": [3, 2]})
+    >>> workload = fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [2], "ram": [4]}))
+    >>> thrashing = fo.scheduling.Thrashing(2, slows="all")
+    >>> fo.scheduling.simulate(workload, "cpu-fair", thrashing=thrashing).jobs["end"].tolist()
+    [20.0, 20.0]
     """
 
-    #: How many times slower, >= 1.
+    #: Factor of the duration, >= 1.
     factor: float = 5.0
-    #: Which tasks: those that are short of something, or all on the server.
+    #: The slowed tasks: those that are short of a resource, or all on the server.
     slows: Slows = "short"
 
     def __post_init__(self) -> None:
@@ -43,19 +47,19 @@ class Thrashing:
         one_of(self.slows, "slows", Slows)
 
 
-#: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
+#: Number of servers up to which a scan is faster than an index (`benchmarks/scheduling.py`).
 NEAR = 48
-#: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
+#: Servers per block of the index of ratios; from 32 to 128 the effect on speed is small.
 BLOCK = 64
 
 
 class Setup:
-    """Groups in order of (queue, arrival, place), and what their tasks take, in the policy's own terms.
+    """Groups in the order of (queue, arrival, input), with demands and costs in the terms of the policy.
 
     Attributes
     ----------
     workload, policy
-    order : (groups,), the place of every group in the workload
+    order : (groups,), index of every group in the workload
     queue : (groups,)
     capacity : (servers, amounts), demand : (groups, amounts), cost : (groups, costs), total : (costs,)
     weight : (queues,)
@@ -63,7 +67,7 @@ class Setup:
     Raises
     ------
     DataError
-        `room` or `cost` of the policy are not whole numbers of the right shape.
+        `room` or `cost` of the policy are not integers of the right shape.
     """
 
     def __init__(self, workload: Workload, policy: Policy) -> None:
@@ -86,16 +90,16 @@ class Setup:
 
     @cached_property
     def possible(self) -> Mask:
-        """(groups,): is there a server, empty, where a task fits?"""
+        """Mask (groups,) of groups whose tasks fit an eligible empty server."""
         return fitting(self.capacity, self.demand, self.workload.placement[self.order], self.workload.eligible)
 
     @property
     def by_ratios(self) -> bool:
-        """True if servers are found by the index of ratios; Best-Fit's scores of a single amount are all the same."""
+        """True if servers are found by the index of ratios, which requires two amounts."""
         return self.policy.index == "ratios" and self.capacity.shape[1] > 1
 
     def tables(self, thrashing: Thrashing | None = None, near: int = NEAR) -> Tables:
-        """Everything before the first instant; placements of up to `near` servers are scanned."""
+        """Initial state of the simulation; placements of up to `near` servers are scanned."""
         w, capacity, demand, order = self.workload, self.capacity, self.demand, self.order
         (servers, amounts), queues, groups = capacity.shape, len(self.weight), len(order)
         changes, tasks = self._changes(), np.diff(w.first)[order]
@@ -105,7 +109,7 @@ class Setup:
         n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
         n[at.OPEN] = tasks[self.possible].sum()
-        # Are products of what servers have of one of two amounts and tasks demand of the other exact in doubles?
+        # Products of capacities of one of two amounts and demands of the other must be exact in floating point.
         largest = capacity.max(axis=0).astype(float)[::-1] * demand.max(axis=0, initial=0)
         n[at.EXACT] = largest.max() < 2**53
         if thrashing is not None:
@@ -117,15 +121,15 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
-        # The largest amounts of two resources may be those of two servers. What fits has no less of mixtures (the least
-        # of all parts of the pool, one of them tripled, in whole numbers): their maxima are small if nobody has both.
+        # Maxima of two resources may be attained by two servers. Mixtures (the smallest of all amounts relative to the
+        # pool, one of them tripled, as integers) give further necessary conditions, which fail if no server has both.
         mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
         mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
         need = np.column_stack([demand, *mixed])
-        # All servers are looked at before the first is found.
+        # Initially the index of all servers is out of date.
         n[at.STALE], lists[at.STALE, :servers] = servers, np.arange(servers)
-        of_servers = {at.STALE: 1, at.TREE: types, at.SLOT: slot, at.THERE: w.there, at.HEAD: -1}
-        # The index of ratios: blocks that are half full, and one more for every server.
+        of_servers = {at.STALE: 1, at.TREE: types, at.SLOT: slot, at.AVAILABLE: w.there, at.HEAD: -1}
+        # The index of ratios has half-full blocks initially, and space for one block per server.
         parts = ratio(free[:, 1:], free[:, :1], np.inf)
         indexed = np.argsort(parts[:, 0], kind="stable") if self.by_ratios else _zeros(0)
         block, place = np.divmod(np.arange(len(indexed)), BLOCK // 2)
@@ -151,12 +155,12 @@ class Setup:
             np.maximum(capacity.sum(axis=0), 1),
             np.ascontiguousarray(w.eligible), np.concatenate(scanned).astype(np.int64),
             from_sizes([len(each) for each in scanned]).astype(np.int64),
-            np.full((2 * trees[:, 1].sum(), need.shape[1]), -at.BIG), mix, need, trees, member,
+            np.full((2 * trees[:, 1].sum(), need.shape[1]), -at.INFINITE), mix, need, trees, member,
             np.arange(blocks), ratios, ids, have, np.bincount(block, minlength=blocks), most, free.copy(),
             np.zeros((2, amounts)),
             _lines(queues, 13, of_queues), _zeros(queues, len(self.total)), self.total, self.weight, np.zeros(queues),
-            _zeros(*placed), np.full((2 * size.sum(), amounts), -at.BIG),
-            np.full((2 * leaves, amounts), -at.BIG),
+            _zeros(*placed), np.full((2 * size.sum(), amounts), -at.INFINITE),
+            np.full((2 * leaves, amounts), -at.INFINITE),
             np.full((2 * leaves, 1), -np.inf),
             np.zeros((queues, 2)),
             _zeros(1, amounts), np.array(self.policy.numbers, dtype=float),
@@ -169,7 +173,7 @@ class Setup:
         )  # fmt: skip
 
     def _changes(self) -> Whole:
-        """(time / what / index, changes), of servers, users and groups, by time."""
+        """Events (time / kind / index, changes) of servers, users and groups, by time."""
         w, coming = self.workload, np.flatnonzero(self.possible)
         leaving = np.flatnonzero(w.leaves < NEVER)
         time = np.concatenate([w.change_time, w.leaves[leaving], w.arrival[self.order][coming]])
@@ -179,10 +183,7 @@ class Setup:
         return np.array([time, what, index], dtype=np.int64)[:, np.argsort(time, kind="stable")]
 
     def _links(self) -> tuple[Whole, Whole]:
-        """`Tables.links` and `jobs`; empty where no job comes after another.
-
-        What can never start is left out: the job before may end, it never comes.
-        """
+        """`Tables.links` and `jobs`, without groups that can never start; empty if no job has a predecessor."""
         w = self.workload
         if not (w.after >= 0).any():
             return _zeros(4, 0), _zeros(2, 0)
@@ -205,7 +206,7 @@ def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
 
 
 def grown(t: Tables, runs: int) -> Tables:
-    """Room for more runs."""
+    """Enlarge the tables of runs."""
     more = _lines(runs + 16, t.runs.shape[1])
     more[: len(t.runs)] = t.runs
     pace = np.zeros((len(more) if len(t.pace) else 0, 3))
@@ -218,7 +219,7 @@ def _zeros(*shape: int) -> Whole:
 
 
 def _lines(rows: int, width: int, columns: Mapping[int, Any] = MappingProxyType({})) -> Whole:
-    """A table of zeros but for these columns, from a line of the cache (64 bytes) on, so that rows are not in two."""
+    """Table with these columns and zeros otherwise, aligned to cache lines of 64 bytes."""
     room = np.zeros(rows * width + 8, dtype=np.int64)
     begin = -room.ctypes.data % 64 // 8
     table = room[begin : begin + rows * width].reshape(rows, width)
@@ -228,11 +229,11 @@ def _lines(rows: int, width: int, columns: Mapping[int, Any] = MappingProxyType(
 
 
 def _power(count: Whole) -> Whole:
-    """The least powers of two that are not less."""
+    """Smallest powers of two that are at least `count`."""
     return np.left_shift(1, np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64))
 
 
 def _trees(count: Whole) -> Whole:
-    """(trees, 3): the row below which each begins, its leaves, and the first of all that are in it."""
+    """Layout of trees, (trees, 3): row below the root, number of leaves, and index of the first member."""
     size = _power(count)
     return np.column_stack([2 * (np.cumsum(size) - size), size, np.cumsum(count) - count])

@@ -1,4 +1,4 @@
-"""`simulate`: a workload under a policy, from the first arrival on."""
+"""`simulate`: discrete-event simulation of a workload under a policy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .schedule import Schedule
 from .setup import Setup, Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload, one_of
 
-#: So many tasks start in the plain loop in the time (a second or two) that it takes to load the compiled one; to
-#: compile it takes ten.
+#: Number of tasks that the interpreted loop starts in the time (one to two seconds) of loading the compiled one;
+#: compilation takes ten seconds.
 PLAINLY = 12_000
 
 Engine = Literal["default", "plain", "compiled"]
@@ -37,38 +37,52 @@ def simulate(
     engine: Engine = "default",
     timeline: float | Literal["events"] | None = None,
 ) -> Schedule:
-    """Run whole tasks on servers over time, as a policy decides.
+    r"""Simulate the schedule of a workload of indivisible tasks under a policy.
 
-    At one instant all ends come first, then servers that go and come back and users that leave, then arrivals, then one
-    round of decisions. Times and amounts are whole numbers, ties have an order: the same input gives the same events.
+    At every instant t the policy starts waiting tasks one by one, such that on every server i
+
+    .. math:: \sum_{k \text{ running on i at t}} d_{kr} \le c_{ir} \quad \text{for every resource r}
+
+    in the policy's terms (`Policy.room`). Completions at an instant are processed first, then failures and recoveries
+    of servers and departures of users, then arrivals, and then decisions. Times and amounts are integers and ties are
+    ordered, so that simulations are reproducible exactly.
 
     Parameters
     ----------
-    policy
-        Its name with parameters, `best-fit-drfh`, `slots(n=14)`, or an instance, also of a class of yours.
-    until
-        Seconds; what happens later is left out. Default: until nothing is left to happen.
-    thrashing
-        How much slower tasks run on over-committed servers, for policies that over-commit (`slots(whole=False)`,
-        `cpu-fair`). Default: they run at full speed all the same.
-    impossible
-        Tasks that fit no server where they may run, even an empty one: "raise" refuses them, "report" leaves them out,
-        with the state "impossible".
-    progress
-        Show a bar of tasks that have ended. Ctrl-C ends the simulation with what has happened until then; the schedule
-        says so (`interrupted`).
-    engine
-        "compiled" takes policies that are written as rules, "plain" any; both make the same decisions. Default: the
-        plain one for the first tasks of a process that policies of the same rules start (`PLAINLY`), then the compiled
-        one where it can, at once where it is kept from before and there are as many tasks.
-    timeline
-        When `Schedule.timeline` and `Schedule.shares` look: seconds from one sample to the next, or "events" for every
-        instant. Default: 500 samples. Any other times can be asked for later (`Schedule.at`).
+    workload : Workload
+    policy : str or Policy
+        A name with parameters, `best-fit-drfh`, `slots(n=14)`, or an instance.
+    until : float, optional
+        End of the simulation in seconds. Default: when no event remains.
+    thrashing : Thrashing, optional
+        Slowdown of tasks on over-committed servers, for policies that over-commit (`slots(whole=False)`, `cpu-fair`).
+        Default: none.
+    impossible : str
+        Treatment of tasks that fit no eligible server, even if it is empty: "raise" an error, or "report" them with the
+        state "impossible".
+    progress : bool
+        Show a progress bar of completed tasks. Ctrl-C ends the simulation; the schedule is then `interrupted`.
+    engine : str
+        "compiled" supports policies that consist of rules, "plain" all; both make the same decisions. Default: plain
+        for the first tasks in a process (`PLAINLY`), then compiled if possible, or at once from a cache.
+    timeline : float or "events", optional
+        Sampling interval in seconds of `Schedule.timeline` and `Schedule.shares`, or all instants. Default: 500
+        samples. `Schedule.at` evaluates other times.
+
+    Returns
+    -------
+    Schedule
 
     Raises
     ------
     DataError
-        A task that can never start, a policy that is not there, `until` before 0.
+        A task can never start, the policy is unknown, or `until` is negative.
+
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
+    >>> workload = fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [2]}))
+    >>> fo.scheduling.simulate(workload).jobs["end"].tolist()
+    [20.0, 10.0]
     """
     if not isinstance(workload, Workload):
         raise DataError(f"simulate takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")

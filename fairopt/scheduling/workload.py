@@ -1,4 +1,4 @@
-"""`Workload`: jobs of whole tasks that arrive over time, whose they are, and the servers that could run them."""
+"""`Workload`: jobs of indivisible tasks that arrive over time, their users, and the servers."""
 
 from __future__ import annotations
 
@@ -22,39 +22,60 @@ from ._intake import Whole as Whole
 
 By = Literal["job", "user"]
 
-#: In a file the first row of a table is on the line after the header.
+#: Line number of the first row of a table in a file, after the header.
 FIRST_LINE = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workload(Frozen):
-    """Users, their jobs and tasks, and servers, in whole numbers: simulations of it are exact and repeatable.
+    """Users, jobs, tasks and servers as integers, so that simulations are exact and reproducible.
 
-    Times are int64 microseconds, amounts of a resource int64 multiples of its `unit`. Tasks of one job that arrive
-    together, ask for the same and may run on the same servers are a *group*; groups are in order of (user, arrival,
-    place in the input), tasks in order of their groups. Make one with `from_frames`, or open a source
-    (`fairopt.open_workload`).
+    Times are int64 microseconds, amounts of a resource int64 multiples of its `unit`. A *group* consists of tasks of
+    one job with equal arrival, demand and eligible servers; groups are in the order of (user, arrival, input), and
+    tasks in the order of groups. Workloads are constructed by `from_frames` or `fairopt.open_workload`.
 
     Parameters
     ----------
-    resources, servers, users, jobs : names
-    unit : (resources,), what 1 stands for
-    capacity : (servers, resources), in units
-    weight : (users,), > 0
-    leaves : (users,), when a user goes and takes its tasks along, or `NEVER`
+    resources, servers, users, jobs : tuple of str
+        Names.
+    unit : (resources,)
+        Amount of one unit.
+    capacity : (servers, resources)
+        In units.
+    weight : (users,)
+        Positive.
+    leaves : (users,)
+        Departure time, at which all tasks of the user are removed, or `NEVER`.
     job_user : (jobs,)
-    after : (jobs,), the job that must be done before a job's tasks come, or -1: a closed loop; empty: nobody waits so
-    job : (groups,), arrival : (groups,), demand : (groups, resources), in units
-    placement : (groups,), rows of `eligible`
-    eligible : (placements, servers), where tasks may run; row 0 is all True
-    first : (groups + 1,), the first task of every group, and the number of tasks
-    duration : (tasks,), > 0
-    change_time, change_server, change_up : (changes,), servers that go (False) and come back (True), by time; a server
-        whose first change is to come is not there before
-    source : a line about where it comes from
-    report : what was found, left out and assumed when it was made, by name
-    row : (groups,), the first row of each in the table of tasks; empty if there was none
-    file : where that table was read from, or empty
+    after : (jobs,)
+        Job that must be completed before the arrival of a job's tasks, or -1; empty if there are no predecessors.
+    job, arrival : (groups,)
+    demand : (groups, resources)
+        In units per task.
+    placement : (groups,)
+        Row of `eligible`.
+    eligible : (placements, servers) of bool
+        Row 0 is all True.
+    first : (groups + 1,)
+        First task of every group, and the number of tasks.
+    duration : (tasks,)
+        Positive.
+    change_time, change_server, change_up : (changes,)
+        Failures (False) and recoveries (True) of servers by time; a server whose first change is a recovery is
+        unavailable before.
+    source : str
+        Origin of the data.
+    report : dict
+        Counts of records found, omitted and assumed, by name.
+    row : (groups,)
+        First row of each group in the table of tasks; empty without a table.
+    file : str
+        File of that table, or ''.
+
+    >>> import pandas as pd, fairopt as fo
+    >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
+    >>> fo.Workload.from_frames(tasks, pd.DataFrame({"cpu": [2]}))
+    Workload(2 users, 2 jobs, 4 tasks, 1 servers, cpu)
     """
 
     resources: tuple[str, ...]
@@ -93,35 +114,34 @@ class Workload(Frozen):
         source: str = "",
         report: dict[str, int | float | str] | None = None,
     ) -> Workload:
-        """A workload from tables; times in seconds, amounts in units of one's own (the same for tasks and servers).
+        """Construct a workload from frames; times in seconds, amounts in the same units for tasks and servers.
 
         Parameters
         ----------
-        tasks
-            A row per task, or per number of like ones: `user`, `duration`, a column per resource; optional `job`
-            (default: every row is one), `arrival` (0), `tasks` (how many, 1), and `on`: where it may run, names of
-            servers or their `type`, separated by `|`, empty for anywhere; `after`: a job that must be done before,
-            empty for none. Its tasks come when the last of that job ends, or at `arrival` if that is later.
-        servers
-            A row per server, or per number of like ones: a column per resource; optional `server` (a name),
-            `type`, `count`. All columns but these are resources.
-        users
-            Optional: `user`, `weight` (1), `leaves` (never).
-        changes
-            Optional: `time`, `server`, `up`: servers that go (False) and come back (True).
+        tasks : DataFrame
+            A row per task, or per set of equal tasks: `user`, `duration`, a column per resource; optional `job`
+            (default: one per row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
+            separated by `|`; '' for all), and `after` (a preceding job; '' for none), on whose completion the tasks
+            arrive, or at `arrival` if that is later.
+        servers : DataFrame
+            A row per server, or per set of equal servers: a column per resource; optional `server` (name), `type`,
+            `count`. All other columns are resources.
+        users : DataFrame, optional
+            `user`, `weight` (1), `leaves` (never).
+        changes : DataFrame, optional
+            `time`, `server`, `up`: failures (False) and recoveries (True) of servers.
 
         Raises
         ------
         DataError
-            A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
-            server that nobody knows, too little of a resource to count. The message names row and remedy. A column that
-            is none of these: what it says would not count.
+            A row is invalid (negative or zero demand, missing duration, decreasing times, unknown server, an amount
+            below the resolution), or a column is unknown. The message names row and remedy.
         """
         return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Users, servers, resources."""
+        """Numbers of users, servers and resources."""
         return len(self.users), len(self.servers), len(self.resources)
 
     @property
@@ -131,45 +151,46 @@ class Workload(Frozen):
 
     @property
     def groups(self) -> int:
-        """Number of groups of like tasks."""
+        """Number of groups of equal tasks."""
         return len(self.job)
 
     @cached_property
     def user(self) -> Whole:
-        """(groups,): whose they are."""
+        """User of every group, (groups,)."""
         return frozen(self.job_user[self.job])
 
     @cached_property
     def group_of_task(self) -> Whole:
-        """(tasks,): the group of every task."""
+        """Group of every task, (tasks,)."""
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
 
     @cached_property
     def there(self) -> Mask:
-        """(servers,): which are there at first; those whose first change is to come are not."""
+        """Mask (servers,) of initially available servers, without those whose first change is a recovery."""
         found = np.ones(len(self.servers), dtype=bool)
         found[self.change_server[::-1]] = ~self.change_up[::-1]
         return frozen(found)
 
     @cached_property
     def total(self) -> Whole:
-        """(resources,): the capacity of all servers that ever are, in units."""
+        """Total capacity of all servers, (resources,), in units."""
         return frozen(self.capacity.sum(axis=0))
 
     @cached_property
     def fits(self) -> Mask:
-        """(groups,): is there a server, empty, that could run a task of the group?"""
+        """Mask (groups,) of groups whose tasks fit an eligible empty server."""
         return frozen(fitting(self.capacity, self.demand, self.placement, self.eligible))
 
     @cached_property
     def span(self) -> float:
-        """Seconds from the first arrival to the last."""
+        """Time from the first arrival to the last, in seconds."""
         return float(self.arrival.max() - self.arrival.min()) / SECOND if self.groups else 0.0
 
     def work(self, until: float | None = None) -> pd.Series:
-        """Amount times duration that all tasks need, over capacity: seconds that all servers together are busy.
+        """Work of all tasks by resource, amount times duration over total capacity, in seconds.
 
-        `until`, seconds from the first arrival: only what would be done by then if every task started on arrival.
+        With `until`, in seconds from the first arrival, the work that would be done by then if tasks started on
+        arrival.
         """
         lasts = self.duration
         if until is not None and self.groups:
@@ -181,14 +202,14 @@ class Workload(Frozen):
         return pd.Series(need / self.total, index=pd.Index(self.resources, name="resource"), name="seconds")
 
     def load(self, until: float | None = None) -> float:
-        """Offered load of the scarcest resource: work that would be done by then, over the capacity of servers.
+        """Offered load of the scarcest resource: `work` until a time over the time, dimensionless.
 
         `until` is in seconds from the first arrival; default: the last arrival.
 
         Raises
         ------
         DataError
-            All tasks arrive at once, so that the load over no time is asked for.
+            All tasks arrive at once, so that the interval is empty.
         """
         end = self.span if until is None else until
         work = self.work(end)
@@ -197,12 +218,12 @@ class Workload(Frozen):
         return float(work.max() / end)
 
     def cluster(self) -> Cluster:
-        """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run.
+        """Static cluster of the workload, with mean demands, numbers of tasks as limits, and unions of eligibility.
 
         Raises
         ------
         DataError
-            A user has no task.
+            A user has no tasks.
         """
         none = np.flatnonzero(np.bincount(self.user, minlength=len(self.users)) == 0)
         for n in none[:1].tolist():
@@ -211,7 +232,7 @@ class Workload(Frozen):
         return players(self, np.arange(self.groups), up, "user", limits=True).cluster
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """The tables `tasks` (a row per task), `servers`, `users` and `changes`, as `from_frames` takes them."""
+        """Convert to frames `tasks` (a row per task), `servers`, `users` and `changes`, as for `from_frames`."""
         return to_frames(self)
 
     def __repr__(self) -> str:
@@ -221,7 +242,7 @@ class Workload(Frozen):
 
 
 def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) -> Mask:
-    """(groups,): is there a server where the group may run that has as much as it demands?"""
+    """Mask (groups,) of groups whose demand fits the capacity of an eligible server."""
     kinds, which = np.unique(np.column_stack([placement, demand]), axis=0, return_inverse=True)
     found = np.zeros(len(kinds), dtype=bool)
     for place in np.unique(kinds[:, 0]):
@@ -232,35 +253,34 @@ def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) ->
 
 
 class Players(NamedTuple):
-    """Players of an instant as the users of a cluster, and what of their tasks goes to which group.
+    """Players of an instant as users of a cluster, and the fractions of their tasks by group.
 
-    A player's tasks run side by side at one speed: with `k_g` tasks in group g it asks for `sum k_g d_g / sum k_g` per
-    task, and of its `x` tasks `x k_g / sum k_g` are of group g. While these are served, demands of a player do not
-    change, so that what runs is what was allocated.
+    A player's tasks run at one speed: with `k_g` tasks in group g its demand is `sum k_g d_g / sum k_g` per task, and
+    of its `x` tasks `x k_g / sum k_g` are of group g. The demand is constant while the groups are unfinished.
     """
 
     cluster: Cluster
-    player: Index  # (groups present,), rows of the cluster's users
-    part: Array  # (groups present,), of its player's tasks
+    player: Index  # (present groups,), index of the user of the cluster
+    part: Array  # (present groups,), fraction of the player's tasks
 
 
 def one_of(value: object, name: str, known: Any) -> Any:
-    """A value, if it is one of a `Literal`'s."""
+    """Return a value of a `Literal` type, or raise `DataError`."""
     if value not in get_args(known):
         raise DataError(f"{name} is {short(value)}; it must be one of {', '.join(get_args(known))}")
     return value
 
 
 def owner(workload: Workload, by: By) -> Whole:
-    """The player of every group, (groups,)."""
+    """Player of every group, (groups,)."""
     return workload.job if by == "job" else workload.user
 
 
 def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
-    """Cluster of the present `groups`, on the servers that are `up`.
+    """Cluster of the present `groups` on the servers that are `up`.
 
-    A player's tasks may run where any of its groups may. A job has the weight of its user. With `limits` nobody runs
-    more tasks than it has in unfinished groups.
+    A player is eligible where any of its groups is. A job has the weight of its user. With `limits` the task limit is
+    the number of tasks in unfinished groups.
     """
     w = workload
     who, player = np.unique(owner(w, by)[groups], return_inverse=True)

@@ -1,4 +1,4 @@
-"""The efficiency-fairness frontier: one allocation per alpha, each started from the one before."""
+"""The efficiency-fairness frontier: one allocation per alpha, each warm-started from the previous one."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from ..result.allocation import Allocation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: From nearly the largest sum of shares to max-min: 39 values from 0.1 to 64, and infinity.
+#: Default alphas, from nearly utilitarian to max-min: 39 values from 0.1 to 64, and infinity.
 ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 
 #: A mechanism with a parameter `alpha`: its class, or its name.
 Followed = type[Mechanism] | str
-#: An answer, and its alpha.
+#: An alpha, and its allocation.
 Found = tuple[float, Allocation]
 
 
 class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
-    """Plot accessor of pandas; until 0.3 a call draws as `draw` does."""
+    """Plot accessor of pandas; until version 0.3 a call with the arguments of `draw` is deprecated, not an error."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else ""
@@ -53,13 +53,13 @@ class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
 
 
 class AlphaPath(pd.DataFrame):  # type: ignore[misc]
-    """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
+    """Frame of measures by alpha, with the `allocations` (a series by alpha) and the label `mechanism`.
 
-    `attrs["jumps"]` has the jumps of alphaPF-VDS (alpha, user, before, after), where its curve was followed; `back` is
-    the path from the other side (`hysteresis=True`), or None. `errors`, of a path that was refined: by alpha, how far
-    tasks are from a straight line to the next one, relatively.
-    `tasks` has tasks by alpha and user, and `draw` draws either; `plot` is the one of pandas. What is computed from it
-    (a part of it, a copy, ...) is a plain frame.
+    `attrs["jumps"]` lists the jumps of alphaPF-VDS (alpha, user, before, after) if its curve was followed; `back` is
+    the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, is by alpha the
+    relative error of linear interpolation of tasks to the next alpha.
+    `tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations (slices,
+    copies, ...) return a plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back", "errors"]
@@ -75,15 +75,15 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """Tasks of every user (a column each) at every alpha (a row each); `path["tasks"]` is their sum."""
+        """Tasks (alphas, users) of every user at every alpha; the column `path["tasks"]` is their sum."""
         cluster = self.allocations.iloc[0].cluster
         rows = [one.arrays.user_tasks for one in self.allocations]
         return pd.DataFrame(rows, self.index, pd.Index(cluster.users, name="user"))
 
     def draw(self, *others: pd.DataFrame | Allocation | str, **options: Any) -> Figure:
-        """Utilization, smallest share and Jain's index along alpha, with other paths or allocations: `plot.paths`.
+        """Plot utilization, smallest share and Jain's index by alpha, with other paths or allocations (`plot.paths`).
 
-        `draw("tasks")` shows who gets what, as `fairopt.plot.tasks`; `draw("jain", "welfare")` has these columns.
+        `draw("tasks")` plots tasks by user (`plot.tasks`); `draw("jain", "welfare")` plots these columns.
         """
         from ..result import plot
 
@@ -113,42 +113,57 @@ def alpha_path(
     hysteresis: bool = False,
     seconds: float = 60.0,
 ) -> AlphaPath:
-    """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
+    r"""Solve a mechanism for a sequence of alphas, from efficiency (0) to max-min fairness (infinity).
 
-    `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family. `refine=1e-2` adds alphas where tasks bend,
-    until between neighbours those of every user are straight lines in `alpha / (1 + alpha)` to 1%; rows are then
-    sorted, and `errors` says how straight (above `refine` where tasks jump, or have no answer; docs/sensitivity.md).
+    For `mechanism=fo.AlphaFair` the path is
+
+    .. math:: x(\alpha) \in \arg\max_{x \in X} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
+
+    and by default that of the equilibria of alphaPF-VDS. `refine=1e-2` inserts alphas until linear interpolation of
+    log tasks in `t = alpha / (1 + alpha)` between neighbours has a relative error below 1%; rows are then sorted, and
+    `errors` has the remaining errors (above `refine` where tasks jump or a solve fails; docs/sensitivity.md).
 
     Parameters
     ----------
-    cluster : what is shared, and among whom
-    alphas : in [0, infinity], at least one; by default 39 evenly spaced in log alpha from 0.1 to 64, and infinity
-    mechanism : a class with a parameter `alpha`, or its name; by default alphaPF-VDS
-    tol, throw : as in `Mechanism.solve`
-    progress : show a progress bar
-    refine : > 0, how straight tasks are to be between neighbours; None adds no alphas
-    jumps : follow the curve of equilibria of alphaPF-VDS from alpha = 1 as well: every answer is the first on it
-        (`select="curve"`), and `attrs["jumps"]`, and a gap in the plot, show where that jumps
-    hysteresis : also give the path as alpha comes back from the farthest alphas to 1 (`back`): the last crossings of
-        the curve, which differ where it has folds
-    seconds : CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` says how far they came
+    cluster : Cluster
+    alphas : iterable of float, optional
+        In [0, infinity], at least one. Default: 39 values evenly spaced in log alpha from 0.1 to 64, and infinity.
+    mechanism : type or str
+        A class with a parameter `alpha`, or its name.
+    tol, throw
+        As in `Mechanism.solve`.
+    progress : bool
+        Show a progress bar.
+    refine : float, optional
+        Bound (> 0) on the relative interpolation error. Default: no alphas are inserted.
+    jumps : bool
+        Also follow the curve of equilibria of alphaPF-VDS from alpha = 1: every allocation is the first on the curve
+        (`select="curve"`), and `attrs["jumps"]`, and gaps of the plot, show its discontinuities.
+    hysteresis : bool
+        Also return the path from the largest and smallest alphas back to 1 (`back`): the last crossings of the curve,
+        which differ where it folds.
+    seconds : float
+        Limit of CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` tells how far they got.
 
     Returns
     -------
     AlphaPath
-        a frame with one row per alpha, in the order given: what `Allocation.summary` says (tasks, shares,
-        utilization per resource and on average, Jain's index, welfare, certificate, seconds) and the Newton steps it
-        took. `allocations` of it are the answers, `tasks` theirs by user, `draw()` draws it. Alphas of a small cluster
-        are answered at once, each of which has its part of the seconds; on a larger one every engine that can starts
-        from the allocation before, which in the game saves a quarter to a half of the steps of a solve, if neighbouring
-        alphas differ by 20%, and nothing if by a factor of 2.5.
+        Frame with a row per alpha, in the given order: the measures of `Allocation.summary` (tasks, shares, utilization
+        per resource and on average, Jain's index, welfare, certificate, seconds) and the number of Newton steps.
+        Attributes are `allocations` by alpha, and `tasks` (alphas, users); `draw()` plots it. All alphas of a small
+        cluster are solved jointly; on larger ones every solve starts from the previous allocation.
 
     Raises
     ------
     DataError
-        Alphas or the mechanism are not such as can be followed, or as `Mechanism.solve`.
+        An alpha is invalid, or the mechanism has no parameter alpha; also as `Mechanism.solve`.
     NotConverged, SolverError
-        As `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
+        As `Mechanism.solve`; with `throw=False` allocations that miss `tol` are flagged.
+
+    >>> import fairopt as fo
+    >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4, float("inf")])
+    >>> path.tasks.round(2).to_numpy().tolist()
+    [[4.09, 1.64], [3.36, 1.88], [3.0, 2.0]]
     """
     alphas = ALPHAS if alphas is None else alphas
     if not isinstance(alphas, Iterable):
@@ -186,9 +201,9 @@ def alpha_path(
 
 
 class Follower:
-    """Answers of one cluster by alpha, each solved for once, from the one before: `found`.
+    """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
 
-    Where the kernel for small problems takes stacks, `alphas` that are known beforehand are answered at once.
+    Small problems for the `alphas` that are known in advance are solved jointly.
     """
 
     def __init__(
@@ -215,7 +230,7 @@ class Follower:
 
 
 def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
-    """The frame of answers by alpha."""
+    """Frame of allocations by alpha."""
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
     path = AlphaPath([one.summary() | {"steps": one.stats.rounds} for _, one in found], index=alphas)
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)
@@ -224,7 +239,7 @@ def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
 
 
 def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
-    """A class of mechanisms with a parameter `alpha`, as a function of alpha, and what it is called."""
+    """Mechanisms as a function of alpha, from a class or name, and the title of the family."""
     given: dict[str, Any] = {}
     if isinstance(mechanism, str):
         mechanism, given = mechanisms.described(mechanism)
@@ -243,16 +258,16 @@ def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
 
 
 def refined(solve: Callable[[float], Allocation], found: list[Found], goal: float) -> tuple[list[Found], list[float]]:
-    """Answers by alpha, sorted, and for each the error of straight lines to the next one, relative in tasks.
+    """Insert alphas by bisection; returns sorted allocations, and the relative interpolation error to the next one.
 
-    On the axis `t = alpha / (1 + alpha)` log tasks are straight lines between neighbours. A certified solve in the
-    middle measures what a line misses, and stays. Where tasks bend one way the lines of both halves miss at most twice
-    that, their error here; the interval of the largest is divided next. Errors above `goal` are left where tasks jump,
-    where the middle has no answer (infinite if nothing is known), or after the most solves.
+    Log tasks are interpolated linearly in `t = alpha / (1 + alpha)`. A certified solve at the midpoint of an interval
+    measures the error and is kept. For convex or concave tasks the error of both halves is at most twice that, which is
+    their estimate; the interval of the largest estimate is bisected next. Errors above `goal` remain where tasks jump,
+    where the midpoint cannot be solved (infinite if nothing is known), and at the limit of solves.
     """
     points = dict(found)
     begun = len(points)
-    heap = [(-math.inf, *ends) for ends in pairwise(sorted(points))]  # the largest error first
+    heap = [(-math.inf, *ends) for ends in pairwise(sorted(points))]  # ordered by decreasing error
     errors: dict[float, float] = {}
     while heap:
         negative, low, high = heapq.heappop(heap)
@@ -264,7 +279,7 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
         alpha = sum(ends) / (2 - sum(ends))
         try:
             points[alpha] = solve(alpha)
-        except FairoptError:  # next to alpha = 0, where tasks jump: the rest of the path is worth having
+        except FairoptError:  # near alpha = 0, where tasks jump; the remaining path is still returned
             errors[low] = -negative
             continue
         here = runs & (points[alpha].arrays.user_tasks > 0)
@@ -283,7 +298,7 @@ def _at(alpha: float) -> float:
 def on_curve(
     curve: EquilibriumCurve, mechanism: AlphaPFVDS, found: Allocation, alpha: float, place: int, tol: float | None
 ) -> Allocation:
-    """The answer at a crossing (0: first, -1: last), which mostly is `found`."""
+    """Allocation at a crossing of the curve (0: first, -1: last); `found` if it agrees with that."""
     crossings = curve.crossings(alpha)
     if not crossings:
         return found

@@ -1,4 +1,4 @@
-"""Frames of numbers some of which are missing."""
+"""Frames with missing numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from ..base.libraries import pd
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame that is printed with blanks for missing numbers, or "all met" for those of users who want more.
-
-    They are NaN all the same.
-    """
+    """A frame whose NaN print as blanks, or as "all met" in measures over users with unmet demand."""
 
     @property
     def _constructor(self) -> Any:

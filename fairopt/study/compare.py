@@ -1,4 +1,4 @@
-"""One cluster, many mechanisms, one row each."""
+"""Comparison of mechanisms on one cluster, one row each."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from . import metrics
 
 
 class Problem(Protocol):
-    """A changed problem of a mechanism, `fairopt.mechanisms.reference.named_problem.NamedProblem`."""
+    """A modified problem of a mechanism, `fairopt.mechanisms.reference.named_problem.NamedProblem`."""
 
     cluster: Cluster
 
     def allocation(self, label: str | Cluster = ..., *, criterion: Any = ..., tol: float = ...) -> Allocation:
-        """Its answer."""
+        """Solve the problem, and return its allocation."""
 
 
-#: What may be compared: a mechanism or its name, an allocation, a problem, a function of a cluster.
+#: Entries of a comparison: a mechanism or its name, an allocation, a problem, a function of a cluster.
 Entry = str | Mechanism | Allocation | Problem | Callable[[Cluster], object]
 
 
@@ -42,40 +42,46 @@ def compare(
     entitled: metrics.Entitled = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Several answers for one cluster: of mechanisms, and of anybody else.
+    """Compare the allocations of mechanisms, and of other rules, on one cluster.
 
     Parameters
     ----------
-    cluster : what is shared, and among whom
-    chosen : by default all registered mechanisms
-        Names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, changed problems
-        (`Mechanism.problem`), and functions that return tasks of a cluster as `Allocation.of` takes them.
-    tol, solver : as in `Mechanism.solve`
-    entitled : whose answer `satisfaction`, `distance` and `complaints` are relative to
-        A mechanism or its name, an allocation, or the tasks of users. By default these three are left out: they cost a
-        solve of their own.
-    progress : show a progress bar
+    cluster : Cluster
+    chosen : iterable, optional
+        Names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, modified problems
+        (`Mechanism.problem`), and functions that return tasks (users, servers) of a cluster as `Allocation.of` accepts
+        them. Default: all registered mechanisms.
+    tol, solver
+        As in `Mechanism.solve`.
+    entitled : optional
+        Reference of `satisfaction`, `distance` and `complaints`: a mechanism or its name, an allocation, or tasks of
+        users. Without it these three are omitted, as they require another solve.
+    progress : bool
+        Show a progress bar.
 
     Returns
     -------
-    A frame with one row per answer: `status` (`ok`, `not applicable: ...`, or the error of what failed, whose numbers
-    are missing) and `notes`; `certified`, whether a criterion judged it, or its tasks are only known to be feasible, or
-    there are none; tasks in all, smallest and largest weighted dominant share, utilization per resource (`use_...`)
-    and its mean over resources, Jain's index of weighted dominant shares, welfare (sum of dominant shares), measures of
-    who is below what it is `entitled` to where that is given (docs/measures.md), certificate, seconds. What is missing,
-    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
-    Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
-    (`DRF*`), and stand last, as their tasks need not fit on the servers.
+    DataFrame by mechanism
+        `status` (`ok`, `not applicable: ...`, or the error, with missing values) and `notes`; `certified`, True if the
+        certificate is that of a criterion, False if it shows feasibility only; total tasks, smallest and largest
+        weighted dominant share, utilization per resource (`use_...`) and its mean over resources, Jain's index of
+        weighted dominant shares, welfare (sum of dominant shares), measures relative to `entitled` (docs/measures.md),
+        certificate, seconds. Missing values print as blanks. `fairopt.plot.compare` plots the frame. Single-pool
+        mechanisms are solved on the pool; on several servers these rows are marked (`DRF*`, column `pooled`) and
+        listed last, as their tasks need not be feasible on the servers.
 
     Raises
     ------
     DataError
-        `cluster` is not a cluster, or `chosen` names a mechanism that there is not, holds an allocation of another
-        cluster, or is empty; or `entitled` is none of these.
+        `cluster` is not a cluster, or `chosen` has an unknown mechanism, an allocation of another cluster, or no entry;
+        or `entitled` is invalid. Errors of a single entry are reported in its row, and other exceptions than
+        `FairoptError` also as a warning.
 
-    What a mechanism or a function raises is in its row; what is no `FairoptError` is also a warning.
+    >>> import fairopt as fo
+    >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["welfare"].round(3).to_dict()
+    {'DRF': 1.333, 'utilitarian': 1.455}
     """
-    from .blank import Blank  # a class of pandas, which footnotes do without
+    from .blank import Blank  # deferred, as it imports pandas
 
     expected(cluster)
     if entitled is not None:
@@ -87,7 +93,7 @@ def compare(
         row: dict[str, object] = {"mechanism": label, "notes": "", "pooled": False, "certified": False}
         try:
             allocation = answer()
-            notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
+            notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # which applies to most games
             row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
             if entitled is not None:
                 row |= {name: one(allocation, entitled) for name, one in metrics.DUE.items()}
@@ -96,7 +102,7 @@ def compare(
             row |= {"status": f"not applicable: {error}"}
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
-        except Exception as error:  # of somebody's function, or a plug-in
+        except Exception as error:  # raised by a user's function or a plug-in
             last = traceback.extract_tb(error.__traceback__)[-1]
             said = " ".join(f"{type(error).__name__}: {error}".split())
             row |= {"status": f"{said} ({last.filename}, line {last.lineno})"}
@@ -111,14 +117,14 @@ def compare(
     return frame.set_index("mechanism")
 
 
-#: What an answer is called, and how it comes about.
+#: Label of an entry, and a function that returns its allocation.
 Labelled = tuple[str, Callable[[], Allocation]]
 
 
 def _answers(cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None, solver: str | None) -> list[Labelled]:
-    """A label and an answer of every entry."""
+    """Labels of all entries, and functions that return their allocations."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
-        every: list[object] = list(mechanisms.chosen(chosen))  # or an error
+        every: list[object] = list(mechanisms.chosen(chosen))  # raises for arguments that are not lists
     else:
         every = list(chosen) or list(mechanisms.chosen([]))
     answers: list[Labelled] = []
@@ -143,11 +149,11 @@ def _answers(cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None
 
 
 def _apart(label: str, answers: list[Labelled]) -> str:
-    """The label, with its place behind where another answer has it already."""
+    """Label made unique by a number."""
     return f"{label} {len(answers) + 1}" if label in (other for other, _ in answers) else label
 
 
-def _is_problem(entry: object) -> TypeGuard[Problem]:  # by what it has: its class comes with CVXPY
+def _is_problem(entry: object) -> TypeGuard[Problem]:  # by attributes, since its class would import CVXPY
     return hasattr(entry, "allocation") and hasattr(entry, "cluster")
 
 
@@ -155,16 +161,16 @@ def _called(cluster: Cluster, function: Callable[[Cluster], object], label: str,
     return Allocation.of(cluster, function(cluster), label, tol=tol)
 
 
-#: Stands behind the name of a mechanism that answered for the pool; `NOTE` is its footnote.
+#: Mark of mechanisms that were solved on the pool; `NOTE` is the footnote.
 MARK = "*"
 NOTE = f"{MARK} answers for the pool, as if all servers were one; their tasks need not fit on the servers"
 
 
 def pooled(requested: Cluster, found: Allocation) -> bool:
-    """True if the mechanism pooled the servers."""
+    """True if the mechanism was solved on the pool."""
     return len(found.cluster.servers) < len(requested.servers)
 
 
 def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:
-    """The labels of mechanisms, marked where they answered for the pool."""
+    """Labels of mechanisms, with a mark on those that were solved on the pool."""
     return [f"{label}{MARK if one is True else ''}" for label, one in zip(labels, which, strict=True)]

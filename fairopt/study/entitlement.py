@@ -1,8 +1,8 @@
-"""What users are entitled to, and how far an allocation is from it.
+"""Entitlements of users, and the distance of an allocation from them.
 
-The entitlement of user n is the tasks `q_n` that a reference mechanism, by default DRFH, gives it. An allocation that
-runs `x_n` tasks is compared with it in tasks (`owed`), as a fraction (`satisfaction`), in dominant shares (`distance`)
-and by pairs of users (`complaints`).
+The entitlement `e_n` of user n is its number of tasks under a reference mechanism, by default DRFH. An allocation of
+`x_n` tasks is compared with it in tasks (`owed`), as a fraction (`satisfaction`), in dominant shares (`distance`), and
+by pairs of users (`complaints`).
 """
 
 from __future__ import annotations
@@ -19,36 +19,42 @@ from ..model.cluster import Cluster
 from ..result.arrays import Answer
 from ..result.metrics import known_mean
 
-#: Where entitlements are from: a mechanism, an allocation, or tasks of users; None: DRFH.
+#: Reference of entitlements: a mechanism, an allocation, or tasks (users,); None: DRFH.
 Entitled = Any
 
 
 class Due(Protocol):
-    """A measure relative to what users are entitled to."""
+    """A measure of an allocation relative to entitlements."""
 
     def __call__(self, allocation: Answer, by: Entitled = None) -> float:
-        """The measure of an allocation."""
+        """Evaluate the measure."""
 
 
-#: A task is missing, or too much, from this part less of it on; of tasks in fractions this part of what is due.
+#: Tolerance of `owed`: in tasks, if all tasks are whole, and otherwise relative to the entitlement.
 _NEAR = 1e-3
 
 
 def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
-    """Tasks `q_n` that users are entitled to, wants included, (users,).
+    r"""Entitlements of users, in tasks (users,): the allocation of a reference mechanism M.
+
+    .. math:: e_n = \sum_i x^M_{ni}
 
     Parameters
     ----------
-    cluster : what is shared
-    by : a mechanism, an allocation, or the tasks themselves, by the names of users or in their order
-        By default DRFH, solved once for a cluster; NaN where it has no answer.
+    cluster : Cluster
+    by : Mechanism, Allocation, or tasks (users,), optional
+        Tasks by the names of users or in their order. Default: DRFH, solved once per cluster, or NaN if that fails.
 
     Raises
     ------
     FairoptError
-        The mechanism that was named has no answer.
+        The given mechanism cannot be solved.
     DataError
-        What is given is no number >= 0 for every user.
+        The tasks are not one number >= 0 for every user.
+
+    >>> import fairopt as fo
+    >>> fo.metrics.entitlement(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).round(3).tolist()
+    [3.0, 2.0]
     """
     if by is None:
         if "entitled" not in vars(cluster):
@@ -66,24 +72,48 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
 
 
 def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
-    """Tasks that users are below their entitlement, and above it, two arrays (users,).
+    r"""Tasks below, and tasks above the entitlement, two arrays (users,).
 
-    Of whole tasks less than one is nothing, as nobody could be given it; of others a part 1e-3 of what is due.
+    .. math:: (e_n - x_n)^+, \qquad (x_n - e_n)^+
+
+    Differences below one task are 0 if all tasks are whole, since they could not be allocated, and otherwise those
+    below 1e-3 of the entitlement.
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> [tasks.round(3).tolist() for tasks in fo.metrics.owed(given)]
+    [[0.0, 1.0], [1.0, 0.0]]
     """
     has, due = allocation.arrays.user_tasks, entitlement(allocation.cluster, by)
     whole = bool((has == np.rint(has)).all())
-    seen = 1e-9 / allocation.cluster.dominant_share_per_task  # of what the cluster could run of a user alone
+    seen = 1e-9 / allocation.cluster.dominant_share_per_task  # 1e-9 of the user's monopoly tasks
     least = np.full(len(has), 1 - _NEAR) if whole else _NEAR * np.maximum(has, due) + seen
     return np.where(due - has >= least, due - has, 0.0), np.where(has - due >= least, has - due, 0.0)
 
 
 def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
-    """`min(1, x_n / q_n)`, (users,); NaN for who is entitled to nothing."""
+    r"""Satisfied fractions of entitlements, (users,); NaN for users without an entitlement.
+
+    .. math:: \min(1, x_n / e_n)
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> fo.metrics.satisfactions(given).round(3).tolist()
+    [1.0, 0.5]
+    """
     return np.minimum(ratio(allocation.arrays.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
 
 
 def complaining(allocation: Answer, by: Entitled = None) -> Mask:
-    """Complaints of i about j, (users, users): i is below its entitlement, j above, on a server that i may use."""
+    r"""Mask (users, users) of complaints of user m about user n.
+
+    .. math:: x_m < e_m, \qquad x_n > e_n, \qquad x_{ni} > 0 \text{ on some server i that m can use}
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> fo.metrics.complaining(given).tolist()
+    [[False, False], [True, False]]
+    """
     below, above = owed(allocation, by)
     found = np.zeros((len(below), len(below)), dtype=bool)
     i, j = np.flatnonzero(below), np.flatnonzero(above)
@@ -94,12 +124,28 @@ def complaining(allocation: Answer, by: Entitled = None) -> Mask:
 
 
 def satisfaction(allocation: Answer, by: Entitled = None) -> float:
-    """Mean of `min(1, x_n / q_n)` over users who are entitled to anything; NaN where nobody is."""
+    r"""Mean satisfied fraction over the set E of users with an entitlement; NaN if there are none.
+
+    .. math:: \frac{1}{|E|} \sum_{n \in E} \min(1, x_n / e_n)
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> fo.metrics.satisfaction(given)
+    0.75
+    """
     return known_mean(satisfactions(allocation, by))
 
 
 def distance(allocation: Answer, by: Entitled = None) -> float:
-    """To the nearest entitled state in dominant shares, `sum_n k_n |x_n - q_n| / 2`; below 1e-9 that is 0."""
+    r"""Distance from the entitlements in dominant shares, with k the dominant share per task; 0 below 1e-9.
+
+    .. math:: \frac12 \sum_n k_n |x_n - e_n|
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> round(fo.metrics.distance(given), 3)
+    0.278
+    """
     due = entitlement(allocation.cluster, by)
     some = (due > 0) | (allocation.arrays.user_tasks > 0)
     share = allocation.cluster.dominant_share_per_task[some]
@@ -108,12 +154,20 @@ def distance(allocation: Answer, by: Entitled = None) -> float:
 
 
 def complaints(allocation: Answer, by: Entitled = None) -> float:
-    """Pairs of users i and j: i is below its entitlement and j above, on a server that i may use; see `owed`."""
+    r"""Number of complaints, ordered pairs of users (`complaining`); NaN if an entitlement is unknown.
+
+    .. math:: \#\{(m, n) : x_m < e_m,\ x_n > e_n,\ x_{ni} > 0 \text{ on some server i that m can use}\}
+
+    >>> import fairopt as fo
+    >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
+    >>> fo.metrics.complaints(given)
+    1.0
+    """
     unknown = np.isnan(entitlement(allocation.cluster, by)).any()
     return float("nan") if unknown else float(complaining(allocation, by).sum())
 
 
-#: Measures relative to what users are entitled to, which cost a solve of the reference mechanism, by name.
+#: Measures relative to entitlements, which require a solve of the reference mechanism, by name.
 DUE: dict[str, Due] = {
     "satisfaction": satisfaction,
     "distance": distance,

@@ -1,4 +1,4 @@
-"""The alpha that gives enough: a utilization, or a part of the largest, or a smallest share."""
+"""The alpha at which a measure reaches a target: a utilization, absolute or relative, or a smallest share."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from .alpha_path import AlphaPath, Followed, Follower, as_path
 
-#: What is looked at first: 17 alphas towards max-min, neighbours a factor of 1.5 apart, and infinity.
+#: Alphas of the initial scan: 17 values with a ratio of 1.5, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 
-#: Differences of a measure below this are the solver's, not alpha's.
+#: Relative differences of a measure below this are attributed to the solver.
 _SAME = 1e-6
 
 
-#: Measures that can be aimed at: does the target count in parts of the largest value by default, and does the measure
-#: fall as alpha rises (1), so that the last alpha that reaches it is wanted, or as alpha falls (-1)?
+#: Measures with a target: whether it is relative to the largest value by default, and whether the measure typically
+#: decreases in alpha (1), so that the largest alpha is sought, or increases (-1).
 MEASURES = {"utilization": (True, 1), "min_share": (False, -1)}
 
 
 class NotMonotone(UserWarning):
-    """A measure both rises and falls with alpha: the alpha found is one of several where it crosses the target."""
+    """A measure is not monotone in alpha, so that the alpha found is one of several at which it crosses the target."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class AlphaFound:
     Attributes
     ----------
     alpha : float
-        It reaches the target.
+        The alpha found, at which the measure reaches the target.
     value, threshold : float
-        The measure there, and what it had to reach.
+        The measure at alpha, and the value that it had to reach.
     bracket : (float, float)
-        `alpha` is one end; the other misses the target. Both ends are `alpha` where every alpha beyond reaches it.
+        `alpha` is one end; the other misses the target. Both ends are `alpha` if every alpha beyond reaches it.
     allocation : Allocation
-        The certified answer at `alpha`.
+        The certified allocation at `alpha`.
     path : AlphaPath
-        Every alpha that was solved for, sorted.
+        All alphas that were solved, sorted.
     monotone : bool
-        Did the measure only fall (utilization) or only rise (smallest share) with alpha, where it was looked at?
+        True if the measure was decreasing (utilization) or increasing (smallest share) over all of them.
     """
 
     alpha: float
@@ -63,7 +63,7 @@ class AlphaFound:
     monotone: bool = True
 
     def __str__(self) -> str:
-        """One line: alpha, what it reaches, and the bracket."""
+        """One line: alpha, the measure, and the bracket."""
         low, high = self.bracket
         ends = "every alpha beyond reaches it" if low == high else f"between {low:.4g} and {high:.4g}"
         return f"alpha = {self.alpha:.4g}: {self.measure} {self.value:.4g}, asked for {self.threshold:.4g} ({ends})"
@@ -79,33 +79,42 @@ def find_alpha(
     tol: float | None = None,
     accuracy: float = 1e-3,
 ) -> AlphaFound:
-    """The largest alpha with a utilization, or a part of the largest, or the least with a smallest share.
+    r"""Find the largest alpha with a given utilization, or the smallest with a given smallest share.
+
+    .. math:: \max \{\alpha : m(x(\alpha)) \ge T\} \quad \text{or} \quad \min \{\alpha : m(x(\alpha)) \ge T\}
 
     Parameters
     ----------
-    cluster : what is shared, and among whom
-    mechanism : a class with a parameter `alpha`, or its name
-    measure : `utilization` or `min_share`, a column of `fairopt.compare`
-    target : in (0, 1]
-        with `measure="utilization"` (the mean over resources) a part of the largest utilization found from alpha = 0.1
-        to infinity; with `measure="min_share"` the smallest weighted dominant share itself
-    relative : is the target a part of the measure's largest value (True), or that value itself (False)? By default True
-        of utilization alone
-    tol : as in `Mechanism.solve`
-    accuracy : the ends of the bracket differ by this part of alpha at most, or the larger is infinite and the other
-        beyond 1024
+    cluster : Cluster
+    mechanism : type or str
+        A class with a parameter `alpha`, or its name.
+    measure : str
+        m: `utilization` or `min_share`, a column of `fairopt.compare`.
+    target : float
+        In (0, 1]. For `measure="utilization"` (the mean over resources) T relative to the largest utilization from
+        alpha = 0.1 to infinity; for `measure="min_share"` T itself, a weighted dominant share.
+    relative : bool, optional
+        Interpret the target relative to the measure's largest value. Default: True for utilization only.
+    tol : float, optional
+        As in `Mechanism.solve`.
+    accuracy : float
+        Relative width of the bracket; or its larger end is infinite and the other beyond 1024.
 
-    Eighteen alphas from 0.1 to infinity are solved for, then the ones that Brent's method in `log alpha` asks for
-    between the last that reaches the target and its neighbour that misses it (for the smallest share, the first).
-    Every solve is certified. Nothing is known of alphas between those: where the measure is not monotone there may be
-    others, and a warning `NotMonotone` says so.
+    Eighteen alphas from 0.1 to infinity are solved, then those of Brent's method in `log alpha` between the last that
+    reaches the target and its neighbour that misses it (the first, for the smallest share). Every allocation is
+    certified. If the measure is not monotone other solutions may exist, and the warning `NotMonotone` is issued.
 
     Raises
     ------
     DataError
-        No alpha looked at reaches the target; arguments are wrong.
+        No alpha of the scan reaches the target, or an argument is invalid.
     NotConverged, SolverError
-        As `Mechanism.solve`: no answer is taken that misses its tolerance.
+        As `Mechanism.solve`.
+
+    >>> import fairopt as fo
+    >>> found = fo.find_alpha(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "alpha-fair", target=0.62, measure="min_share")
+    >>> round(found.alpha, 2), round(found.value, 3)
+    (3.41, 0.62)
     """
     if measure not in MEASURES:
         raise DataError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
@@ -149,10 +158,10 @@ def find_alpha(
 
 
 def bracketed(excess: Callable[[float], float], good: float, bad: float, accuracy: float) -> tuple[float, float]:
-    """Two alphas close to each other, `excess >= 0` at the first alone: by Brent's method in `log alpha`.
+    """Bracket of a root by Brent's method in `log alpha`: two alphas, with `excess >= 0` only at the first.
 
-    They differ by the part `accuracy` at most, or the larger is infinite and the other beyond 1024, where answers
-    hardly differ from those at infinity. Every alpha given has been, or is now, solved for.
+    Their relative difference is at most `accuracy`, or the larger is infinite and the other beyond 1024, where
+    allocations hardly differ from those at infinity.
     """
     while math.isinf(max(good, bad)) and (low := min(good, bad)) < 1024:
         good, bad = (2 * low, bad) if excess(2 * low) >= 0 else (good, 2 * low)
@@ -166,7 +175,7 @@ def bracketed(excess: Callable[[float], float], good: float, bad: float, accurac
     def apart(part: float) -> float:
         value = excess(alpha(part))
         reach[part] = value >= 0
-        return value or math.ulp(0.0)  # what just reaches it is no reason to stop
+        return value or math.ulp(0.0)  # an exact zero would end the search without an alpha that misses the target
 
     root = optimize.brentq(apart, 0.0, 1.0, xtol=0.9 * accuracy / abs(math.log(bad / good)), rtol=1e-14)
     inside, outside = (

@@ -1,4 +1,4 @@
-"""The weights with which a mechanism gives stated tasks, or why there are none."""
+"""Inverse problem of a mechanism: weights under which it yields given tasks, or a reason why none exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from .stated import Frontier, closed_form, frontier, limited, ranges, runnable
 
-#: Weights that are looked at differ from their mean by at most this, in logarithms.
+#: Largest deviation of log weights from their mean in the search.
 _FAR = 12.0
 
 
@@ -36,20 +36,20 @@ class WeightsFound:
     Attributes
     ----------
     weights : Series by user
-        Their mean over the users who can run tasks is 1; users who can run nothing have 1.
+        Normalised to a mean of 1 over the users that can run tasks; 1 for other users.
     tasks : Series by user
-        The tasks that were to be reached: those stated, or with `nearest=True` the nearest that can be.
+        The target X: the given tasks, or with `nearest=True` the nearest attainable ones.
     allocation : Allocation
-        The certified answer with these weights.
+        The certified allocation under these weights.
     error : float
-        The largest `|x_n / X_n - 1|` of its tasks x against `tasks`.
+        The largest `|x_n / X_n - 1|` of its tasks x.
     nearest : bool
-        Are `tasks` others than those stated?
+        True if `tasks` differ from the given ones.
     scale : float
-        What all stated tasks were multiplied with to find these; 1 unless they were infeasible.
+        Factor by which the given tasks were scaled; 1 unless they are infeasible.
     mechanism : str
     solves : int
-        Answers that were looked at until this one was found.
+        Number of solves until these weights were found.
     """
 
     weights: pd.Series
@@ -64,12 +64,12 @@ class WeightsFound:
 
     @cached_property
     def ranges(self) -> pd.DataFrame | None:
-        """`lowest` and `highest` by user: the weights that give the same tasks, where the reference keeps its own.
+        """Frame by user of the `lowest` and `highest` weight with the same tasks, for a fixed reference weight.
 
-        The ends of `phi_n / phi_ref` over all weights that give these tasks, times the reference's weight: one at a
-        time, not all at once. The reference (`ranges.attrs["reference"]`) is the user with the largest budget of those
-        whose task limit does not bind. By two linear programs per user. None for the per-server game and for servers
-        that do not coordinate, where other splits of the same tasks may have other weights.
+        These are the extremes of `phi_n / phi_ref` over all weights that yield the tasks, times the reference's
+        weight, for each user separately, by two linear programs. The reference (`ranges.attrs["reference"]`) is the
+        user with the largest budget among those with an inactive task limit. None for the per-server game and for
+        servers without coordination, where other splits of the same tasks may have other weights.
         """
         if self._place is None:
             return None
@@ -86,14 +86,14 @@ class WeightsFound:
 
     @property
     def unique(self) -> bool | None:
-        """True if the weights are unique up to a common factor; None where that is not known."""
+        """True if the weights are unique up to a common factor; None if that is unknown."""
         if (ends := self.ranges) is None:
             return None
-        # Ratios of weights that differ by less than this part are the same.
+        # Ranges of smaller relative width are attributed to the accuracy of the linear programs.
         return bool((ends["highest"] - ends["lowest"] <= 1e-6 * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
+        """Frame by user: `weight`, target `tasks`, and tasks `reached`."""
         return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": self.allocation.user_tasks})
 
     def __repr__(self) -> str:
@@ -118,39 +118,54 @@ def find_weights(
     tol: float = 1e-6,
     nearest: bool = False,
 ) -> WeightsFound:
-    """Weights with which a mechanism gives stated tasks; the answer with them is solved for and compared.
+    r"""Find weights under which a mechanism yields given tasks X; the allocation is solved for and compared.
+
+    .. math:: \phi_n = (w_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha} \ \ (\alpha < \infty), \qquad
+        \phi_n = u_n X_n \ \ (\alpha = \infty)
+
+    with u the share per task, and w a supporting normal, the price of a task.
 
     Parameters
     ----------
-    cluster : whose users get new weights
-    mechanism : of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server; or its
-        name, such as `"alphapf-vds(alpha=3)"`
-    tasks : (users,), in tasks, or a series or dict by user
-    shares : the same as dominant shares `k_n x_n` (`Allocation.dominant_shares`), in place of tasks
-    users : the names that a list of tasks or shares is in the order of; all who can run tasks must be among them
-    tol : by what part tasks may miss those stated
-    nearest : where stated tasks cannot be given, take the nearest multiple `t X` that is feasible, with what some users
-        can still have on top; in the game the nearest answer that was found. Default: an error that says why
+    cluster : Cluster
+        Its weights serve as initial values.
+    mechanism : Mechanism or str
+        Of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server, such as
+        `"alphapf-vds(alpha=3)"`.
+    tasks : (users,)
+        X, in tasks, or a series or dict by user.
+    shares : (users,)
+        Instead of tasks, dominant shares `k_n X_n` (`Allocation.dominant_shares`).
+    users : iterable, optional
+        Order of names of a list of tasks or shares; it has all users that can run tasks.
+    tol : float
+        Largest relative error of tasks.
+    nearest : bool
+        If X is not attainable, use the largest feasible multiple `t X`, raised to Pareto efficiency; in the game the
+        nearest allocation that was found. Default: raise.
 
-    Global mechanisms: tasks X > 0 have weights if and only if nobody could have more without another having less. For
-    finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a
-    task; for max-min `phi_n = u_n X_n` will do (`docs/inverse.md`). Both are linear programs. Of several weights the
-    cluster's own are taken if they do; otherwise for finite alpha those whose budgets are nearest to what the cluster's
-    own weights ask for. `ranges` and `unique` of the result tell how much they are decided.
+    For global mechanisms weights exist if and only if X > 0 is Pareto efficient; they follow from linear programs
+    (`docs/inverse.md`). If they are not unique the cluster's own weights are returned if these yield X, and otherwise,
+    for finite alpha, those whose budgets are nearest to the budgets of the cluster's weights. `ranges` and `unique` of
+    the result tell to which extent they are determined.
 
-    The per-server game and servers that do not coordinate: weights are looked for from one certified answer to the
-    next. That none are found is then no proof that there are none, unless the tasks are infeasible (or alpha = 1, where
-    the game is the global program of CEEI on servers).
+    For the per-server game, and for servers without coordination, weights are found iteratively. Failure does not prove
+    that none exist, unless the tasks are infeasible (or alpha = 1, where the game is CEEI on servers).
 
     Raises
     ------
     DataError
-        The mechanism has no weights that could be found (alpha = 0, floors, a utility of its own); tasks are not one
-        number per user, zero, above a task limit, infeasible, or some user could have more: named.
+        The mechanism does not depend on weights in this form (alpha = 0, floors, another utility); or tasks are not one
+        number per user, zero, above a task limit, infeasible, or Pareto inefficient, which the message explains.
     NotConverged
-        In the game: no weights were found. The message names the user who is farthest off.
+        No weights were found in the game. The message names the user with the largest error.
     SolverError
         As `Mechanism.solve`.
+
+    >>> import fairopt as fo
+    >>> found = fo.find_weights(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "drf", tasks=[3.6, 1.8])
+    >>> found.weights.round(3).tolist()
+    [1.143, 0.857]
     """
     chosen = mechanisms.one(mechanism)
     tol = _validate.tolerance(tol)
@@ -199,7 +214,7 @@ def find_weights(
 
 
 def _reason(place: Frontier, tol: float) -> str:
-    """Why no weights give these tasks."""
+    """Reason why no weights yield these tasks."""
     polytope = place.polytope
     cluster, remedy = polytope.cluster, "or ask for the nearest with nearest=True"
     if place.scale < 1 - tol:
@@ -234,14 +249,14 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
 
 @dataclass(frozen=True)
 class Matched:
-    """The best weights found.
+    """Best weights of a search.
 
     Attributes
     ----------
     weights : (users,)
-    allocation : the answer with them
-    error : by what part its tasks miss the stated ones
-    found_at : the number of this answer among those looked at
+    allocation : the allocation under these weights
+    error : largest relative error of its tasks
+    found_at : number of solves until it was found
     """
 
     weights: Array
@@ -257,21 +272,21 @@ def matched(
     users: Index,
     tol: float,
 ) -> Matched:
-    """The weights (users,) of `users` with which the answer has the tasks `stated` (users,), or comes nearest.
+    """Weights (users,) under which `answer` has the tasks `stated`, (users,), or the nearest found.
 
-    The step is `log phi += log X - log x(phi)`. For global programs with alpha in (0, infinity) the derivative of log x
-    by log phi is a projection (onto the changes that leave what is full full, in the metric of budgets), and both X and
-    x(phi) are on the frontier, so that it is Newton's step where prices stay the same; on one server under max-min it
-    is exact. In the game, where servers differ, Anderson's mixing of the last steps makes up for the difference.
+    The iteration is `log phi += log X - log x(phi)`. For global programs with alpha in (0, infinity) the derivative of
+    log x with respect to log phi is a projection (on the tangent space of the active constraints, in the metric of
+    budgets), and both X and x(phi) are on the frontier, so that this is Newton's step for a constant active set; on one
+    server under max-min it is exact. In the game, where servers differ, Anderson acceleration is required.
 
-    The first of `starts` that does at once is taken, otherwise the search begins at the best of them.
+    A point of `starts` that attains the tolerance is returned; otherwise the iteration starts at the best of them.
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
     looked, begun, best = 0, 0, list[Matched]()
 
     def off(log_weights: Array) -> Array:
-        """`log X - log x` of the answer with these weights, (users,)."""
+        """Residual `log X - log x` of the allocation under these weights, (users,)."""
         nonlocal looked
         weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
         found, looked = answer(weights), looked + 1
@@ -281,25 +296,25 @@ def matched(
         if error <= tol:
             raise StopIteration
         missing = np.log(stated) - np.log(tasks)
-        # Where all miss the same part, no step changes weights.
+        # If all users have the same relative error the step does not change ratios of weights.
         if looked - max(best[0].found_at, begun) > 40 or (begun and np.ptp(missing) <= 1e-3 * tol):
             raise optimize.NoConvergence
         return np.asarray(missing)
 
     with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, of steps that no longer differ
+        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, when successive steps are nearly parallel
         for start in starts:
             off(np.log(start))
-        # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
+        # Acceleration is fast for smooth dependence on weights; short plain steps also converge at a kink.
         for memory, step in ((5, 1.0), (0, 1.0), (0, 0.5), (0, 0.2)):
             begun = looked
-            with suppress(optimize.NoConvergence, NotConverged):  # weights may be too far apart for an answer
+            with suppress(optimize.NoConvergence, NotConverged):  # a solve may fail for weights that span many decades
                 optimize.anderson(off, np.log(best[0].weights), alpha=step, M=memory, maxiter=200, line_search=None)
     return best[0]
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
-    """The criterion on the cluster, of a mechanism whose weights can be found."""
+    """Criterion of the mechanism on the cluster, after a check that weights can be found for it."""
     probe = np.linspace(1.0, 2.0, len(seen.users))
     rule = mechanism.criterion(seen.derived(weight=probe))
     if type(rule) is not Criterion or not mechanism.judged_by_criterion:
@@ -314,7 +329,7 @@ def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
 
 
 def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object] | None, tol: float) -> Array:
-    """The tasks that are asked for, (users,)."""
+    """Target tasks, (users,), validated; 0 for users that cannot run tasks."""
     if (tasks is None) == (shares is None):
         raise DataError("give either tasks or shares: find_weights(cluster, mechanism, tasks=[...])")
     argument = "tasks" if shares is None else "shares"

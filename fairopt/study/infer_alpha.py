@@ -1,4 +1,4 @@
-"""The alpha that explains observed tasks: the one whose answer is nearest to them in logarithms."""
+"""Estimation of alpha from observed tasks, by least squares of their logarithms."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: The finite alphas of the first look, a constant factor apart; infinity is looked at too.
+#: Finite alphas of the initial grid, which also has infinity.
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
-#: So many local minima of the first look are refined, to this accuracy of log alpha.
+#: Number of local minima of the grid that are refined, and the accuracy of log alpha.
 MINIMA, ACCURACY = 4, 1e-6
 
 
@@ -40,25 +40,25 @@ class AlphaInferred:
     Attributes
     ----------
     alpha : float
-        The answer at this alpha is nearest to the observed tasks.
+        The estimate.
     low, high : float
-        The interval for alpha: 0 and infinity where the data do not bound it.
+        Confidence interval of alpha; 0 and infinity where the data do not bound it.
     confidence : float
-        With this probability the interval covers alpha, where the noise is normal in log tasks and the model true.
+        Coverage probability of the interval, for normal noise of log tasks and a correct model.
     sigma : float
-        Standard deviation of log tasks that the residuals show, `sqrt(S / freedom)`.
+        Estimated standard deviation of log tasks, `sqrt(S / freedom)`.
     overuse : float
-        By what part the observed tasks exceed what is feasible (negative: so much idles in proportion).
+        Relative excess of the observed tasks over feasible ones in proportion (negative: unused capacity).
     scale : float
-        The common factor of observed tasks and the answer's; 1 unless it was left free.
+        Common factor between observed and fitted tasks; 1 unless `free_scale`.
     others : tuple of float
-        Other local minima that fit no worse than the ends of the interval.
+        Other local minima with a misfit at most that of the ends of the interval.
     residuals : DataFrame by user
         `observed`, `fitted` (with the common factor), `log_residual`.
     curve : DataFrame by alpha
-        `misfit`: `sqrt(S / users)`, the root mean square of log residuals, of every alpha solved for.
+        `misfit`: `sqrt(S / users)`, the root mean square of log residuals, at every alpha solved.
     allocation : Allocation
-        The certified answer at alpha.
+        The certified allocation at alpha.
     """
 
     alpha: float
@@ -78,17 +78,17 @@ class AlphaInferred:
 
     @property
     def flat(self) -> bool:
-        """True if the data leave alpha unbounded on a side."""
+        """True if the interval of alpha is unbounded on a side."""
         return self.low == 0 or math.isinf(self.high)
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """The misfit along alpha with the interval, and fitted against observed tasks; `ax` are two axes."""
+        """Plot the misfit by alpha with the interval, and fitted against observed tasks, on two axes `ax`."""
         from ..result import plot
 
         return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self), ax)
 
     def __str__(self) -> str:
-        """In words: `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""
+        """Text such as `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""
         if self.low == 0 and math.isinf(self.high):
             return "any alpha"
         if math.isinf(self.high):
@@ -118,34 +118,48 @@ def infer_alpha(
     overuse: float = 0.25,
     tol: float | None = None,
 ) -> AlphaInferred:
-    """The alpha whose answer is nearest to observed tasks X, with an interval.
+    r"""Estimate alpha from observed tasks X by least squares, with a confidence interval.
 
-        minimise  S(alpha) = sum_n (log X_n - log x_n(alpha))^2    over alpha in [0.05, 1000] and infinity
+    .. math:: \min_\alpha\ S(\alpha) = \sum_n (\log X_n - \log x_n(\alpha))^2, \qquad
+        \alpha \in [0.05, 1000] \cup \{\infty\}
 
     Parameters
     ----------
-    cluster : where tasks were observed
-    tasks : (users,), in tasks, or a series or dict by user; > 0
-    mechanism : a class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name
-    users : the users that are compared, and the names that a list is in the order of; by default all who can run tasks
-    free_scale : compare up to a common factor, for clusters of which a part was in use
-    confidence : of the interval, in (0, 1)
-    overuse : observed tasks may exceed what is feasible by this part (noise does that); not looked at if the scale is
-        free
-    tol : as in `Mechanism.solve`
+    cluster : Cluster
+        The cluster on which tasks were observed.
+    tasks : (users,)
+        X > 0, in tasks, or a series or dict by user.
+    mechanism : type or str
+        A class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name.
+    users : iterable, optional
+        Names of the users to compare, in the order of a list of tasks. Default: all users that can run tasks.
+    free_scale : bool
+        Compare up to a common factor, for clusters that were partially used.
+    confidence : float
+        Level of the interval, in (0, 1).
+    overuse : float
+        Largest relative excess of observed tasks over feasible ones, due to noise; ignored with `free_scale`.
+    tol : float, optional
+        As in `Mechanism.solve`.
 
-    The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less if the
-    scale is free) and t Student's quantile: where log x is linear in log alpha these are t standard errors,
-    `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`; where it is flat the interval is open ("at least").
-    Alphas a factor of 1.3 apart are looked at first, then local minima refined: narrower ones may be missed.
+    The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less with
+    `free_scale`) and t the quantile of Student's distribution. Where log x is linear in log alpha this is t standard
+    errors, `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`; where it is constant the interval is unbounded.
+    Local minima are refined from a grid with a ratio of 1.3; narrower ones may be missed.
 
     Raises
     ------
     DataError
-        Tasks are not one finite number per user, zero, of a user who can run none, or infeasible by more than
-        `overuse`: named. The mechanism has no alpha. Fewer than two users are compared (three if the scale is free).
+        Tasks are not one finite number > 0 per user, belong to a user that cannot run tasks, or are infeasible by more
+        than `overuse`, as the message says; the mechanism has no alpha; or fewer than two users are compared (three
+        with `free_scale`).
     SolverError
-        No alpha could be solved for. Where a few could not, `notes` say so.
+        No alpha could be solved. Single failures are reported in `notes`.
+
+    >>> import fairopt as fo
+    >>> found = fo.infer_alpha(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [3.728, 1.757], "alpha-fair")
+    >>> round(found.alpha, 1)
+    2.0
     """
     cluster = expected(cluster)
     confidence = _validate.number(confidence, "confidence", "a number between 0 and 1", lambda part: 0 < part < 1)
@@ -166,7 +180,7 @@ def infer_alpha(
             f"no alpha could be solved for: {next(iter(misfit.failed.values()), 'somebody gets nothing')}"
         )
     alpha, others = minima(misfit)
-    # Below a standard deviation of 1e-7 differences of log tasks are the solver's.
+    # Standard deviations of log tasks below 1e-7 are attributed to the solver.
     least = max(misfit(alpha), misfit.freedom * 1e-7**2)
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
@@ -194,7 +208,7 @@ def infer_alpha(
 
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
-    """Relative overuse of the compared users' tasks."""
+    """Relative excess of the compared users' tasks over feasible ones."""
     limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
@@ -216,7 +230,7 @@ def _notes(failed: dict[float, str]) -> tuple[str, ...]:
 
 
 def minima(misfit: Misfit) -> tuple[float, list[float]]:
-    """The alpha of the least misfit, and other local minima."""
+    """The alpha of least misfit, and other local minima."""
     values = np.array([misfit(alpha) for alpha in GRID])
     values = np.where(np.isnan(values), np.inf, values)
     padded = np.concatenate([[np.inf], values, [np.inf]])
@@ -238,19 +252,19 @@ def minima(misfit: Misfit) -> tuple[float, list[float]]:
 
 
 def _number(value: float) -> float:
-    """Large where there is no answer: Brent's method wants numbers."""
+    """Misfit, replaced by a large finite value where no allocation exists, as Brent's method requires."""
     return value if math.isfinite(value) else 1e300
 
 
 def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, float]:
-    """Interval around alpha in which the misfit stays below the threshold; 0 or infinity where it never exceeds it."""
+    """Interval around alpha in which the misfit is below the threshold; 0 or infinity where it never exceeds it."""
 
     def crossing(points: list[float], otherwise: float) -> float:
         inside = alpha
         for point in points:
             value = misfit(point)
             if value > threshold and math.isinf(inside):
-                return point  # beyond the largest finite alpha nothing is looked at
+                return point  # the grid has no alpha between this one and infinity
             if value > threshold and math.isfinite(point):
                 return bracketed(lambda a: threshold - _number(misfit(a)), inside, point, ACCURACY)[0]
             if not math.isnan(value):
@@ -262,38 +276,38 @@ def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, flo
 
 
 class Misfit:
-    """`S(alpha) = sum_n (log X_n - log x_n(alpha))^2` of one observation, arrays in the order of `users`.
+    """Sum of squares `S(alpha) = sum_n (log X_n - log x_n(alpha))^2`, with arrays in the order of `users`.
 
     Parameters
     ----------
-    users : which of the cluster's users are compared
-    observed : their tasks, > 0
+    users : indices of the users that are compared
+    observed : (users,), their tasks, > 0
     free_scale : compare up to a common factor of all tasks
     """
 
     def __init__(self, curve: Follower, users: Index, observed: Array, free_scale: bool) -> None:
         self.curve, self.users, self.free_scale = curve, users, free_scale
         self._log = np.log(observed)
-        self.failed: dict[float, str] = {}  # alphas without an answer, and why
+        self.failed: dict[float, str] = {}  # reasons of failed solves, by alpha
 
     @property
     def freedom(self) -> int:
-        """Users less what is fitted: alpha, and the common factor if it is free."""
+        """Degrees of freedom: users less fitted parameters, alpha and possibly the common factor."""
         return len(self.users) - 1 - int(self.free_scale)
 
     def log_scale(self, alpha: float) -> float:
-        """The common factor by which observed tasks exceed the answer's, as a logarithm; 0 unless it is free."""
-        return float(self._apart(alpha).mean()) if self.free_scale else 0.0
+        """Log of the common factor between observed and fitted tasks; 0 unless it is free."""
+        return float(self._log_ratio(alpha).mean()) if self.free_scale else 0.0
 
     def residuals(self, alpha: float) -> Array:
-        """`log X_n - log x_n(alpha)`, less the common factor if that is free; NaN where there is no answer."""
-        return self._apart(alpha) - self.log_scale(alpha)
+        """Residuals `log X_n - log x_n(alpha)`, (users,), less the common factor; NaN after a failed solve."""
+        return self._log_ratio(alpha) - self.log_scale(alpha)
 
     def __call__(self, alpha: float) -> float:
-        """S(alpha); NaN where there is no answer, infinite where it gives an observed user nothing."""
+        """S(alpha); NaN after a failed solve, infinite if an observed user has no tasks."""
         return float((self.residuals(alpha) ** 2).sum())
 
-    def _apart(self, alpha: float) -> Array:
+    def _log_ratio(self, alpha: float) -> Array:
         if alpha not in self.failed:
             try:
                 tasks = self.curve(float(alpha)).arrays.user_tasks[self.users]

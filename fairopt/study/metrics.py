@@ -1,4 +1,4 @@
-"""Measures of an allocation: of its tasks alone, and relative to what users are entitled to."""
+"""Measures of an allocation: of its tasks alone, and relative to entitlements."""
 
 from collections import ChainMap
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from .entitlement import (
     satisfactions,
 )
 
-#: All measures by name, those of plug-ins that are loaded later included.
+#: All measures by name, including those of plug-ins that are loaded later.
 KNOWN: Mapping[str, Measure] = ChainMap(MEASURES, {**DUE})
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`solve_many`: one mechanism on thousands of small clusters, by stacks."""
+"""`solve_many`: one mechanism on thousands of small clusters, solved in batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..model.problem import Problem
 
 
 class Failure(NamedTuple):
-    """A problem without an answer."""
+    """Number of an unsolved problem, and the reason."""
 
     problem: int
     reason: str
@@ -39,28 +39,27 @@ class Failure(NamedTuple):
 class Allocations(Frozen):
     """Allocations and certificates of many problems. Arrays are read-only; problems are the first axis.
 
-    Where problems differ in shape, arrays are as large as the largest needs, NaN where a problem has no such user or
-    server, and NaN for problems without an answer.
+    Problems of different shapes are padded with NaN to the largest; unsolved problems are NaN.
 
     Attributes
     ----------
     mechanism : str
-        Who made it, such as `alphaPF-VDS(alpha=3)`.
+        Label of the mechanism, such as `alphaPF-VDS(alpha=3)`.
     user_tasks : (problems, users)
         `x_n = sum_i x[n,i]`, in tasks.
     tasks : (problems, users, servers)
         `x[n,i]`, in tasks; one server, the pool, for mechanisms that pool.
     certificate : (problems,)
-        The residual of `Mechanism.certify`: the larger of the relative infeasibility and of what is open of optimality.
-        Also that of a best answer which missed `tol` and is not given; NaN where there was none.
+        Residual of `Mechanism.certify`: the larger of relative infeasibility and suboptimality. For an unsolved problem
+        that of its best candidate, NaN without any.
     failed : tuple of (problem, reason)
-        The problems without an answer, by number.
+        The unsolved problems, by number.
     fallback : (problems,) of bool
-        Which were handed to `Mechanism.solve`.
+        Problems that were solved by `Mechanism.solve`.
     tol : float
-        What every certificate of an answer reaches.
+        Bound on the certificates of all solved problems.
     users : tuple of tuples
-        The names of every problem's users.
+        Names of the users of every problem.
     """
 
     mechanism: str
@@ -73,13 +72,13 @@ class Allocations(Frozen):
     users: tuple[tuple[str, ...], ...]
 
     def __len__(self) -> int:
-        """The number of problems."""
+        """Number of problems."""
         return len(self.certificate)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per problem and user: `tasks`, and the `certificate` of the problem; NaN for failed ones.
+        """Frame with a row per (problem, user): `tasks`, and the problem's `certificate`; NaN for unsolved problems.
 
-        Of a problem whose data are none, no user is known: it has no rows.
+        A problem with invalid data has no users and no rows.
         """
         counts = [len(names) for names in self.users]
         problem = np.repeat(np.arange(len(counts)), counts)
@@ -108,7 +107,7 @@ class Allocations(Frozen):
         return "\n".join(lines)
 
 
-#: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
+#: Number of problems per batch, which bounds memory and sets the granularity of the progress bar.
 _CHUNK = 1000
 
 
@@ -124,26 +123,31 @@ def solve_many(
     fallback: bool = False,
     progress: bool = False,
 ) -> Allocations:
-    """Share many small clusters with one mechanism.
+    r"""Solve one mechanism on many small clusters, in batches of equal shape.
 
-    For thousands of clusters of a few users and servers, where `Mechanism.solve` spends its time in Python. The
-    mechanism says what is fair on every cluster (`Mechanism.criterion`); stacks of one
-    shape are solved and judged together.
+    Problem p is that of `Mechanism.criterion` on cluster p, for alpha-fair mechanisms
+
+    .. math:: \max_{x \in X^{(p)}} \sum_n \phi_n^{(p)} f_\alpha(\sigma_n^{(p)} / \phi_n^{(p)}),
+        \qquad p = 1, \dots, P
+
+    Intended for thousands of clusters of a few users and servers, for which the overhead of `Mechanism.solve`
+    dominates.
 
     Parameters
     ----------
-    mechanism : a mechanism, or its name, such as `"alpha-fair(alpha=3)"`
+    mechanism : Mechanism or str
+        Such as `"alpha-fair(alpha=3)"`.
     capacity : (problems, servers, resources)
         In resource units; or a list of clusters, of any shapes, instead of all arrays.
     demand : (problems, users, resources)
         In resource units per task.
     weight, max_tasks : (problems, users), optional
     eligible : (problems, users, servers) of bool, optional
-        As in `Cluster`. An array without the axis of problems, or with one of length 1, counts for all problems.
+        As in `Cluster`. An array without the axis of problems, or with one of length 1, applies to all problems.
     tol : float, optional
-        What every certificate must reach, as in `Mechanism.solve`. Default: the mechanism's, 1e-6.
+        Bound on every certificate, as in `Mechanism.solve`. Default: the mechanism's, 1e-6.
     fallback : bool
-        Hand problems whose certificate misses `tol` to `Mechanism.solve`. Default: they are among `failed`.
+        Solve problems whose certificate misses `tol` by `Mechanism.solve`. Default: they are listed in `failed`.
     progress : bool
         Show a progress bar.
 
@@ -151,25 +155,29 @@ def solve_many(
     -------
     Allocations
         `user_tasks` (problems, users), `tasks` (problems, users, servers), `certificate` (problems,), `failed` with
-        the number and the reason of every problem that has no answer, `to_frame()`.
+        the number and the reason of every unsolved problem, `to_frame()`.
 
     Raises
     ------
     DataError
-        The arrays do not fit together, or the mechanism is none. What is wrong with one problem (NaN, a user who
-        demands nothing, a mechanism that is not defined there) is its reason in `failed`; the others are answered.
+        The shapes of arrays are inconsistent, or the mechanism is unknown. An error in the data of one problem (NaN, a
+        user without demand, a mechanism that is not defined there) is reported in `failed`; the others are solved.
 
     Notes
     -----
-    Kernels cover criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over servers and
-    inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
-    PS-DSF where demands are positive and no task count binds. Max-min that rounding leaves open, too, is answered by
-    `Mechanism.solve`. Others (floors, FDS, bottleneck fairness, concave
-    utilities) go to `Mechanism.solve` one by one, as do problems so large that it is faster
-    (`engines.small.LARGEST`).
-    Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
-    over servers) need not be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of
-    `Mechanism.certify`, computed from the tasks and the prices found.
+    Batched kernels exist for criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over
+    servers and inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server
+    game, and PS-DSF with positive demands and inactive task limits. Max-min problems that are degenerate up to
+    rounding, other criteria (floors, FDS, bottleneck fairness, concave utilities), and problems above
+    `core.engines.small.LARGEST` are solved one by one by `Mechanism.solve`.
+    Where solutions are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, the split of a user's tasks
+    over servers) the one returned may differ from that of `Mechanism.solve`. Every certificate is that of
+    `Mechanism.certify`, computed from tasks and prices.
+
+    >>> import numpy as np, fairopt as fo
+    >>> demand = np.array([[[1, 4], [3, 1]], [[1, 1], [1, 2]]])  # (problems, users, resources)
+    >>> fo.solve_many("drf", [[[9, 18]]], demand).user_tasks.round(3).tolist()
+    [[3.0, 2.0], [4.5, 4.5]]
     """
     chosen = mechanisms.one(mechanism)
     tol = chosen.default_tol if tol is None else _validate.tolerance(tol)
@@ -184,7 +192,7 @@ def solve_many(
 
 
 class _Found:
-    """Answers as they come in."""
+    """Results of `solve_many`, filled batch by batch."""
 
     def __init__(self, mechanism: Mechanism, given: list[Any] | Stacked, tol: float, fallback: bool) -> None:
         self.mechanism, self.given, self.tol, self.fallback = mechanism, given, tol, fallback
@@ -195,7 +203,7 @@ class _Found:
         self.failed: list[Failure] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Solve some problems: stacks of one kind and shape, and those one by one that no kernel covers."""
+        """Solve some problems: by stacks of one kind and shape, and one by one those without a kernel."""
         stacks: defaultdict[tuple[Kind, tuple[int, ...]], list[tuple[int, Problem]]] = defaultdict(list)
         single = []
         for p in numbers:
@@ -217,13 +225,13 @@ class _Found:
             else:
                 stacks[kind, seen.shape].append((p, Problem(seen, rule)))
         for (kind, _), stack in stacks.items():
-            self.mechanism.check_statement(stack[0][1])  # remembered: once for a mechanism
+            self.mechanism.check_statement(stack[0][1])  # cached, so that it runs once per mechanism
             single += self._stacked(kind, stack)
         for p in single:
             self._alone(p)
 
     def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
-        """Solve problems together; which are to be solved one by one?"""
+        """Solve a stack of problems; returns those that remain to be solved one by one."""
         (tasks, certificates, unstable), alone = _together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
@@ -240,7 +248,7 @@ class _Found:
         return alone
 
     def _alone(self, p: int) -> None:
-        """One problem by `Mechanism.solve`."""
+        """Solve one problem by `Mechanism.solve`."""
         self.fell_back[p] = True
         try:
             found = self.mechanism.solve(self.given[p], self.tol)
@@ -250,7 +258,7 @@ class _Found:
         self.tasks[p], self.certificate[p] = found.tasks, found.certificate.residual
 
     def allocations(self) -> Allocations:
-        """All of them as arrays."""
+        """Assemble the results as arrays."""
         shapes = [tasks.shape for tasks in self.tasks if tasks is not None]
         users = max([1, *map(len, self.users), *(shape[0] for shape in shapes)])
         tasks = np.full((len(self.tasks), users, max([1, *(shape[1] for shape in shapes)])), np.nan)
@@ -271,15 +279,15 @@ class _Found:
         )
 
 
-#: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
+#: Fraction of the tolerance at which kernels terminate; their final step converges quadratically.
 _AIM = 0.1
 
 
 def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
-    """Answers to problems of one kind and shape.
+    """Solve a stack of problems of one kind and shape.
 
-    Tasks (problems, users, servers), certificates (problems,), infinite for none, and where the answer is an unstable
-    equilibrium (problems,), in whose place `Mechanism.solve` looks for another.
+    Tasks (problems, users, servers), certificates (problems,), inf where the kernel fails, and where the equilibrium
+    found is unstable (problems,): in its place `Mechanism.solve` looks for another.
     """
     stable = np.zeros(len(problems), dtype=bool)
     if kind == "psdsf":
@@ -292,7 +300,7 @@ def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, A
     return *kernels[kind](problems)[:2], stable
 
 
-#: The arguments of a cluster that come stacked, and their axes behind that of the problems.
+#: Stacked arguments of a cluster, and their axes after that of the problems.
 _AXES = {
     "capacity": ("servers", "resources"),
     "demand": ("users", "resources"),
@@ -300,15 +308,15 @@ _AXES = {
     "eligible": ("users", "servers"),
     "max_tasks": ("users",),
 }
-#: From where to where their numbers are, where that is not all that are > 0.
+#: Closed ranges of their values; () stands for all positive finite numbers.
 _RANGES: dict[str, tuple[float, ...]] = {"capacity": (0.0,), "demand": (0.0,), "weight": (), "max_tasks": (0.0, np.inf)}
 
 
 class Stacked:
-    """Arrays with the problems first; what has no such axis, or one of length 1, counts for all problems.
+    """Sequence of clusters, from arrays with a first axis of problems, which may be missing or of length 1.
 
-    Shapes and types are checked at once, numbers as a whole: only a cluster with a wrong one is made in the ordinary
-    way, whose error says what is wrong.
+    Shapes, types and values are validated for all problems at once; a cluster with invalid values is constructed by
+    `Cluster`, whose error names them.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -322,7 +330,7 @@ class Stacked:
             raise DataError(f"problems differ in number: {_listed(counts)}; give one for each, or one for all")
         users = arrays["demand"].shape[1]
         arrays = {name: np.repeat(one, users, axis=1) if one.shape[1:] == (1,) else one for name, one in arrays.items()}
-        # What lies behind the axis of problems fits together if it is the shape of a cluster.
+        # `Cluster` checks that the shapes without the axis of problems are consistent.
         self.first = Cluster(**{name: np.ones(array.shape[1:]) for name, array in arrays.items()})
         self.arrays: dict[str, NDArray[Any]] = {
             name: np.broadcast_to(frozen(array), (self.count, *getattr(self.first, name).shape))
@@ -342,7 +350,7 @@ class Stacked:
 
     @cached_property
     def sound(self) -> Mask:
-        """(problems,): whose numbers are all such as a cluster has."""
+        """Mask (problems,) of problems with valid values only."""
         given = self.arrays
         with np.errstate(invalid="ignore"):
             good = [_validate.inside(given[name], *ends) for name, ends in _RANGES.items() if name in given]
@@ -353,7 +361,7 @@ class Stacked:
 
 
 def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> list[Any] | Stacked:
-    """Check the arguments of `solve_many`, and make clusters by number of them."""
+    """Check the arguments of `solve_many`, and return them as a sequence of clusters."""
     if demand is not None or isinstance(capacity, np.ndarray):
         return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
     if any(value is not None for value in (weight, eligible, max_tasks)):
@@ -369,7 +377,7 @@ def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: An
 
 
 def _stacked(name: str, values: Any) -> NDArray[Any]:
-    """An array with the problems first."""
+    """Array with a first axis of problems."""
     axes = len(_AXES[name])
     array = _intake.plain(values, name, truths=name == "eligible")
     if array.ndim == 0 and name in ("weight", "max_tasks"):

@@ -1,16 +1,16 @@
-"""Tasks that somebody states: read user by user, placed beside the frontier, and supported by prices there.
+"""Given tasks of users: validation, position relative to the Pareto frontier, and supporting prices.
 
-Tasks X can be given by some weights of an alpha-fair criterion with alpha in (0, infinity], over a pool or over
-servers, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
+Tasks X are optimal for an alpha-fair criterion with alpha in (0, infinity], over a pool or over servers, under some
+weights, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
 
-- a maximum of a function that rises in every X_n is efficient;
-- at an efficient point of a polytope some normal w > 0 supports it (Arrow, Barankin and Blackwell 1953), so that X
+- a maximiser of a function that is increasing in every X_n is efficient;
+- an efficient point of a polytope is supported by some normal w > 0 (Arrow, Barankin and Blackwell 1953), so that X
   maximises welfare for `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, whose marginal utility at X is w;
-- for max-min take `phi_n = u_n X_n`: all levels are 1, and whoever has lexicographically better ones has levels >= 1,
-  so at least X_n tasks for every n, and X is efficient.
+- for max-min let `phi_n = u_n X_n`: all levels of X are 1, and tasks with lexicographically larger levels have levels
+  >= 1, hence at least X_n tasks for every n, so that they equal X by efficiency.
 
-Normals are `w_n = min_i sum_r lambda[i,r] d[n,r] + nu_n`, with prices lambda >= 0 of rows that are used up, nu >= 0 of
-task limits that bind; budgets are `b_n = w_n X_n`.
+Normals are `w_n = min_i sum_r lambda[i,r] d[n,r] + nu_n`, with prices lambda >= 0 of active capacity constraints and
+nu >= 0 of active task limits; budgets are `b_n = w_n X_n`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
-#: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
+#: Bound below which fractions, slacks and budgets at a vertex of a linear program count as zero.
 _ZERO = 1e-9
 
 
 def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Index:
-    """The users who can run tasks and of whom some are stated: all must be > 0 and within the task limit.
+    """Indices of users that can run tasks and have a given number, which must be > 0.
 
     Raises
     ------
     DataError
-        Naming the user who has tasks and can run none, who has none, or who has more than it may run.
+        A user that cannot run tasks has some, or one that can has none; the message names it.
     """
     for n in np.flatnonzero(np.where(cluster.runnable, tasks == 0, tasks > 0)).tolist():
         what = f"{argument} of user {cluster.users[n]!r} is {tasks[n]:g}"
@@ -49,7 +49,7 @@ def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Inde
 
 
 def limited(tasks: Array, cluster: Cluster, more: float, remedy: str) -> None:
-    """Raise DataError for a user who has more than it may run, by more than this part."""
+    """Raise `DataError` for a user whose tasks exceed its limit by more than the fraction `more`."""
     for n in np.flatnonzero(tasks > cluster.max_tasks * (1 + more)).tolist():
         limit = f"{tasks[n]:.6g} tasks, and only {cluster.max_tasks[n]:g} to run"
         raise DataError(f"user {cluster.users[n]!r} has {limit}; {remedy}", ("users", n))
@@ -57,14 +57,14 @@ def limited(tasks: Array, cluster: Cluster, more: float, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Frontier:
-    """Stated tasks beside the frontier, all in the order of `polytope.users`.
+    """Given tasks relative to the Pareto frontier, all arrays in the order of `polytope.users`.
 
     Attributes
     ----------
-    scale : the largest t such that everybody can have t times its tasks; task limits do not count
-    short : the rows that stand in the way of more
-    tasks : efficient tasks: `min(t, 1)` times the stated ones, and `rises` on top
-    rises : what users can have more than that at the same time, relatively
+    scale : the largest t such that t times all tasks is feasible, without task limits
+    short : active capacity constraints (rows) at that scale
+    tasks : (users,), Pareto-efficient tasks: `min(t, 1)` times the given ones, increased by `rises`
+    rises : (users,), relative increases that are feasible together
     fractions : (pairs,), an allocation with these tasks
     """
 
@@ -77,12 +77,12 @@ class Frontier:
 
     @cached_property
     def normals(self) -> Normals:
-        """The normals of the feasible set at `tasks`."""
+        """Normal cone of the feasible set at `tasks`."""
         return Normals(self.polytope, self.tasks, self.fractions)
 
 
 def frontier(polytope: Polytope, stated: Array) -> Frontier:
-    """Two linear programs: how far tasks (users,) > 0 can be scaled, and who can rise from there.
+    """Scale tasks (users,) > 0 to feasibility and raise them to efficiency, by two linear programs.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def frontier(polytope: Polytope, stated: Array) -> Frontier:
 
 
 def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
-    """The largest t such that t times all tasks (users,) > 0 is feasible, and the rows in the way; no task limits.
+    """The largest t such that t times the tasks (users,) > 0 is feasible without task limits, and the active rows.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
 
 
 class Normals:
-    """The cone of normals at efficient tasks, as budgets b (users,): what of it is extreme, by linear programs."""
+    """Normal cone at efficient tasks, in terms of budgets b (users,), with linear programs over it."""
 
     def __init__(self, polytope: Polytope, tasks: Array, fractions: Array) -> None:
         self.users = len(tasks)
@@ -134,18 +134,18 @@ class Normals:
         self._others = len(rows) + len(self.limited)
 
     def nearest(self, budgets: Array) -> Array | None:
-        """Budgets b, one of them as given and the others at least, of which the largest multiple of these is least."""
+        """Normal with budgets at least the given ones, which minimises the largest ratio to them; None if none."""
         return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), budgets, 1.0)
 
     def least(self, user: int, reference: int) -> float:
-        """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
+        """Least budget of a user over normals in which the reference has 1; inf if the reference's is always 0."""
         low, high = np.zeros(self.users), np.full(self.users, np.inf)
         low[reference] = high[reference] = 1.0
         found = self._minimise(np.eye(self.users)[user], low, high, np.ones(self.users), 0.0)
         return np.inf if found is None else 0.0 if found[user] <= _ZERO else float(found[user])
 
     def _minimise(self, cost: Array, low: Array, high: Array, size: Array, most: float) -> Array | None:
-        """The budgets b in `[low, high]` that minimise `cost b + most t`, where `b <= t size`."""
+        """Minimise `cost b + most t` over normals b in `[low, high]` with `b <= t size`."""
         under = [sp.csr_matrix((self.users, self._others)), -sp.identity(self.users), sp.csr_matrix(size[:, None])]
         least = sp.vstack([self._least, sp.hstack(under)], format="csr")
         others = np.zeros(self._others)
@@ -158,12 +158,12 @@ class Normals:
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
-    """Weights at which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
+    """Weights under which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
     share, alpha = _share(rule, place.polytope.users), rule.alpha
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
     log_budget = _log_budgets(alpha, own, share, place)
-    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # beyond, linear programs see nothing
+    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # the range of linear programs
     budgets = place.normals.nearest(np.exp(log_budget))
     log_budget = log_budget if budgets is None else np.log(budgets)
     found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
@@ -171,10 +171,10 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
-    """The ends of `phi_n / phi_ref` times the weight of the reference, (users,) each, and who that is.
+    """Bounds of `phi_n / phi_ref` times the weight of the reference, (users,) each, and the index of the reference.
 
-    It is the user with the largest budget of those whose task limit does not bind. For finite alpha the ratio is
-    `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`.
+    The reference is the user with the largest budget among those with an inactive task limit. For finite alpha the
+    ratio is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`.
     """
     share, free = _share(rule, place.polytope.users), np.ones(len(weights), dtype=bool)
     free[place.normals.limited] = False
@@ -186,14 +186,14 @@ def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Arr
     least, inverse = np.ones(len(weights)), np.ones(len(weights))
     least[others] = [place.normals.least(n, reference) for n in others]
     inverse[others] = [place.normals.least(reference, n) for n in others]
-    if np.isinf(rule.alpha):  # all levels may be equal; whom prices hold without the reference may be below it
+    if np.isinf(rule.alpha):  # levels are equal, except that a user bound without the reference may have a lower one
         return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):
         return size * least ** (1 / rule.alpha), size * (1 / inverse) ** (1 / rule.alpha), reference
 
 
 def _share(rule: Criterion, users: Index) -> Array:
-    """The share per task, (users,); of proportional servers that of the first, and at alpha = 1 it cancels anyway."""
+    """Share per task, (users,): that of the first server in the game, where servers are proportional or alpha = 1."""
     if rule.share.ndim == 1:
         return rule.share[users]
     usable = np.isfinite(rule.share[users])
@@ -201,5 +201,5 @@ def _share(rule: Criterion, users: Index) -> Array:
 
 
 def _log_budgets(alpha: float, weights: Array, share: Array, place: Frontier) -> Array:
-    """`log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
+    """Log budgets, `log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
     return np.asarray(alpha * np.log(weights) + (1 - alpha) * np.log(share * place.tasks))

@@ -105,7 +105,7 @@ def test_too_far_apart_is_refused_early_with_the_ratio(
             yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, engine, status="optimal")
 
     monkeypatch.setattr(fo.AlphaFair, "solutions", solutions)
-    monkeypatch.setattr(_solve, "HOPELESS_SECONDS", 0.0)
+    monkeypatch.setattr(_solve, "BEYOND_RANGE_SECONDS", 0.0)
     rng = np.random.default_rng(0)
     weight = 10 ** np.linspace(-8, 8, users)
     cluster = fo.Cluster(rng.uniform(1, 10, (servers, 2)), rng.uniform(0.1, 3, (users, 2)), weight)

@@ -1,14 +1,13 @@
 """The reference engine: solve a mechanism's program in CVXPY, scaled as its criterion allows (`scaled`).
 
-`Leximin` objectives go to successive linear programs; concave ones to cones, with every share measured in its
-max-min level. Users whose welfare is too small to be seen beside the largest are settled afterwards, one scale at a
-time, while the others keep their tasks.
+`Leximin` objectives are solved by successive linear programs, concave ones by conic programs in which every share is
+divided by its max-min level. Users whose marginal welfare is negligible beside the largest are optimised afterwards,
+one scale at a time, with the tasks of the others fixed.
 
-Successive linear programs raise the common level, freeze whom prices hold, and go on. Round: `maximise t` with `level_n
->= t` for the free and `level_n >= frozen level` for the rest. The dual of a free user's row is the part of the
-bottleneck's price that falls on it; where it is positive, the level is final, since `sum_n dual_n level_n` cannot grow.
-Every round freezes somebody, and what later rounds prove anew in a smaller company is not guessed from small duals in a
-larger one.
+Each round of max-min solves `maximise t` subject to `level_n >= t` for free users and `level_n >= fixed level` for the
+others. If the dual of a free user's constraint is positive its level is final, since `sum_n dual_n level_n` cannot
+increase. At least one user is fixed per round; users with small duals stay free, since a later round with fewer free
+users decides about them reliably.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ from . import solvers
 from .program import Leximin, Program, Statement
 from .scaled import ClusterProgram, statement
 
-#: A level's row counts as priced from this part of the largest dual on.
+#: Duals of level constraints count as positive above this fraction of the largest.
 _POSITIVE = 1e-3
-#: A user's tasks count as priced from this part of the largest price of a whole capacity on.
+#: Costs of users count as positive above this fraction of the largest price of a whole capacity.
 _COSTS = 1e-9
 
 
 @dataclass
 class LeximinProblem:
-    """A compiled round, re-solved as its parameters change (and as parameters of the levels change).
+    """A round of max-min, compiled once and solved again as its parameters (and those of the levels) change.
 
-    `cost` gives, at the present prices, what each user would pay at least for all of a server, relative to the largest
-    price of a whole capacity: whoever has to pay cannot rise. It tells users with a tiny part of a bottleneck, whose
-    row has a tiny dual, from those who are free.
+    `cost` returns each user's least cost of a whole server at the present prices, (levels,), relative to the largest
+    price of a whole capacity. A user with a positive cost cannot be raised; the cost distinguishes users with a small
+    part of a bottleneck, whose constraint has a small dual, from free ones.
     """
 
     statement: Statement
     cost: Callable[[], Array]
-    unit: Array | float = 1.0  # what each level is measured in while solving
+    unit: Array | float = 1.0  # normalisation of levels
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -62,9 +61,9 @@ class LeximinProblem:
         self._round = cp.Problem(cp.Maximize(self._common), [*self.statement.constraints.values(), self._fixed])
 
     def solve(self, solver: str | None = None) -> Array:
-        """The lexicographically largest levels; the variables hold an allocation that has them.
+        """Compute the lexicographically largest levels, (levels,); the variables have an allocation that attains them.
 
-        Of users who have more in any case, by a floor or from elsewhere, it is the common level that they exceed.
+        For users that exceed the common level anyway, by a floor or by tasks on other servers, it is that level.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -88,16 +87,16 @@ class LeximinProblem:
 State = Callable[[Program], Statement]
 
 
-#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+#: Users whose marginal welfare is below this fraction of the largest are optimised in a later solve.
 _VISIBLE = 1e-7
-#: Solves per solver, each measuring shares in those of the one before.
+#: Solves per solver, each normalised by the shares of the previous one.
 _RESCALINGS = 3
 
 
 def solutions(problem: Problem, solver: str | None = None, state: State = statement) -> Iterator[Solution]:
-    """Answers to a program, one per solver that fits, for a judge to take the first good one.
+    """Candidate solutions of a program, from each applicable solver in turn.
 
-    `state` makes it of the unknowns; by default it is the criterion's.
+    `state` states it in terms of the variables; by default it is derived from the criterion.
     """
     criterion, polytope = problem.criterion, problem.polytope
     stated = state(ClusterProgram(polytope, criterion))
@@ -113,7 +112,7 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
             for _ in range(_RESCALINGS):
                 solution = _concave(polytope, criterion, state, unit, name, runs)
                 yield solution
-                # Not good enough, if we are asked on: measure shares in those just found.
+                # A further request means that the certificate missed the tolerance: normalise by the present shares.
                 share = (solution.tasks.sum(axis=1) * criterion.share)[polytope.users]
                 unit = np.maximum(share, 1e-9 * levels)
         except SolverError as error:
@@ -123,7 +122,7 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
 
 
 def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str | None) -> Iterator[Solution]:
-    """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
+    """Candidate solutions of max-min, each normalised by the levels and tasks of the previous one."""
     tasks, unit = None, None
     for _ in range(_RESCALINGS):
         start = clock.now()
@@ -138,13 +137,13 @@ def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str
 
 
 def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
-    """The share of every user under max-min, (users,): the unit in which shares are near 1."""
+    """Share of every user under max-min, (users,), by which shares are normalised."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     problem = LeximinProblem(
         Statement(Leximin(program.sigma / program.weight), program.constraints), program.cost, program.typical_level
     )
     levels = problem.solve()
-    # Floors may leave nothing.
+    # Floors may exhaust the capacity of free users, whose level is then 0.
     return np.where(levels > 0, levels, program.typical_level) * program.weight, problem.runs
 
 
@@ -165,7 +164,8 @@ def _concave(
             prices = polytope.unit_prices(np.maximum(stated.constraints["capacity"].dual_value, 0.0))
         tasks = polytope.tasks @ polytope.inside(program.fraction.value)
         if not (tasks > 0).all():
-            # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
+            # Zero tasks are optimal only at alpha = 0, where no scales are to be separated; otherwise the certificate
+            # rejects them.
             return _solution(polytope, program, prices, runs, build)
         marginal = own.log_marginal(tasks) + np.log(tasks)
         waiting = fixed == 0

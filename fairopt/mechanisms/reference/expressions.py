@@ -1,4 +1,4 @@
-"""Expressions of CVXPY that carry a name: printed by it, and indexed by names of users and servers."""
+"""Named CVXPY expressions, printed by their name and indexed by names of users and servers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Names = tuple[tuple[str, ...], ...]
 
 
 class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
-    """An expression under a name; along axes with names it takes these as indices, `tasks["ann", "s2"]`.
+    """An expression with a name, and with names along its axes that serve as indices, `tasks["ann", "s2"]`.
 
-    With `rules`, constraints of its program, it is divided by a weight without dividing by a parameter (DPP): the
-    quotient is a variable, under a new rule `weight * quotient <= expression`.
+    With `rules`, the constraints of its program, division by a weight is DPP, which forbids division by a parameter:
+    the quotient is a variable with the additional constraint `weight * quotient <= expression`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
 
 
 def definitions(expressions: list[cp.Expression]) -> dict[str, str]:
-    """What named parts of expressions stand for, in the order in which they are met."""
+    """Definitions of the named parts of expressions, in order of occurrence."""
     found: dict[str, str] = {}
     waiting = list(expressions)
     while waiting:
@@ -70,7 +70,7 @@ def definitions(expressions: list[cp.Expression]) -> dict[str, str]:
 
 
 def readable(text: str) -> str:
-    """CVXPY's text of an expression without what only its programmers need."""
+    """CVXPY's text of an expression, without shapes of promotions, flags of atoms, and excess digits."""
     text = re.sub(r"Promote\(([^()]*), \(\d*,?( \d+)?\)\)", r"\1", text)
     text = re.sub(r"\bSum\(([^()]*), None, False\)", r"sum(\1)", text)
     text = re.sub(r"\bSum\(([^()]*), 1, False\)", r"sum(\1, axis=1)", text)

@@ -1,4 +1,4 @@
-"""A mechanism's problem for people: CVXPY's, with tasks, constraints and prices by name."""
+"""The problem of a mechanism as users see it: a CVXPY problem with tasks, constraints and prices by name."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ if TYPE_CHECKING:
     from ...result.allocation import Allocation
 
 
-#: From this alpha on, and so near 1, solvers lose digits of a power of a share: the scaled form is the default.
+#: Alphas from this value on, or this near 1, make powers of shares ill-conditioned: the scaled form is the default.
 STEEP, NEAR_ONE = 5.0, 1e-2
 
 
 class NamedProblem(cp.Problem):  # type: ignore[misc]
-    """A `cp.Problem`: solve it with any solver that CVXPY has, `problem.solve()`. No certificate comes with the answer.
+    """A `cp.Problem` with names, to solve with any CVXPY solver, `problem.solve()`; solutions are not certified.
 
-    `print(problem)` shows it as papers do. Variables are found by name in `var_dict` (CVXPY's), parameters in
-    `param_dict`, constraints in `named`, duals in `named[...].dual_value`.
+    `print(problem)` shows it in the notation of the papers. Variables are accessible by name in CVXPY's `var_dict`,
+    parameters in `param_dict`, constraints in `named`, duals in `named[...].dual_value`.
 
     Attributes
     ----------
-    cluster : the cluster that the mechanism sees (a pool, for mechanisms of one pool)
+    cluster : the cluster on which the mechanism is defined (the pool, for single-pool mechanisms)
     named : dict of str to cp.Constraint
-        `capacity`, (servers, resources); `placement`, `max_tasks` and `min_tasks` where there are any; `level` for
-        max-min. In a scaled problem `capacity` is by rows, in parts of capacities, and there are constraints for cones.
-    program : what it is written in (`fairopt.mechanisms.reference.program.Program`)
+        `capacity`, (servers, resources); `placement`, `max_tasks` and `min_tasks` where applicable; `level` for
+        max-min. In a scaled problem `capacity` is (rows,), relative to the capacities, and cone constraints are added.
+    program : variables and expressions (`fairopt.mechanisms.reference.program.Program`)
     levels : cp.Expression or None
-        What max-min compares, `sigma_n / phi_n`. Such a problem maximises the variable `level` under `levels >= level`
-        and no more: it is the first of the sequence of programs that lexicographic max-min is. `lexicographic` runs
-        all of them.
+        Levels of max-min, `sigma_n / phi_n`. Such a problem maximises the variable `level` subject to `levels >=
+        level`: it is the first of the sequence of programs of lexicographic max-min, which `lexicographic` solves.
     formula : LaTeX of the mechanism's definition, or ''
     """
 
@@ -78,38 +77,39 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
 
     @cached_property
     def tasks(self) -> cp.Expression:
-        """`x[n,i]`, (users, servers), of all users, as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
+        """Tasks `x[n,i]`, (users, servers), of all users, as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
         return Named(self.program.tasks, "tasks", (tuple(self.cluster.users), tuple(self.cluster.servers)))
 
     @cached_property
     def user_tasks(self) -> cp.Expression:
-        """`x_n`, (users,), of all users; `problem.user_tasks["ann"]`."""
+        """Tasks `x_n` on all servers, (users,), of all users; `problem.user_tasks["ann"]`."""
         return Named(cp.sum(self.program.tasks, axis=1), "user_tasks", (tuple(self.cluster.users),))
 
     @property
     def prices(self) -> Array | None:
-        """Prices, (servers, resources): duals of `capacity` per resource unit, in units of the objective.
+        """Prices, (servers, resources): duals of `capacity`, in units of the objective per unit of the resource.
 
-        Those of a scaled problem are in units of the mechanism's welfare, too. `None` before a solve.
+        For a scaled problem they are converted to units of the mechanism's welfare. None before a solve.
         """
         dual = self.named["capacity"].dual_value
         unit = math.exp(self.program.log_unit) if self._welfare else 1.0
         return None if dual is None else self.program.prices(dual) * unit
 
     def allocation(self, label: str | Cluster = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
-        """The tasks that `solve` left, as an allocation; a problem that was not solved is solved first.
+        """Return the solution as an allocation, after solving the problem if necessary.
 
-        In place of a label the problem's cluster may stand, `problem.allocation(cluster)`, also where this is pooled.
+        Instead of a label the problem's cluster may be given, `problem.allocation(cluster)`, pooled or not.
 
-        A changed problem has no criterion: its tasks are certified to be feasible, unless `criterion` is to judge them
-        (`Allocation.of`).
+        The tasks of a modified problem are certified for feasibility, or for optimality under `criterion` if one is
+        given (`Allocation.of`).
 
         Raises
         ------
         SolverError
-            CVXPY's solver found no answer.
+            CVXPY's solver found no solution.
         DataError
-            The answer is not feasible within `tol`: solve it again with a finer one. Or a cluster is another one.
+            The solution is infeasible beyond `tol`, so that a smaller solver tolerance is needed; or the cluster is
+            not that of the problem.
         """
         from ...result.allocation import Allocation
 
@@ -124,19 +124,19 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return Allocation.of(self.cluster, np.maximum(self.tasks.value, 0), label, criterion=criterion, tol=tol)
 
     def lexicographic(self, solver: str | None = None) -> Array:
-        """Solve the whole sequence of programs of lexicographic max-min, changes of the problem included.
+        """Solve the whole sequence of programs of lexicographic max-min, with modifications of the problem.
 
         Returns
         -------
         Array (levels,)
-            Level of every user, in the order of `program.users`, at which it was held; `tasks` has an allocation.
+            Level of every user, in the order of `program.users`, at which it was fixed; `tasks` has an allocation.
 
         Raises
         ------
         DataError
-            The problem is not max-min.
+            The objective is not max-min.
         SolverError
-            No solver has an answer for one of the programs.
+            No solver solves one of the programs.
         """
         if self.levels is None or "level" not in self.named:
             raise DataError("the objective is no max-min, so that it is one program: call solve()")
@@ -148,12 +148,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return found
 
     def adding(self, **constraints: cp.Constraint) -> NamedProblem:
-        """The same problem with more constraints, by name: `problem.adding(floor=problem.user_tasks["ann"] >= 2)`.
+        """Add constraints by name, in a new problem: `problem.adding(floor=problem.user_tasks["ann"] >= 2)`.
 
         Raises
         ------
         DataError
-            A constraint has this name already.
+            A constraint of this name exists.
         """
         if taken := [name for name in constraints if name in self.named]:
             raise DataError(f"there is a constraint {taken[0]!r} already; choose another name")
@@ -161,12 +161,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return NamedProblem(self.program, stated, self.levels, self.formula, self._welfare)
 
     def maximising(self, objective: cp.Expression) -> NamedProblem:
-        """The same constraints with another objective: `problem.maximising(cp.sum(problem.user_tasks))`."""
+        """Replace the objective, in a new problem: `problem.maximising(cp.sum(problem.user_tasks))`."""
         return NamedProblem(self.program, Statement(cp.Maximize(objective), self.named), welfare=False)
 
 
 def scaled_by_default(criterion: Criterion) -> bool:
-    """True where the printed form misleads solvers: for large alpha, and for alpha near 1 but not 1."""
+    """True where the printed form is ill-conditioned: for large alpha, and for alpha near but not equal to 1."""
     alpha = criterion.alpha
     return STEEP <= alpha < math.inf or 0 < abs(alpha - 1) < NEAR_ONE
 
@@ -181,13 +181,13 @@ def cluster_problem(
     scaled: bool | None = None,
     parameters: bool = False,
 ) -> NamedProblem:
-    """The problem that a mechanism states on a whole cluster, as printed or scaled (`Mechanism.problem`)."""
+    """Problem of a mechanism on a whole cluster, in printed or scaled form (`Mechanism.problem`)."""
     if parameters and scaled:
         raise DataError("units of the scaled form follow from the data, which parameters are to change: choose one")
     if parameters or not (scaled_by_default(criterion) if scaled is None else scaled):
         program = Textbook(cluster, criterion, parameters=parameters)
         return named_problem(program, state(program), formula)
-    Textbook(cluster, criterion)  # can anybody run anything?
+    Textbook(cluster, criterion)  # raises if no user can run a task
     polytope = Polytope(cluster, criterion.limits(cluster))
     inside = ClusterProgram(polytope, criterion)
     unit = inside.typical_level * inside.weight
@@ -198,7 +198,7 @@ def cluster_problem(
 
 
 def named_problem(program: Program, stated: Statement, formula: str = "") -> NamedProblem:
-    """A statement as a problem; for max-min its first program, which maximises the least level."""
+    """Turn a statement into a problem; for max-min its first program, which maximises the least level."""
     if not isinstance(stated.objective, Leximin):
         return NamedProblem(program, stated, formula=formula)
     levels, common = stated.objective.levels, cp.Variable(name="level")

@@ -1,4 +1,4 @@
-"""Programs as papers print them: the tasks `x` of a cluster in CVXPY, and what mechanisms state about them."""
+"""Convex programs in the notation of the papers: tasks `x` of a cluster in CVXPY, objectives and constraints."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from ...model.criterion import Criterion
 
 @dataclass(frozen=True)
 class Leximin:
-    """Maximise the smallest of `levels`, then the second smallest, and so on: lexicographic max-min."""
+    """Objective of lexicographic max-min: maximise the smallest of `levels`, then the second smallest, and so on."""
 
     levels: cp.Expression
 
 
 @dataclass(frozen=True)
 class Statement:
-    """An objective and constraints by name, whose duals are read by it."""
+    """An objective, and constraints by name."""
 
     objective: cp.Maximize | Leximin
     constraints: Mapping[str, cp.Constraint]
 
 
 def maximise(objective: cp.Expression, constraints: Mapping[str, cp.Constraint]) -> Statement:
-    """Maximise a concave expression under constraints."""
+    """State the maximisation of a concave expression subject to constraints."""
     return Statement(cp.Maximize(objective), dict(constraints))
 
 
 def lexmaxmin(levels: cp.Expression, constraints: Mapping[str, cp.Constraint]) -> Statement:
-    """Lexicographic max-min of concave `levels` under constraints."""
+    """State lexicographic max-min of concave `levels` subject to constraints."""
     return Statement(Leximin(levels), dict(constraints))
 
 
@@ -54,22 +54,22 @@ def f_alpha(t: cp.Expression, alpha: float) -> cp.Expression:
 
 
 class Program:
-    """Tasks of users on servers as CVXPY expressions, for what a mechanism states about them.
+    """Tasks of users on servers as CVXPY expressions, in which a mechanism states its objective.
 
     Attributes
     ----------
-    cluster : the cluster that the mechanism sees (a pool, for mechanisms of one pool)
-    criterion : the mechanism's criterion there, which knows caps, floors and weights
-    users : rows of the cluster that can run anything here; arrays of users follow it
-    servers : columns of the cluster that `x` is about: all, or one in the per-server game
+    cluster : the cluster on which the mechanism is defined (the pool, for single-pool mechanisms)
+    criterion : the mechanism's criterion there, with caps, floors and weights
+    users : rows of the cluster that can run a task here; arrays (users,) are in this order
+    servers : columns of the cluster that `x` covers: all, or one in the per-server game
     x : (users, servers), tasks
     user_tasks : (users,)
-        `x_n`, tasks on all servers; in the game those that other servers give included.
+        `x_n`, tasks on all servers; in the game this includes the tasks on other servers.
     weight : (users,)
         `phi_n`.
     constraints : dict of str to cp.Constraint
-        `capacity`; `placement` where somebody may not, or cannot, run somewhere; `max_tasks` where limits are finite;
-        `min_tasks` where there are floors.
+        `capacity`; `placement` where a user is barred from, or cannot run on, a server; `max_tasks` where limits are
+        finite; `min_tasks` where there are floors.
     """
 
     cluster: Cluster
@@ -80,11 +80,11 @@ class Program:
     user_tasks: cp.Expression
     weight: cp.Expression | Array
     constraints: dict[str, cp.Constraint]
-    log_unit: float = 0.0  # of one unit of the objective, in the units of the mechanism's welfare
-    others: cp.Parameter | None = None  # tasks (all users, all servers) that are fixed
+    log_unit: float = 0.0  # log of one unit of the objective in units of the mechanism's welfare
+    others: cp.Parameter | None = None  # fixed tasks on the other servers, (all users, all servers)
 
     def share(self, per_task: Array, label: str = "share") -> cp.Expression:
-        """`u_n x_n`, (users,), from the share that a task counts for, `u_n` (all users of the cluster,)."""
+        """Shares `u_n x_n`, (users,), from the share per task `u_n`, (all users of the cluster,)."""
         return self._share(per_task[self.users], self.user_tasks, label)
 
     def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
@@ -98,43 +98,44 @@ class Program:
 
     @cached_property
     def dominant_share(self) -> cp.Expression:
-        """`x_n max_r d[n,r] / C_r`, (users,), with `C_r` the capacity of all servers."""
+        """Dominant shares `x_n max_r d[n,r] / C_r`, (users,), with `C_r` the total capacity of resource r."""
         return self.share(self.cluster.dominant_share_per_task, "dominant_share")
 
     @cached_property
     def asset_share(self) -> cp.Expression:
-        """`x_n sum_r d[n,r] / C_r`, (users,)."""
+        """Asset shares `x_n sum_r d[n,r] / C_r`, (users,)."""
         return self.share(self.cluster.share_per_task.sum(axis=1), "asset_share")
 
     @cached_property
     def virtual_share(self) -> cp.Expression:
-        """`x_n / gamma[n,i]`, (users,): virtual dominant shares on server i, in the per-server game."""
+        """Virtual dominant shares `x_n / gamma[n,i]`, (users,), on server i of the per-server game."""
         if len(self.servers) != 1:
             raise DataError("virtual dominant shares are those of one server: see server_problem")
         return self._share(1 / self.cluster.gamma[self.users, self.servers[0]], self.user_tasks, "virtual_share")
 
     @cached_property
     def server_share(self) -> cp.Expression:
-        """`x[n,i] / gamma[n,i]`, (pairs,), of users on servers where they can run: dominant shares of each server."""
+        """Dominant shares of each server, `x[n,i] / gamma[n,i]`, (pairs,), at usable (user, server) pairs."""
         gamma = self.cluster.gamma[self.users][:, self.servers]
         tasks = self._named(self.x[np.nonzero(self.usable)], "x[usable]")
         return self._share(1 / gamma[self.usable], tasks, "server_share")
 
     @cached_property
     def pair_weight(self) -> cp.Expression:
-        """`phi_n` beside `server_share`, (pairs,)."""
+        """Weights `phi_n` of the entries of `server_share`, (pairs,)."""
         return self._symbol("pair_weight", self.criterion.weight[self.users][np.nonzero(self.usable)[0]])
 
     @cached_property
     def usable(self) -> Mask:
-        """(users, servers), who can run where."""
+        """Mask (users, servers) of pairs at which a user can run tasks."""
         return np.asarray(self.cluster.usable[self.users][:, self.servers])
 
     @cached_property
     def tasks(self) -> cp.Expression:
-        """Tasks of all users on all servers of the cluster, (users, servers)."""
+        """Tasks (users, servers) of all users on all servers of the cluster."""
         users, servers = self.cluster.shape[:2]
-        table = self.x if self.usable.all() else cp.multiply(self.usable.astype(float), self.x)  # solvers leave 1e-12
+        # Solvers satisfy placement only to their tolerance, hence the exact zeros of the mask.
+        table = self.x if self.usable.all() else cp.multiply(self.usable.astype(float), self.x)
         if len(self.users) < users:
             table = _spread(self.users, users) @ table
         if len(self.servers) < servers:
@@ -142,12 +143,12 @@ class Program:
         return table if self.others is None else table + self.others
 
     def give_others(self, tasks: Array) -> None:
-        """Set what other servers give, from tasks (all users, all servers); this one's column is a guess."""
+        """Set the tasks on other servers from (all users, all servers); this one's column is only an initial guess."""
         assert self.others is not None
         self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
 
     def prices(self, dual: Array) -> Array:
-        """Duals of `capacity` as prices of a unit of each resource, (servers, resources)."""
+        """Prices (servers, resources) per unit of each resource, from the duals of `capacity`."""
         used = (self.cluster.capacity > 0) & (self.cluster.usable.T @ (self.cluster.demand > 0))
         result = np.zeros(self.cluster.capacity.shape)
         result[self.servers] = np.maximum(dual, 0.0)
@@ -155,20 +156,20 @@ class Program:
 
 
 def _spread(rows: Index, count: int) -> sp.csr_matrix:
-    """0-1 matrix (count, rows) that puts entries at these rows."""
+    """0-1 matrix (count, rows) that scatters entries to these rows."""
     return sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(count, len(rows)))
 
 
 class Textbook(Program):
-    r"""The feasible set as it is printed, with tasks `x` as unknowns and nothing scaled.
+    r"""The feasible set in printed form, with tasks `x` as variables and without scaling.
 
     .. math:: \sum_n x_{ni} d_{nr} \le c_{ir}, \qquad x_{ni} \ge 0, \qquad x_n = \sum_i x_{ni} \le q_n
 
     Parameters
     ----------
-    server : column of the only server whose tasks are unknown; by default those of all are
-    tasks : (users, servers), what other servers give, where `server` is given
-    parameters : make capacity, demand, weight and shares per task `cp.Parameter`, compiled once (DPP)
+    server : column of the only server whose tasks are variables; by default those of all servers are
+    tasks : (users, servers), the fixed tasks on other servers, if `server` is given
+    parameters : make capacity, demand, weight and shares per task `cp.Parameter`s (DPP)
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class Textbook(Program):
                 self.constraints[name] = some <= bound if name == "max_tasks" else some >= bound
 
     def _symbol(self, name: str, value: Array) -> cp.Expression:
-        """A constant that is printed by its name, or a parameter."""
+        """A constant that prints as its name, or a parameter."""
         if self._parameters:
             return cp.Parameter(value.shape, nonneg=True, name=name, value=np.array(value))
         return super()._symbol(name, value)
@@ -224,19 +225,20 @@ class Textbook(Program):
         return self._named(cp.multiply(self._symbol(f"{label}_per_task", per_task), tasks), label)
 
 
-#: Above this alpha a power of a share leaves the range of numbers within a factor of a million: it is compared near 1.
+#: Alpha above which a power of a share overflows within six decades of the share: gradients are compared near 1.
 _STEEP = 20.0
-#: Points at which objectives are compared with criteria, and how near their gradients must be.
+#: Number of random points at which objective and criterion are compared, and relative tolerance of their gradients.
 _POINTS, _NEAR = 3, 1e-6
 
 
 def check_expressed(
     mechanism: object, state: Callable[[Program], Statement], cluster: Cluster, criterion: Criterion
 ) -> None:
-    """Raise `DataError` where a program and its criterion, by which certificates judge, say different things.
+    """Raise `DataError` if a program disagrees with its criterion, on which certificates are based.
 
-    Nothing is solved. Constraints must be those of `Program`. At random points gradients by tasks must be proportional
-    to the criterion's marginal utilities, and levels of max-min to its levels. A game is asked for its first servers.
+    No problem is solved. Constraints must be those of `Program`. At random points the gradient of the objective must be
+    proportional to the criterion's marginal utilities, and levels of max-min to its levels. Of a game the first ten
+    servers are checked.
     """
     rng = np.random.default_rng(0)
     game = criterion.scope == "game"
@@ -284,7 +286,7 @@ def _check_objective(mechanism: object, program: Program, statement: Statement, 
             slope = objective.expr.grad[program.x]
             if slope is None:
                 raise DataError(f"CVXPY has no derivative of the objective of {mechanism}; choose a differentiable one")
-            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # a number, of one unknown
+            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # a scalar for a single variable
             log_found = np.log(np.reshape(table, program.x.shape, order="F"))[program.usable]
             log_right = _by_pair(program, rule.log_marginal(tasks.sum(axis=1)))
     known = np.isfinite(log_right)
@@ -298,7 +300,7 @@ def _check_objective(mechanism: object, program: Program, statement: Statement, 
 
 
 def _levels(program: Program, tasks: Array) -> Array:
-    """The criterion's levels at tasks (all users, servers), in the order of `Leximin.levels`."""
+    """Levels of the criterion at tasks (all users, servers), in the order of `Leximin.levels`."""
     rule = program.criterion
     if rule.scope == "per_server":
         return _by_pair(program, tasks * rule.share / rule.weight[:, None])
@@ -307,6 +309,6 @@ def _levels(program: Program, tasks: Array) -> Array:
 
 
 def _by_pair(program: Program, values: Array) -> Array:
-    """Values of all users, or of these on all servers, at usable pairs of a program."""
+    """Values (all users,) or (all users, servers) at the usable (user, server) pairs of a program."""
     table = values if values.ndim == 2 else np.broadcast_to(values[:, None], program.cluster.shape[:2])
     return np.asarray(table[np.ix_(program.users, program.servers)][program.usable])

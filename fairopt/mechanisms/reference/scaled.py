@@ -1,6 +1,6 @@
-"""Programs as solvers need them: fractions of servers as unknowns, shares near 1, power cones without their constant.
+"""Well-conditioned convex programs: fractions of servers as variables, shares near 1, and power cones.
 
-The statement follows from the criterion (`statement`), so that mechanisms write nothing of this.
+The program is derived from the criterion (`statement`), so that mechanisms state only the printed form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .utility import UtilitySlope
 
 
 class Scaled(Program):
-    """A program over fractions `z[n,i] = x[n,i] / gamma[n,i]` of some pairs (user, server).
+    """A program over the fractions `z[n,i] = x[n,i] / gamma[n,i]` of some (user, server) pairs.
 
     Attributes
     ----------
@@ -27,12 +27,12 @@ class Scaled(Program):
     sigma : (users,), or (pairs,) in the scope `per_server`
         The criterion's share; virtual dominant shares in the per-server game.
     unit : like `sigma`
-        What shares are measured in while solving. A scaling, not part of the mathematics: large alpha needs shares
-        near 1 (each divided by its max-min level) to be solved at all.
+        Normalisation of shares. It does not change the problem, but solvers fail for large alpha unless all shares are
+        near 1, as they are when each is divided by its max-min level.
     scaled_share : `sigma / unit`
-    factor : like `sigma`, `phi_n^alpha unit_n^(1-alpha)` in parts of the largest
-        Coefficients of the welfare of scaled shares; 0 for users who are settled.
-    typical_level : unit of max-min levels while solving, about what everyone could have
+    factor : like `sigma`, `phi_n^alpha unit_n^(1-alpha)`, divided by the maximum
+        Welfare coefficients of scaled shares; 0 for fixed users.
+    typical_level : normalisation of max-min levels, a level that all users could have
     """
 
     polytope: Polytope
@@ -63,18 +63,18 @@ class Scaled(Program):
 
 
 def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
-    """`weight^alpha unit^(1-alpha)` in parts of the largest, 0 for those settled; and the logarithm of the largest."""
+    """`weight^alpha unit^(1-alpha)`, 0 where `settled`, divided by its maximum; and the log of that maximum."""
     log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
     return np.asarray(np.exp(log_factor - most)), most
 
 
 class ClusterProgram(Scaled):
-    """The users of a whole cluster with a share that is global (or one per pair, in the scope `per_server`).
+    """The users of a whole cluster with a global share (or one per pair, in the scope `per_server`).
 
-    `tasks` (users,) are about what is expected, to scale unknowns by.
-    `fixed` (users,) are tasks that a user keeps while others are settled (0: nobody is held). A numerical matter:
-    users whose welfare is far below the largest need a solve of their own.
+    `tasks`, (users,), are estimates of the solution, by which variables are scaled. `fixed`, (users,), are tasks
+    that users keep while others are optimised (0: free). Fixing is numerical: users whose marginal welfare is far
+    below the largest are invisible to a solver until the others are fixed.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ClusterProgram(Scaled):
         self.servers = np.arange(polytope.cluster.shape[1])
         self.pairs, self.rows = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))
         self.polytope, self._each = polytope, criterion.scope == "per_server"
-        # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
+        # Tolerances of solvers are absolute, hence variables near 1 even for a small fraction of a server.
         self.typical_level, scale = _typical(polytope, own)
         if tasks is not None:
             scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
@@ -101,7 +101,7 @@ class ClusterProgram(Scaled):
         self.fraction = Named(scaled, "fraction")
         self.user_tasks = cp.Constant(polytope.tasks, name="tasks_per_fraction") @ self.fraction
         if self._each:
-            # On its own server, a user's dominant share is the fraction of its monopoly tasks.
+            # A user's dominant share of one server is the fraction of its monopoly tasks there.
             self.sigma, self.weight = self.fraction, own.weight[polytope.pair_user]
         else:
             self.sigma = cp.Constant(sp.diags(own.share) @ polytope.tasks, name="share_per_fraction") @ self.fraction
@@ -118,7 +118,7 @@ class ClusterProgram(Scaled):
         self._fixed: Array = np.zeros(len(self.weight)) if fixed is None else fixed
         if kept := np.flatnonzero(self._fixed).tolist():
             relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
-            self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
+            self.constraints["fixed"] = relative @ self.fraction >= 1 - 1e-12
 
     @cached_property
     def factor(self) -> Array:
@@ -126,9 +126,9 @@ class ClusterProgram(Scaled):
         return found
 
     def cost(self) -> Array:
-        """Least cost of a whole server by user (by pair, in the scope `per_server`), at the last prices.
+        """Least cost of a whole server by user (by pair, in the scope `per_server`), at the present prices.
 
-        Relative to the largest price of a whole capacity.
+        It is relative to the largest price of a whole capacity.
         """
         prices = np.abs(self.constraints["capacity"].dual_value)
         cost = self.polytope.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
@@ -140,7 +140,7 @@ class ClusterProgram(Scaled):
 
 
 def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
-    """A level that everyone could have, and what part of each server (pairs,) its tasks there would take of it."""
+    """A level that is feasible for all users together, and the fractions of servers, (pairs,), that it takes."""
     weight = own.weight[polytope.pair_user]
     if own.scope == "per_server":
         crowd = np.bincount(polytope.pair_server, weight)[polytope.pair_server]
@@ -152,12 +152,12 @@ def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
 
 
 def expressible(criterion: Criterion) -> bool:
-    """True if `statement` knows the criterion's welfare in CVXPY."""
+    """True if `statement` can express the criterion's welfare in CVXPY."""
     return not isinstance(criterion, ConcaveWelfare) or isinstance(criterion.slope, UtilitySlope)
 
 
 def statement(program: Program) -> Statement:
-    """The program of a criterion, scaled."""
+    """State the scaled program of a criterion."""
     assert isinstance(program, Scaled)
     rule = program.criterion
     if isinstance(rule, FairnessEfficiency):
@@ -175,7 +175,7 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
     .. math:: \sum_n B_n g(t_n), \quad B_n = \phi_n^\alpha u_n^{1-\alpha}, \quad
         g(t) = (t^{1-\alpha} - 1)/(1-\alpha), \quad g(t) = \log t \text{ at } \alpha = 1
 
-    g is written with exact power cones and without its constant, which would drown it near alpha = 1.
+    g is written with exact power cones, and shifted such that g(1) = 0, which avoids cancellation near alpha = 1.
     """
     if np.isinf(alpha):
         return Statement(Leximin(program.sigma / program.weight), program.constraints)
@@ -196,15 +196,15 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
 
 
 def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
-    """Welfare of a utility of one's own, measured in the largest welfare at the margin."""
+    """Welfare under a user-defined utility, divided by the largest marginal welfare `U'(t) t`."""
     slope = rule.slope
     assert isinstance(slope, UtilitySlope)
     utility = slope.expression(program.sigma / program.weight)
     if rule.scope == "game":
         return Statement(cp.Maximize(program.weight @ utility), program.constraints)
     level = program.unit / program.weight
-    weight = np.asarray(program.factor)  # alpha is 1
-    largest = float((weight * slope(level) * level).max()) or 1.0  # of welfares at the margin
+    weight = np.asarray(program.factor)  # the weights, as alpha is 1 here; 0 for fixed users
+    largest = float((weight * slope(level) * level).max()) or 1.0
     program.log_unit += math.log(largest)
     return Statement(cp.Maximize((weight / largest) @ utility), program.constraints)
 
@@ -214,8 +214,8 @@ def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:
 
     .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n w_n t_n^{1-\beta}\Big)^{1/(1-\beta)}
 
-    `w_n = phi_n^beta unit_n^(1-beta)`, made to sum to 1. With `p = 1 - beta` and the perspective
-    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: exact power cones, stable near 1.
+    `w_n = phi_n^beta unit_n^(1-beta)`, normalised to sum to 1. With `p = 1 - beta` and the perspective
+    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: power cones, stable near beta = 1.
     """
     beta = rule.alpha
     p = 1 - beta

@@ -1,14 +1,14 @@
-"""The game as it is written, in CVXPY: the problem of one server, best responses, and the reference engine.
+"""The game in CVXPY: the problem of one server, best responses, and the reference engine.
 
-No answer to a server's problem is believed: each is held against the conditions that define a best response
-(`residual`). Users whose welfare cannot be seen beside the largest (at alpha = 20 ten times the tasks count 1e19 times
-less) are settled in later solves, one scale at a time, while the others keep their tasks. What is not good enough is
-solved again with shares in other units.
+Every solution of a server's problem is verified by the optimality conditions of a best response (`residual`). Users
+whose marginal welfare is negligible beside the largest (at alpha = 20 ten times the tasks count 1e19 times less) are
+optimised in later solves, one scale at a time, with the tasks of the others fixed. Inaccurate solutions are repeated
+with another normalisation of shares.
 
-The engine begins at the proportionally fair program, which is the equilibrium for alpha = 1; at alpha = 0 with nothing,
-as each server's choice is final. Then servers respond in turn, as they are stated (Gauss-Seidel), all of them at least
-once, until the certificate is content. Correct at small size and slow; convergence is observed, not proved, for alpha
-other than 1.
+The engine starts at the proportionally fair program, which is the equilibrium for alpha = 1; at alpha = 0 it starts at
+zero, as best responses are independent. Then servers respond in turn (Gauss-Seidel), each at least once, until the
+certificate reaches the tolerance. It serves as a reference on small clusters; convergence is observed, not proved, for
+alpha other than 1.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 class ServerProgram(Scaled):
-    """The own column of one server: shares are virtual dominant shares `s[n,i] = (y_n + x[n,i])/gamma[n,i]`.
+    """The column of one server, with virtual dominant shares `s[n,i] = (y_n + x[n,i]) / gamma[n,i]`.
 
-    What the others give, `y_n`, and the unit of the shares are parameters (`give`), so that nothing is compiled
-    twice. alpha cannot be one: CVXPY would have to know the cones in advance.
+    The tasks on other servers, `y_n`, and the normalisation of shares are parameters (`give`), so that the problem is
+    compiled once. alpha is not, since CVXPY fixes the exponents of power cones at compilation.
     """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
@@ -66,10 +66,10 @@ class ServerProgram(Scaled):
         self._inverse_unit = cp.Parameter(count, nonneg=True, name="inverse_unit")
         self.factor = cp.Parameter(count, nonneg=True, name="factor")
         self._room = cp.Parameter(count, nonneg=True, name="room")
-        self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="settled_fraction")
+        self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fixed_fraction")
         self.sigma = self._elsewhere + self.fraction
         self.user_tasks = cp.multiply(self.gamma, self.sigma)
-        # A variable of its own, as parameters (the factor) must not multiply parameters: CVXPY would compile anew.
+        # An auxiliary variable, since a product of parameters (the factor and the unit) would not be DPP.
         self.scaled_share = cp.Variable(count, name="scaled_share")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
         self.constraints = {"capacity": cp.Constant(self.use, name="use") @ self.fraction <= 1}
@@ -82,18 +82,18 @@ class ServerProgram(Scaled):
         if np.isfinite(self.limit).any():
             self.constraints["max_tasks"] = self.fraction <= self._room
 
-    def log_worth(self, share: Array) -> Array:
-        """Log of what a fraction of the server is worth, (users here,), to users with virtual dominant shares."""
+    def log_marginal(self, share: Array) -> Array:
+        """Log marginal utilities per fraction of the server, (users here,), at virtual dominant shares."""
         if isinstance(self.criterion, ConcaveWelfare):
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.criterion.slope(share / self.weight)))
         return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
 
     def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
-        """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,).
+        """Set the users' tasks on other servers, and the normalisation of their shares, both (users here,).
 
-        `fixed` are the fractions of those who are solved, else NaN. Returns the log of what one is of the objective, in
-        true welfare.
+        `fixed` are fractions of fixed users, NaN for free ones. Returns the log of one unit of the objective in units
+        of welfare.
         """
         self._elsewhere.value = elsewhere / self.gamma
         self._scaled_elsewhere.value = self._elsewhere.value / unit
@@ -115,7 +115,7 @@ class ServerProgram(Scaled):
             unit = present / self.gamma
         elif powers:
             unit = np.maximum(self.maxmin_share(elsewhere), SMALLEST)
-        else:  # shares near 1: what users have elsewhere, and their part by weight here
+        else:  # normalise by the shares on other servers plus a partition of this one by weight
             unit = elsewhere / self.gamma + self.weight / self.weight.sum()
         self.log_unit = self.give(elsewhere, unit)
 
@@ -127,12 +127,16 @@ class ServerProgram(Scaled):
         return np.asarray((elsewhere + tasks) / self.gamma)
 
     def room(self, elsewhere: Array) -> Array:
-        """Fractions up to the limits; without one 2, as 1 may be what capacity says already, and halve its price."""
+        """Fractions up to the limits, at most 2: a bound of 1 could coincide with capacity and share its dual."""
         return np.asarray(np.clip((self.limit - elsewhere) / self.gamma, 0.0, 2.0))
 
 
 def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
-    """The largest violation; `elsewhere` in tasks, `fraction` (users here,), log prices of whole capacities (rows)."""
+    """Largest violation of the conditions of a best response, relative to tasks.
+
+    `elsewhere` are tasks on other servers, (users here,), `fraction` those of this server, (users here,), and
+    `log_price` log prices of whole capacities, (rows,).
+    """
     has, room = elsewhere / program.gamma, program.room(elsewhere)
     use = program.use.toarray()
     over = max(float((use @ fraction).max(initial=0.0)) - 1, float((fraction - room).max(initial=0.0)))
@@ -145,22 +149,22 @@ def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_pric
         return max(over, float(rises.max(initial=0.0)))
     if program.alpha == 0:
         prices = np.exp(log_price)
-        return max(over, _missing(fraction, room, use.T @ prices, float(prices.sum())))
+        return max(over, _duality_gap(fraction, room, use.T @ prices, float(prices.sum())))
     with np.errstate(all="ignore"):
-        return max(over, _misplaced(program, has, fraction, room, use, log_price))
+        return max(over, _violation(program, has, fraction, room, use, log_price))
 
 
-def _missing(fraction: Array, room: Array, cost: Array, value: float) -> float:
-    """The linear program's gap, relative: a fraction is worth 1 to everybody, and capacity `value` in all."""
+def _duality_gap(fraction: Array, room: Array, cost: Array, value: float) -> float:
+    """Relative duality gap of the linear program, in which every fraction has utility 1 and capacities cost `value`."""
     bound = value + float((np.maximum(1 - cost, 0.0) * np.minimum(room, 1.0)).sum())
     return (bound - float(fraction.sum())) / max(bound, np.finfo(float).tiny)
 
 
-def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array, use: Array, log_price: Array) -> float:
+def _violation(program: ServerProgram, has: Array, fraction: Array, room: Array, use: Array, log_price: Array) -> float:
     alpha, share = program.alpha, has + fraction
     paid = np.log(use) + log_price[:, None]  # (rows, users)
     cost = np.logaddexp.reduce(paid, axis=0)
-    marginal = program.log_worth(share)
+    marginal = program.log_marginal(share)
     off = (marginal - cost) / alpha
     under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
     here = -fraction / share * np.expm1(off)
@@ -170,23 +174,24 @@ def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array,
     return float(values.max(initial=0.0)) if not np.isnan(values).any() else np.inf
 
 
-#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+#: Users whose marginal welfare is below this fraction of the largest are optimised in a later solve.
 _VISIBLE = 1e-5
-#: Prices below this part of the largest of a solve are the solver's inaccuracy.
+#: Fraction of a solve's largest price below which a price is attributed to the solver's inaccuracy.
 _PRICED = 1e-9
-#: An answer is taken with `residual <= sufficient` (see `residual`).
+#: A best response is accepted at this `residual`.
 _SUFFICIENT = 1e-7
-#: Most solves that are measured in the shares of the one before.
+#: Largest number of solves that are normalised by the shares of the previous one.
 _RESCALINGS = 4
-#: Users so near their limit are at it in the next solve, farther ones in later solves: a solver's tasks have errors.
-_FULL, _FARTHER = 1e-6, 10.0
-#: The least unit of a virtual dominant share.
+#: Relative distance from a limit at which a user is fixed there, and its growth from solve to solve, to allow for the
+#: solver's error.
+_FULL, _FULL_GROWTH = 1e-6, 10.0
+#: Smallest normalisation of a virtual dominant share.
 SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
 class Response:
-    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, in tasks."""
+    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, relative to tasks."""
 
     fraction: Array
     log_price: Array
@@ -194,7 +199,7 @@ class Response:
 
 
 class ServerProblem:
-    """The best response of one server: the program that `state` makes of its unknowns, by default the criterion's."""
+    """The best-response problem of one server, stated by `state`, by default derived from the criterion."""
 
     def __init__(
         self,
@@ -213,16 +218,16 @@ class ServerProblem:
             self._problem = cp.Problem(self.statement.objective, list(self.statement.constraints.values()))
 
     def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
-        """The server's best fractions (users here,), and prices of its whole capacities (rows here,), the largest 1.
+        """Fractions (users here,) of a best response, and prices of whole capacities (rows here,), the largest 1.
 
-        `elsewhere` is what its users have on other servers, in tasks; `share` their present virtual dominant share.
+        `elsewhere` are the users' tasks on other servers, and `share` their present virtual dominant shares.
         """
         found = self.best(elsewhere, share, solver)
         top = found.log_price.max(initial=-np.inf)
         return found.fraction, np.exp(found.log_price - top) if top > -np.inf else np.zeros(len(found.log_price))
 
     def best(self, elsewhere: Array, share: Array, solver: str | None = None) -> Response:
-        """The least wrong of the answers tried; prices are marginal utilities per fraction."""
+        """Solution of smallest residual among several normalisations; prices are marginal utilities per fraction."""
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
@@ -238,9 +243,9 @@ class ServerProblem:
                 best = found
             if best.residual <= _SUFFICIENT:
                 break
-            # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
+            # Large marginal utilities of users at their limits can mask prices; the next solve fixes them tentatively.
             full = (found.fraction >= (1 - near) * room) & (not full.any())
-            near *= _FARTHER
+            near *= _FULL_GROWTH
             last = elsewhere / self.program.gamma + found.fraction
         if best is None:
             assert failure is not None
@@ -248,7 +253,7 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """Units of shares to try: present shares, max-min levels (docs/architecture.md), and None for the last ones."""
+        """Normalisations to try: present shares, max-min levels, and None for the shares of the previous solve."""
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.criterion.scale_free:
             yield np.ones(len(share))
@@ -273,17 +278,19 @@ class ServerProblem:
             stages.append(self._log_price() + log_unit)
             fraction = np.clip(p.fraction.value, 0.0, room)
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
-            marginal = p.log_worth(share) + np.log(share)
+            marginal = p.log_marginal(share) + np.log(share)
             seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
-            solved = seen if alpha > 0 and p.criterion.scale_free else waiting  # who else is seen depends on no unit
+            # Without scaling all users are optimised at once.
+            solved = seen if alpha > 0 and p.criterion.scale_free else waiting
             fixed[solved] = fraction[solved]
-        found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
+        found = [self._response(elsewhere, fixed, prices) for prices in _combined(stages, len(p.rows))]
         return min(found, key=lambda response: response.residual)
 
     def _run(self, solver: str | None) -> Run:
         if self._problem.is_lp():
             return solvers.first_success(self._problem, solver)
-        return solvers.solve(self._problem, solvers.solvers_for(self._problem, solver)[0])  # others are less accurate
+        # Only the first solver is used, as the others are less accurate.
+        return solvers.solve(self._problem, solvers.solvers_for(self._problem, solver)[0])
 
     def _response(self, elsewhere: Array, fraction: Array, log_price: Array) -> Response:
         p = self.program
@@ -291,14 +298,14 @@ class ServerProblem:
         return Response(fraction, log_price, residual(p, elsewhere, fraction, log_price))
 
     def _log_price(self) -> Array:
-        """Logs of the duals of capacity, without what is only inaccuracy."""
+        """Log duals of capacity, -inf for those below the solver's accuracy."""
         prices = self.statement.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
 
     def _cost(self) -> Array:
-        """Cost of the whole server for each user at the last prices; a binding limit counts too."""
+        """Cost of the whole server for each user at the present prices, including duals of active limits."""
         constraints = self.statement.constraints
         prices = np.abs(constraints["capacity"].dual_value)
         cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
@@ -307,8 +314,8 @@ class ServerProblem:
         return np.asarray(cost)
 
 
-def _together(stages: list[Array], rows: int) -> Iterator[Array]:
-    """Log prices of all solves, added, or a later one in place of what an earlier could not tell from nothing."""
+def _combined(stages: list[Array], rows: int) -> Iterator[Array]:
+    """Log prices combined over solves: their sum, or the later ones where the earlier are below the accuracy."""
     yield np.asarray(np.logaddexp.reduce(stages, axis=0)) if stages else np.full(rows, -np.inf)
     if len(stages) > 1:
         result = stages[0]
@@ -333,7 +340,7 @@ def server_problem(
     Raises
     ------
     DataError
-        There is no such server, nobody can run there, or the tasks are no table of numbers >= 0.
+        There is no such server, no user can run there, or the tasks are not nonnegative (users, servers).
     """
     from .named_problem import named_problem, scaled_by_default
 
@@ -358,10 +365,10 @@ def server_problem(
     return named_problem(inside, state_scaled(inside), formula)
 
 
-#: Rounds without progress that end it; progress is an exploitability below this part of the least so far.
+#: Number of rounds without progress that ends the iteration; progress multiplies the least exploitability by 0.9.
 _PATIENCE, _BETTER = 60, 0.9
-#: A judge, who may see through to the last digits, takes longer than a round: it is asked where a third is left.
-_WORTH = 0.3
+#: Reduction of exploitability between certified candidates, as certification takes longer than a round.
+_CERTIFY_AT = 0.3
 
 
 def solutions(
@@ -371,7 +378,7 @@ def solutions(
     state: Callable[[Program], Statement] = statement,
     max_rounds: int = 200,
 ) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one. `state` states one server's problem."""
+    """Candidate solutions of decreasing exploitability; `state` states the problem of one server."""
     criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
     problems = {int(i): ServerProblem(polytope, criterion, int(i), state) for i in np.unique(polytope.pair_server)}
     start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
@@ -382,7 +389,7 @@ def solutions(
 
 
 def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
-    """Possible gains on each server, (servers,), at prices of whole capacities (rows,)."""
+    """Gain of a deviation on each server, (servers,), at prices of whole capacities, (rows,)."""
     if np.isinf(criterion.alpha):
         return exploitability(polytope, tasks, criterion)[0]
     with np.errstate(divide="ignore"):
@@ -404,7 +411,7 @@ def _best_responses(
     gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
     while max_rounds > 0 and since <= _PATIENCE:
         max_rounds -= 1
-        # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
+        # Servers with a negligible gain are skipped, except with max-min, where skipping has produced cycles.
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         for i, problem in problems.items():
             if gaps[i] <= idle:
@@ -419,7 +426,7 @@ def _best_responses(
         gaps = _gains(polytope, criterion, tasks, prices)
         gap = float(gaps.max())
         best, since = (gap, 0) if gap < _BETTER * best else (best, since + 1)
-        if gap <= max(_WORTH * judged, tol) or max_rounds == 0 or since > _PATIENCE:
+        if gap <= max(_CERTIFY_AT * judged, tol) or max_rounds == 0 or since > _PATIENCE:
             judged = gap
             yield Solution(
                 tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
@@ -427,17 +434,17 @@ def _best_responses(
 
 
 def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
-    """The global program that the game is at alpha = 1: proportional fairness, whatever the share."""
+    """Criterion of the game at alpha = 1, proportional fairness, which does not depend on the share."""
     share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
     return Criterion(**(criterion.plain | {"share": share, "alpha": 1.0, "scope": "servers"}))
 
 
-#: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
+#: Residual, relative to tasks, above which a best response of CVXPY is rejected.
 _TRUSTED = 1e-4
 
 
 class CvxpySweeps(Sweeps):
-    """`Sweeps` whose servers are `ServerProblem`s, for the game of a criterion."""
+    """`Sweeps` in which best responses are computed by `ServerProblem`s."""
 
     def __init__(self, method: EquilibriumSystem, rule: Criterion) -> None:
         super().__init__(method, rule.alpha)

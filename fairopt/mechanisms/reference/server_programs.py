@@ -1,4 +1,4 @@
-"""The per-server game as programs that can be changed: one of CVXPY for every server, and best responses by them."""
+"""The per-server game as modifiable CVXPY programs, one per server, and best responses with them."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from . import solvers
 if TYPE_CHECKING:
     from .named_problem import NamedProblem
 
-#: Tasks below this part of the most that a user could run count for nothing in changes from round to round.
-_NOTHING = 1e-9
-#: Tolerance of certificates, that of the declarative engine of the game.
+#: Fraction of a user's monopoly tasks below which its tasks are ignored in the change from round to round.
+_NEGLIGIBLE = 1e-9
+#: Tolerance of certificates, as for the declarative engine of the game.
 _CERTIFIED = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
 class Game:
-    r"""One convex program per server, over its column of tasks, given what the others give; servers take turns.
+    r"""The per-server game as one convex program per server, over its column of tasks, given the other columns.
 
     .. math:: x_{\cdot i} \leftarrow \arg\max \{ U_i(x) : x_{\cdot i} \in X_i \}, \qquad i = 1, 2, \dots, 1, 2, \dots
 
-    An allocation at which no server would change its column is a Nash equilibrium. That rounds come to one is observed
-    for the mechanisms' programs, not proved, and for changed programs there may be none.
+    An allocation at which no server can improve its objective is a Nash equilibrium. Convergence of best responses is
+    observed for the mechanisms' programs, not proved, and modified programs need not have an equilibrium.
 
     Attributes
     ----------
-    mechanism : whose servers they are
-    cluster : where it is played
+    mechanism : Mechanism
+    cluster : Cluster
     problems : dict of str to NamedProblem
-        The program of every server on which somebody can run, by its name.
+        The program of every server on which a user can run tasks, by its name.
     changed : bool
-        Are there constraints that the mechanism's criterion does not know?
+        True if constraints were added that the mechanism's criterion does not express.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]], users=["ann", "bob"], servers=["s1", "s2"])
@@ -59,16 +59,16 @@ class Game:
     changed: bool = False
 
     def adding(self, server: str, **constraints: Callable[[NamedProblem], cp.Constraint]) -> Game:
-        """The game with more constraints of a server, by name: functions of its program.
+        """Add constraints of a server by name, in a new game; each is a function of the server's program.
 
             game.adding("s2", cap=lambda p: p.tasks["ann", "s2"] + p.tasks["bob", "s2"] <= 5)
 
-        `p.tasks`, (users, servers), has the other servers' tasks as they are when this one responds.
+        `p.tasks`, (users, servers), contains the present tasks of other servers when this one responds.
 
         Raises
         ------
         DataError
-            There is no such server, nobody can run there, or the name is taken.
+            There is no such server, no user can run there, or the name is taken.
         """
         if server not in self.problems:
             raise DataError(f"no program of a server {server!r}; give one of {', '.join([*self.problems][:8])}")
@@ -77,7 +77,7 @@ class Game:
         return dataclasses.replace(self, problems={**self.problems, server: more}, changed=True)
 
     def bounding(self, user: str, server: str, *, least: float = 0.0, most: float = math.inf) -> Game:
-        """The game in which a user has at least and at most so many tasks on a server."""
+        """Bound the tasks of a user on a server from below and above, in a new game."""
         rules: dict[str, Callable[[NamedProblem], cp.Constraint]] = {}
         if least > 0:
             rules[f"least of {user}"] = lambda p: p.tasks[user, server] >= least
@@ -95,33 +95,38 @@ class Game:
         solver: str | None = None,
         throw: bool = True,
     ) -> Allocation:
-        """Play best responses until no server changes anybody's tasks by more than `tol`.
+        """Iterate best responses until no server changes a user's tasks by more than `tol`.
 
         Parameters
         ----------
-        order : names of servers, optional
-            In which they respond in every round; by default that of the cluster. A name may come twice.
-        tol : largest change of a round, relative to the user's tasks
-        max_rounds : most rounds
-        start : tasks (users, servers), or an allocation; by default nobody has anything
-        solver : CLARABEL, HIGHS or SCS; by default what fits the programs
-        throw : False: return a flagged allocation instead of raising where `max_rounds` do not do
+        order : sequence of str, optional
+            Order of the servers' responses in every round, by default that of the cluster. Names may be repeated.
+        tol : float
+            Largest change of a round, relative to the user's tasks.
+        max_rounds : int
+            Largest number of rounds.
+        start : array (users, servers) or Allocation, optional
+            Initial tasks, by default zero.
+        solver : str, optional
+            CLARABEL, HIGHS or SCS; by default one that supports the programs.
+        throw : bool
+            False: return a flagged allocation instead of raising after `max_rounds`.
 
         Returns
         -------
         Allocation
-            Certified by the mechanism's criterion to 1e-4; a changed game, which has none, is certified to be feasible,
-            as a note says. Its `trace` has a row per round, and `trace.frame.attrs["tasks"]` the tasks after
-            each, (rounds, users, servers).
+            Certified by the mechanism's criterion to 1e-4, or, for a changed game, for feasibility only, as a note
+            says. Its `trace` has a row per round, and `trace.frame.attrs["tasks"]` the tasks after each, (rounds,
+            users, servers).
 
         Raises
         ------
         DataError
-            The order names no server, or `start` does not fit.
+            The order has an unknown server, or `start` has another shape.
         SolverError
-            A program has no solution: constraints cannot be met beside what other servers give.
+            A program has no solution: its constraints are infeasible given the tasks on other servers.
         NotConverged
-            The last of `max_rounds` rounds still changed more than `tol`.
+            The last of `max_rounds` rounds changed tasks by more than `tol`.
         """
         tol, max_rounds = _validate.tolerance(tol), _validate.whole(max_rounds, "max_rounds")
         names = [*self.problems] if order is None else [*order]
@@ -133,7 +138,7 @@ class Game:
             tasks = np.array(_frames.tasks(given, self.cluster.users, self.cluster.servers), dtype=float)
         rows: list[dict[str, float]] = []
         watch, rounds, residual = clock.Watch(), list[Array](), math.inf
-        least = np.maximum(_NOTHING * self.cluster.gamma.sum(axis=1), np.finfo(float).tiny)
+        least = np.maximum(_NEGLIGIBLE * self.cluster.gamma.sum(axis=1), np.finfo(float).tiny)
         while residual > tol and len(rows) < max_rounds:
             before = tasks.copy()
             for server in map(self.cluster.servers.index, names):
@@ -154,7 +159,7 @@ class Game:
         return self._allocation(tasks, trace, throw)
 
     def _response(self, server: int, tasks: Array, solver: str | None) -> Array:
-        """Tasks (users,) of a server's best response, cut to capacities and limits, which solvers pass by a trifle."""
+        """Tasks (users,) of a server's best response, projected on the feasible set, which solvers meet up to 1e-9."""
         problem, cluster = self.problems[self.cluster.servers[server]], self.cluster
         problem.program.give_others(tasks)
         try:
@@ -182,12 +187,13 @@ class Game:
         label, judge = (f"{self.mechanism}, changed", None) if self.changed else (str(self.mechanism), self.mechanism)
         origin = ("programs", trace.reason)
         found = Allocation._judged(self.cluster, tasks, label, judge, _CERTIFIED, throw, None, origin, *notes)
-        object.__setattr__(found, "trace", trace)  # `replace` would ask for the criterion, of which there may be none
+        # `dataclasses.replace` would evaluate the criterion, which a changed game lacks.
+        object.__setattr__(found, "trace", trace)
         return found
 
 
 def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
-    """Programs of all servers of a cluster on which somebody can run something."""
+    """Game of the programs of all servers on which a user can run tasks."""
     nothing = np.zeros(cluster.shape[:2])
     criterion = mechanism.criterion(cluster)
     somebody = (cluster.usable & (criterion.limits(cluster) > 0)[:, None]).any(axis=0)

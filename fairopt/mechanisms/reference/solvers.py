@@ -1,7 +1,7 @@
-"""The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and honest statuses.
+"""The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and statuses.
 
-Clarabel for cones, HiGHS for linear programs, SCS as the second opinion. Solvers are asked for more accuracy than
-the certificate needs: a gap of 1e-6 in the objective says little about the tasks.
+Clarabel solves conic programs, HiGHS linear ones, and SCS provides an independent check. Tolerances are stricter than
+those of certificates, since a gap of 1e-6 in the objective does not bound the error of the tasks.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ...base.errors import DataError, SolverError
 from ...base.libraries import cp
 from ...core.solution import Run
 
-#: No solver runs longer than this, in seconds: simplex methods can cycle.
+#: Time limit of any solver, in seconds, since simplex methods can cycle.
 _SECONDS = 3600.0
-#: Cones: gaps and violations, and most steps.
+#: Conic programs: tolerance of gaps and violations, and iteration limit.
 _CONES = 1e-11
 _CONE_STEPS = 500
-#: Linear programs: violations, and coefficients that are left out (by default HiGHS takes less than 1e-9 of a
-#: server for nothing).
+#: Linear programs: tolerance of violations, and size of coefficients that are dropped (HiGHS drops those below 1e-9 by
+#: default, which is a relevant fraction of a server).
 _LINEAR = 1e-10
-_NOTHING = 1e-12
-#: The second opinion of a first-order method, and most steps.
+_DROPPED = 1e-12
+#: First-order splitting method: tolerance, and iteration limit.
 _SPLITTING = 1e-9
 _SPLITTING_STEPS = 100_000
 
@@ -43,7 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "HIGHS": {
         "primal_feasibility_tolerance": _LINEAR,
         "dual_feasibility_tolerance": _LINEAR,
-        "small_matrix_value": _NOTHING,
+        "small_matrix_value": _DROPPED,
         "time_limit": _SECONDS,
     },
     "SCS": {
@@ -58,7 +58,7 @@ _PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}
 
 
 def known(solver: str) -> str:
-    """The name of a solver as `OPTIONS` has it, in any case of letters; `DataError` if there is none."""
+    """Normalise the name of a solver, case-insensitively; raises `DataError` if it is unknown."""
     name = solver.upper() if isinstance(solver, str) else None
     if name not in OPTIONS:
         raise DataError(f"solver {solver!r} is not one of {', '.join(OPTIONS)}")
@@ -66,7 +66,7 @@ def known(solver: str) -> str:
 
 
 def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
-    """Solvers to try, in order: the one asked for, or those that fit the problem."""
+    """Solvers to try, in order: the requested one, or those that support the problem."""
     if wanted is not None:
         name = known(wanted)
         if name == "HIGHS" and not problem.is_lp():
@@ -76,23 +76,22 @@ def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
 
 
 def solve(problem: cp.Problem, solver: str) -> Run:
-    """Solve once with one solver; the values are left in the problem's variables.
+    """Solve once with one solver; the values are assigned to the problem's variables.
 
     Raises
     ------
     SolverError
-        When there are no values to judge: the solver failed, or calls the problem infeasible or unbounded.
-        Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
-        certificate says so.
+        No values exist: the solver failed, or reports the problem as infeasible or unbounded. Any other status is only
+        reported, as optimality is decided by the certificate and not by the status.
     """
     start, said = clock.now(), io.StringIO()
     try:
-        with warnings.catch_warnings(), redirect_stdout(said):  # SCS prints why it fails, where answers are printed
-            # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
+        with warnings.catch_warnings(), redirect_stdout(said):  # SCS prints the reason of a failure to stdout
+            # CVXPY warns of inaccurate solutions, about which the certificate decides.
             warnings.simplefilter("ignore")
             problem.solve(solver=solver, **_options(solver))
     except (cp.error.SolverError, ValueError) as error:
-        # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
+        # CVXPY raises ValueError for a solver status that it cannot unpack.
         why = " ".join([str(error).partition(": Solution(")[0], *said.getvalue().split()]).rstrip(".")
         raise SolverError(f"{solver} failed: {why}. Try another solver (solver=...) or engine") from None
     total = clock.now() - start
@@ -106,10 +105,10 @@ def solve(problem: cp.Problem, solver: str) -> Run:
 
 
 def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
-    """Remedy for a solver of CVXPY that reports optimal against the certificate; "" for other solvers.
+    """Remedy for a CVXPY solver that reports optimality in contradiction to the certificate; "" for other solvers.
 
-    A sentence, and the beginning of another that says how to report a bug. `engines`: those that were not tried;
-    `linear`: is it a matter of linear programs?
+    The text is a sentence and the beginning of another, on how to report a bug. `engines` are those not tried;
+    `linear` tells whether the problem consists of linear programs.
     """
     if solver not in OPTIONS:
         return ""
@@ -123,7 +122,7 @@ def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
 
 
 def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
-    """Solve with the first solver that returns values at all."""
+    """Solve with the first solver that returns values."""
     failures = []
     for name in solvers_for(problem, wanted):
         try:
@@ -139,7 +138,7 @@ def _options(solver: str) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what an answer depends on."""
+    """Versions of the packages that determine a solution."""
     found = {}
     for package in ("fairopt", "cvxpy", "numpy", "scipy", *_PACKAGE.values()):
         try:

@@ -1,4 +1,4 @@
-"""The slope of a utility that is written in CVXPY."""
+"""Derivative of a utility given as a CVXPY expression."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from ...model._arrays import Array
 Utility = Callable[["cp.Expression"], "cp.Expression"]
 
 
-#: The number of levels at which the slope of a utility is checked.
+#: Number of levels at which the derivative of a utility is checked.
 _POINTS = 80
-#: The lowest of these levels, as a part of the highest.
+#: Ratio of the lowest to the highest of these levels.
 _LEAST = 1e-9
-#: Permutations of levels that must not change any user's slope.
+#: Number of permutations of levels under which derivatives must be equivariant.
 _PERMUTATIONS = 4
 
 
 def log1p(shares: cp.Expression) -> cp.Expression:
-    """`cp.log1p`, without CVXPY until there are shares."""
+    """`cp.log1p`, which imports CVXPY at the first call."""
     return cp.log1p(shares)
 
 
 def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
-    """CVXPY's derivative as a sparse matrix; `None` where the expression, or a part of it, has none."""
+    """CVXPY's derivative as a sparse matrix; None where the expression, or a part of it, is not differentiable."""
     with np.errstate(all="ignore"):
         try:
             return expression.grad[at]
-        except TypeError:  # CVXPY adds the `None` of one part to the derivative of another
+        except TypeError:  # raised by CVXPY, which adds the None of one part to the derivative of another
             return None
 
 
 @dataclass(frozen=True)
 class UtilitySlope:
-    """`U'(t)` of a utility, by CVXPY's derivative of the expression; infinite at levels where it has none."""
+    """Derivative `U'(t)` of a utility, evaluated by CVXPY; infinite at levels where it does not exist."""
 
     utility: Utility
 
     def __call__(self, levels: Array) -> Array:
-        """At levels of any shape."""
+        """Evaluate the derivative at levels of any shape."""
         result = np.full(levels.shape, np.inf)
         plain = np.isfinite(levels)
         for some in (plain & (levels > 0), plain & (levels == 0)):
@@ -54,18 +54,18 @@ class UtilitySlope:
 
     def _slopes(self, levels: Array) -> Array | None:
         count = len(levels)
-        at = cp.Variable(max(count, 2), nonneg=True)  # of one number CVXPY's derivative is no matrix
+        at = cp.Variable(max(count, 2), nonneg=True)  # for a single entry CVXPY's derivative is a scalar
         at.value = np.resize(levels, max(count, 2))
         found = _gradient(self.expression(at), at)
         return None if found is None else np.asarray(found.diagonal())[:count]
 
     def expression(self, levels: cp.Expression) -> cp.Expression:
-        """The utility of levels (users,), one number each.
+        """Utility of levels, (users,), as an expression of the same shape.
 
         Raises
         ------
         DataError
-            It is none, it is not concave by CVXPY's rules, or it has another shape.
+            The result is not an expression of this shape, or not concave by CVXPY's rules.
         """
         try:
             found = self.utility(levels)
@@ -85,9 +85,10 @@ class UtilitySlope:
         return found
 
     def check(self, most: float, count: int) -> None:
-        """`DataError` unless slopes are positive at small levels and neither negative nor rising up to `most`.
+        """Raise `DataError` unless the utility is increasing and concave up to `most`, and acts elementwise.
 
-        Nor may they depend on the place of a level among `count` of them.
+        The derivative must be positive at small levels, nonnegative and nonincreasing up to `most`, and independent of
+        the position of a level among `count` of them.
         """
         levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
         at = cp.Variable(_POINTS, nonneg=True)

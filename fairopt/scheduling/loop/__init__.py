@@ -1,7 +1,7 @@
-"""The loop of a simulation: tables, where tasks go, what happens, and rounds of decisions.
+"""The simulation loop: tables, placement, events, and rounds of decisions.
 
-It is plain Python on arrays, which numba compiles as well. What depends on the policy (`share`, `score`, `PAIRS`, ...)
-are names that `handed` replaces by those of a policy, before either runs.
+It is Python code on arrays, interpreted or compiled by numba. Names that depend on the policy (`share`, `score`,
+`PAIRS`, ...) are replaced by those of a policy by `handed`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from ...base.loops import Loop
 
-#: Loops with parts of a policy, by these, and by their content: what is compiled once is not compiled again.
+#: Cache of loops with parts of a policy, by these parts and by content, which avoids repeated compilation.
 _HANDED: dict[Any, Loop] = {}
 
 
 def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
-    """A loop, and those that it calls, where these names stand for parts of a policy; compiled or plain functions."""
+    """Loop, including those that it calls, with these names bound to parts of a policy; compiled or interpreted."""
     if not compiled:
         parts = {name: handed(part, {}, False) if isinstance(part, Loop) else part for name, part in parts.items()}
         return _remade(loop, parts, False, {})
@@ -24,7 +24,7 @@ def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
 
 
 def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
-    """The loop that is compiled where these names stand for parts of a policy; the same for the same parts."""
+    """Compiled loop with these names bound to parts of a policy, cached by the parts."""
     key = loop, *sorted(parts.items())
     if key not in _HANDED:
         _HANDED[key] = _remade(loop, parts, True, {})
@@ -44,6 +44,6 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
 
 
 def _shared(loop: Loop, made: Loop) -> Loop:
-    """The one of this content: policies that differ in where tasks go have one code of how these end."""
+    """Loop shared by content: policies that differ in placement only share the code of other events."""
     made.py_func.__qualname__ = made.__qualname__ = f"{loop.__qualname__}.{made.content[:8]}"
     return _HANDED.setdefault((loop, made.content), made)

@@ -1,4 +1,4 @@
-"""Events: tasks wait, start, end and slow down, servers fail and recover, users leave."""
+"""Events: tasks arrive, start, end and slow down, servers fail and recover, users depart."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .tables import (  # fmt: skip
     AFTER,
     AGAIN,
     ALL,
+    AVAILABLE,
     BASE,
     BEFORE,
-    BIG,
     DONE,
     END,
     ENDED,
@@ -27,10 +27,11 @@ from .tables import (  # fmt: skip
     GROUP,
     HEAD,
     HOW,
+    INFINITE,
     JOB,
     LEFT,
+    LIMIT_RAISED,
     LINKED,
-    LOOK,
     MAY_COME,
     MOVED,
     NEXT,
@@ -42,7 +43,6 @@ from .tables import (  # fmt: skip
     RUNS,
     SERVER,
     SINCE,
-    SINCE_THEN,
     SIZE,
     SLOW,
     SLOWS,
@@ -50,9 +50,9 @@ from .tables import (  # fmt: skip
     START,
     STARTED,
     TASK,
-    THERE,
     TO_DO,
     TRACKED,
+    UPDATED_AT,
     USER,
     WAIT,
     WAITS,
@@ -60,21 +60,21 @@ from .tables import (  # fmt: skip
     raised,
 )
 
-#: The most microseconds that a slow task takes.
+#: Upper bound on the duration of a slowed task in microseconds.
 _LATE = 4e18
-#: Are queues ranked by their share?
+#: True if queues are ranked by their shares.
 RANKED = True
 
 
 @compiled(inline=True)
 def share(t, q):  # type: ignore[no-untyped-def]
-    """Share of a queue by the policy; the lowest is served."""
+    """Share of a queue by the policy; the lowest is served first."""
     return 0.0
 
 
 @compiled(inline=True)
 def set_rank(t, q):  # type: ignore[no-untyped-def]
-    """Put right what a queue is ranked by."""
+    """Update the rank of a queue."""
     leaf, rank = len(t.rank) // 2 + q, -share(t, q) if t.queues[q, WAITS] > 0 else -np.inf
     if t.rank[leaf, 0] != rank:
         t.rank[leaf, 0] = rank
@@ -83,11 +83,11 @@ def set_rank(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _set_waiting(t, g):  # type: ignore[no-untyped-def]
-    """A group begins to wait, or ends."""
+    """Update the tree of waiting demands after a group begins or ceases to wait."""
     q = t.groups[g, QUEUE]
     base, leaf, queue = t.queues[q, BASE], t.queues[q, SIZE] + g - t.queues[q, FIRST], len(t.roots) // 2 + q
     for r in range(t.waits.shape[1]):
-        t.waits[base + leaf, r] = -t.demand[g, r] if t.groups[g, WAIT] > 0 else -BIG
+        t.waits[base + leaf, r] = -t.demand[g, r] if t.groups[g, WAIT] > 0 else -INFINITE
     raised(t.waits, base, leaf)
     for r in range(t.waits.shape[1]):
         t.roots[queue, r] = t.waits[base + 1, r]
@@ -96,7 +96,7 @@ def _set_waiting(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def wait(t, g, more):  # type: ignore[no-untyped-def]
-    """Tasks of a group wait."""
+    """Add waiting tasks of a group."""
     q = t.groups[g, QUEUE]
     t.groups[g, WAIT] += more
     t.queues[q, WAITS] += more
@@ -112,7 +112,7 @@ def wait(t, g, more):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def start(t, g, s):  # type: ignore[no-untyped-def]
-    """The first waiting task of a group starts."""
+    """Start the first waiting task of a group on a server."""
     n, groups, runs, q, r = t.n, t.groups, t.runs, t.groups[g, QUEUE], t.n[STARTED]
     task = groups[g, AGAIN]
     if task >= 0:
@@ -123,10 +123,10 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
     n[OPEN] -= 1
     runs[r, TASK], runs[r, SERVER], runs[r, START] = task, s, n[NOW]
     runs[r, END], runs[r, HOW], runs[r, GROUP] = n[NOW] + t.duration[task], RUNNING, g
-    n[STARTED] = r + 1  # not before: the plain loop may be interrupted anywhere
+    n[STARTED] = r + 1  # last, as the interpreted loop may be interrupted anywhere
     _push(t.heap, runs, t.n, r)
     if n[SLOWS]:
-        t.pace[r, LEFT], t.pace[r, SINCE_THEN], t.pace[r, SLOW] = t.duration[task], n[NOW], 0
+        t.pace[r, LEFT], t.pace[r, UPDATED_AT], t.pace[r, SLOW] = t.duration[task], n[NOW], 0
         put(t, t.servers, s, MOVED)
     if n[TRACKED]:
         after = t.servers[s, HEAD]
@@ -147,10 +147,10 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _hold(t, g, q, s, sign):  # type: ignore[no-untyped-def]
-    """A queue holds what a task takes, or does no more; of a server that is there it is not free meanwhile."""
+    """Allocate (sign 1) or release (sign -1) the amounts of a task, of its queue and of an available server."""
     for j in range(len(t.total)):
         t.allocated[q, j] += sign * t.cost[g, j]
-    if t.servers[s, THERE]:
+    if t.servers[s, AVAILABLE]:
         for k in range(t.free.shape[1]):
             t.free[s, k] -= sign * t.demand[g, k]
     if len(t.placed) > 0:
@@ -160,7 +160,7 @@ def _hold(t, g, q, s, sign):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def end(t, r, how):  # type: ignore[no-untyped-def]
-    """A run ends: what it held is free."""
+    """End a run, and release its amounts."""
     n, runs, g, s = t.n, t.runs, t.runs[r, GROUP], t.runs[r, SERVER]
     q = t.groups[g, QUEUE]
     runs[r, END], runs[r, HOW] = n[NOW], how
@@ -179,8 +179,8 @@ def end(t, r, how):  # type: ignore[no-untyped-def]
             runs[after, BEFORE] = before
     _hold(t, g, q, s, -1)
     t.queues[q, RUNS] -= 1
-    t.queues[q, LOOK] = 1
-    if t.servers[s, THERE]:
+    t.queues[q, LIMIT_RAISED] = 1
+    if t.servers[s, AVAILABLE]:
         _gained(t, s)
     _idle(t, q)
     if RANKED:
@@ -195,7 +195,7 @@ def _gained(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _done(t, job):  # type: ignore[no-untyped-def]
-    """A task of a job is done; after the last come those groups that should have come already."""
+    """Count a completed task of a job; after the last one release the following groups that are due."""
     t.jobs[TO_DO, job] -= 1
     if t.jobs[TO_DO, job] == 0:
         for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):
@@ -206,7 +206,7 @@ def _done(t, job):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _idle(t, q):  # type: ignore[no-untyped-def]
-    """A queue of which nothing runs or waits is not active."""
+    """Deactivate a queue without running and waiting tasks."""
     if t.queues[q, RUNS] == 0 and t.queues[q, WAITS] == 0:
         t.queues[q, SINCE] = -1
         t.n[ACTIVE] = 1
@@ -214,8 +214,8 @@ def _idle(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def down(t, s):  # type: ignore[no-untyped-def]
-    """A server goes: its tasks wait again, in order before those of their groups that never ran."""
-    t.servers[s, THERE] = 0
+    """Fail a server: its tasks wait again, in order, before those of their groups that never ran."""
+    t.servers[s, AVAILABLE] = 0
     t.free[s] = -1
     put(t, t.servers, s, STALE)
     while t.servers[s, HEAD] >= 0:
@@ -237,8 +237,8 @@ def down(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def up(t, s):  # type: ignore[no-untyped-def]
-    """A server comes."""
-    t.servers[s, THERE] = 1
+    """Recover a server."""
+    t.servers[s, AVAILABLE] = 1
     for k in range(t.free.shape[1]):
         t.free[s, k] = t.capacity[s, k]
     _gained(t, s)
@@ -246,7 +246,7 @@ def up(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def leave(t, user):  # type: ignore[no-untyped-def]
-    """Waiting and running tasks of a user go; those that arrive later never wait."""
+    """Remove waiting and running tasks of a departing user, and those that arrive later."""
     groups = t.groups
     for g in range(len(groups)):
         if groups[g, USER] == user:
@@ -268,13 +268,13 @@ def leave(t, user):  # type: ignore[no-untyped-def]
             r = after
 
 
-# The heap of ends: the first is in row 3, the children of row k are `4 (k - 2)` and following.
+# The 4-ary heap of ends has its root in row 3; the children of row k are `4 (k - 2)` and following.
 _TOP = 3
 
 
 @compiled(inner=True)
 def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
-    """A run will end; where the heap is full, ends of runs that ended otherwise are dropped."""
+    """Add the end of a run; if the heap is full outdated entries are removed."""
     if n[ENDS] == len(heap) - _TOP:
         count, n[ENDS] = n[ENDS], 0
         for k in range(_TOP, _TOP + count):
@@ -285,7 +285,7 @@ def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
-    """True if the run of an event has ended already, or ends at another time."""
+    """True if the run of an entry has ended, or ends at another time."""
     return runs[heap[k, 1], HOW] != RUNNING or runs[heap[k, 1], END] != heap[k, 0]
 
 
@@ -304,7 +304,7 @@ def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def pop(heap, n):  # type: ignore[no-untyped-def]
-    """The run that ends first."""
+    """Remove and return the run that ends first."""
     first, last, k = heap[_TOP, 1], _TOP + n[ENDS] - 1, _TOP
     n[ENDS] -= 1
     time, r = heap[last, 0], heap[last, 1]
@@ -326,15 +326,15 @@ def pop(heap, n):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def next_end(heap, runs, n):  # type: ignore[no-untyped-def]
-    """When the next run ends, or `BIG`."""
+    """Time of the next end of a run, or `INFINITE`."""
     while n[ENDS] > 0 and _stale(heap, runs, _TOP):
         pop(heap, n)
-    return heap[_TOP, 0] if n[ENDS] > 0 else BIG
+    return heap[_TOP, 0] if n[ENDS] > 0 else INFINITE
 
 
 @compiled(inner=True)
 def settle(t):  # type: ignore[no-untyped-def]
-    """Look at the tasks of servers where some started or ended: how fast they run now, and when they end."""
+    """Update speeds and ends of the runs of servers on which tasks started or ended."""
     runs, pace, now, factor = t.runs, t.pace, t.n[NOW], t.level[-1]
     for k in range(t.n[MOVED]):
         s = t.lists[MOVED, k]
@@ -350,8 +350,8 @@ def settle(t):  # type: ignore[no-untyped-def]
                 if t.amount[runs[r, GROUP], a] > t.level[a]:
                     slow = 1.0
             if slow != pace[r, SLOW]:
-                pace[r, LEFT] -= (now - pace[r, SINCE_THEN]) / (factor if pace[r, SLOW] else 1.0)
-                pace[r, SLOW], pace[r, SINCE_THEN] = slow, now
+                pace[r, LEFT] -= (now - pace[r, UPDATED_AT]) / (factor if pace[r, SLOW] else 1.0)
+                pace[r, SLOW], pace[r, UPDATED_AT] = slow, now
                 takes = np.int64(min(np.ceil(pace[r, LEFT] * (factor if slow else 1.0)), _LATE))
                 if now + max(takes, 1) != runs[r, END]:
                     runs[r, END] = now + max(takes, 1)
@@ -362,11 +362,11 @@ def settle(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _level(t, s, a):  # type: ignore[no-untyped-def]
-    """The level up to which all tasks of a server are given what they demand; infinite where it has as much.
+    """Max-min level of a resource among the tasks of a server; infinite if the capacity suffices.
 
-    Whoever demands at most an equal part of what is left is given that: the part rises, until nobody else is.
+    Demands of at most an equal part of the remaining capacity are satisfied, which raises the part, until none is left.
     """
-    remaining, many, limit = t.really[s, a], 0, -1  # demands up to the limit are given
+    remaining, many, limit = t.really[s, a], 0, -1  # demands up to the limit are satisfied
     while True:
         left, count, total = remaining, 0, 0
         r = t.servers[s, HEAD]

@@ -1,11 +1,11 @@
 """Placement of tasks: a scan of few servers, or an index of many.
 
-*Trees of types.* Where the score depends on a server's capacity alone, the first with room of every type is looked for.
+*Trees of types.* If the score depends on a server's capacity only, the first server with room of each type is found.
 
-*Ratios.* For Best-Fit servers stand in order of (ratio of what is free of the second and the first resource, place), in
-blocks of at most `ids.shape[1]`, each with copies of free amounts and of their ratios to the first, side by side, as
-searches read them: `ratios[b, r - 1]` has those of resource r. The first `n[BLOCKS]` entries of `directory` are blocks
-in order, the others are not in use; `most[b]` has the largest free amounts of the b-th in order.
+*Ratios.* For Best-Fit servers are sorted by (ratio of free amounts of the second and the first resource, index), in
+blocks of at most `ids.shape[1]`, each with copies of free amounts and of their ratios to the first, contiguous in
+memory: `ratios[b, r - 1]` has those of resource r. The first `n[BLOCKS]` entries of `directory` are blocks in order,
+the others are unused; `most[b]` has the largest free amounts of the b-th block in order.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import numpy as np
 from ...base.loops import compiled
 from .tables import BLOCKS, EXACT, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_leaf, raised, sufficient
 
-#: Distances of ratios are rounded by less, relative to the ratios.
+#: Bound on the rounding error of distances of ratios, relative to the ratios.
 _NEAR = 1e-14
-#: Is the index that of ratios?
+#: True if the index is that of ratios.
 RATIOS = False
 
 
 @compiled(inline=True)
 def score(t, g, q, s):  # type: ignore[no-untyped-def]
-    """Score of a server by the policy; the lowest is taken."""
+    """Score of a server by the policy; the lowest is chosen."""
     return 0.0
 
 
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
-    """The server of a list with room for a task and the lowest score, and that; -1 if there is none."""
+    """Server of a list with room for a task and the lowest score, and the score; -1 if there is none."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
@@ -43,7 +43,7 @@ def scan(t, g, servers):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def find(t, g):  # type: ignore[no-untyped-def]
-    """The same of all servers."""
+    """Server with room for a task and the lowest score over all servers, and the score; -1 if there is none."""
     p = t.groups[g, PLACEMENT]
     if t.near_first[p + 1] > t.near_first[p]:
         return scan(t, g, t.near[t.near_first[p] : t.near_first[p + 1]])
@@ -60,7 +60,7 @@ def find(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _flush(t):  # type: ignore[no-untyped-def]
-    """Bring the index up to date."""
+    """Update the index of outdated servers."""
     for k in range(t.n[STALE]):
         s = t.lists[STALE, k]
         t.servers[s, STALE] = 0
@@ -81,7 +81,7 @@ def _flush(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_type(t, g):  # type: ignore[no-untyped-def]
-    """Types with more come last, where scores are lower."""
+    """Search by type, from the largest capacities on, where scores are lower."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for of in range(len(t.types) - 1, -1, -1):
@@ -124,9 +124,9 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
     """Search for a group that demands the first of two resources.
 
-    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
-    is the best of its side, but for ratios that rounding makes as far. Servers of one ratio have one score, as products
-    are exact (`EXACT`).
+    Servers are inspected outwards from the ratio of the demand, whose distance is the score up to a factor and
+    rounding: the first with room is the best of its side, except for ratios within rounding. Servers of equal ratios
+    have equal scores, as products are exact (`EXACT`).
     """
     q = t.groups[g, QUEUE]
     x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
@@ -140,7 +140,7 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
                 break
             here = t.ratios[t.directory[b], 0, k]
             i, j = b, k
-            if step < 0:  # the first server of this ratio with room
+            if step < 0:  # ties are broken by the first server of this ratio
                 b, k = _locate(t, here, np.int64(-1))
                 i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
             s = t.ids[t.directory[i], j]
@@ -156,7 +156,7 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
-    """The first server with room from entry k of the b-th block on, not farther than so much from x; else -1."""
+    """First server with room from entry k of the b-th block on, within a distance `far` from x; -1 if there is none."""
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
@@ -174,9 +174,10 @@ def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratios(t, g):  # type: ignore[no-untyped-def]
-    """Search among three resources or more, or for a group that demands nothing of the first, by bounds of the score.
+    """Search by bounds of the score, for three and more resources, or a group without demand for the first.
 
-    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    Scores are sums of distances of ratios, which are stored in blocks, so that most servers are skipped without a test
+    of their free amounts.
     """
     ratios, aim, q, p = t.ratios, t.aim, t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     of = 0 if t.demand[g, 0] > 0 else 1
@@ -213,7 +214,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
-    """A part of the score, or a little less, from a server's ratio to the first resource."""
+    """Lower bound of a term of the score, from a server's ratio to the first resource."""
     asked = ratio * aim[0, 0]
     return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
@@ -228,7 +229,7 @@ def _enough(demand, g, have, d, k):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
-    """True if as much of everything is free of an entry as of a server, so that they have one score."""
+    """True if an entry and a server have equal free amounts, hence equal scores."""
     for r in range(t.have.shape[1]):
         if t.have[d, r, k] != t.free[s, r]:
             return False
@@ -237,13 +238,13 @@ def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
-    """Free of a resource over free of the first; infinite without any of the first."""
+    """Ratio of the free amount of a resource to that of the first; infinite if the latter is 0."""
     return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
 
 
 @compiled(inner=True)
 def _highest(t, b):  # type: ignore[no-untyped-def]
-    """The largest free amounts of the b-th block anew."""
+    """Recompute the largest free amounts of the b-th block."""
     d = t.directory[b]
     for r in range(t.most.shape[1]):
         most = np.int64(-1)
@@ -263,7 +264,7 @@ def _write(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _split(t, b):  # type: ignore[no-untyped-def]
-    """A full block becomes two; there is one for every server, and none is empty."""
+    """Split a full block; as no block is empty, one block per server suffices."""
     directory, filled, blocks, half = t.directory, t.filled, t.n[BLOCKS], t.ids.shape[1] // 2
     d, new = directory[b], directory[blocks]
     for k in range(half, filled[d]):
@@ -278,7 +279,7 @@ def _split(t, b):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _shift(row, begin, end, step):  # type: ignore[no-untyped-def]
-    """Each entry from `begin` to `end` is the next one in this direction."""
+    """Shift entries from `begin` to `end` by one step in this direction."""
     for p in range(begin, end, step):
         row[p] = row[p + step]
 
@@ -301,7 +302,7 @@ def _shift_servers(t, d, begin, end, step):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _move(t, s):  # type: ignore[no-untyped-def]
-    """Put a server where what is free of it belongs now."""
+    """Reinsert server s at the position of its current ratio of free resources."""
     filled, most, seen, free = t.filled, t.most, t.seen, t.free
     same = True
     for r in range(free.shape[1]):

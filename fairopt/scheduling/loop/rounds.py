@@ -1,7 +1,7 @@
-"""Rounds of decisions, until none is left, and the loop over instants.
+"""Rounds of decisions, and the loop over instants.
 
-After a round nothing that waits fits anywhere. So the next one looks for room everywhere for *fresh* groups alone, and
-for others on the servers that gained room.
+After a round no waiting task fits any server. The next round therefore searches all servers for *fresh* groups only,
+and servers with released capacity for the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from .tables import (  # fmt: skip
     ACTIVE,
     BASE,
     BEGIN,
-    BIG,
     CHANGE,
     CHOSEN,
     COMES,
@@ -26,12 +25,13 @@ from .tables import (  # fmt: skip
     FRESH,
     GAINED,
     GROUPS,
+    INFINITE,
     INSTANTS,
     JOB_BEFORE,
     LEAVES,
+    LIMIT_RAISED,
     LINKED,
     LISTED,
-    LOOK,
     NOW,
     OPEN,
     PLACEMENT,
@@ -59,39 +59,39 @@ from .tables import (  # fmt: skip
     sufficient,
 )
 
-#: Does the policy compare pairs of queue and server, of those furthest behind alone; is the best server found without a
-#: look at all; does it limit what a queue may hold; see more than rules are given?
+#: Options of the policy: it compares (queue, server) pairs, of the lowest queues only; servers are found by an index;
+#: queues have limits; it consists of methods on the whole state.
 PAIRS, FURTHEST, INDEXED, LIMITED, ANEW = False, False, True, False, False
-#: How a call of the loop ends.
+#: Results of a call of the loop.
 FINISHED, GOES_ON, GROW = range(3)
 
 
 @compiled(inline=True)
 def limit(t, q):  # type: ignore[no-untyped-def]
-    """Limit by the policy: the most of every cost, relative to its total, that a queue may hold."""
+    """Upper bound of the policy on every cost of a queue, relative to its total."""
     return np.inf
 
 
 @compiled(inline=True)
 def anew(t):  # type: ignore[no-untyped-def]
-    """Ask a policy of methods for its shares and limits before a decision; rules are asked where they are needed."""
+    """Evaluate shares and limits of a policy of methods before a decision; rules are evaluated on demand."""
 
 
 @compiled(inline=True)
 def among(t, count):  # type: ignore[no-untyped-def]
-    """Put the candidates that compete first, by share, then by place; how many do."""
+    """Sort candidates by share and index, and return the number of those that compete."""
     if not FURTHEST:
         return count
     chosen = t.lists[CHOSEN]
     for k in range(count):
         t.values[chosen[k], 1] = share(t, chosen[k])
-    for k in range(1, count):  # nearly sorted but the first time
+    for k in range(1, count):  # insertion sort, as they are nearly sorted
         q, j = chosen[k], k
         while j > 0 and _before(t, q, chosen[j - 1]):
             chosen[j] = chosen[j - 1]
             j -= 1
         chosen[j] = q
-    # (1 - .7) 10 is 3, and rounded more.
+    # Rounding errors, as in (1 - 0.7) 10 = 3, must not add a candidate.
     return min(max(1, int(np.ceil(t.numbers[0, 0] * count - 1e-9))), count)
 
 
@@ -103,7 +103,7 @@ def _before(t, one, other):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _allowed(t, g):  # type: ignore[no-untyped-def]
-    """True if one more task leaves its queue within its limit."""
+    """True if a queue is within its limit after one more task of the group."""
     q = t.groups[g, QUEUE]
     for j in range(len(t.total)):
         if (t.allocated[q, j] + t.cost[g, j]) / t.total[j] > t.limit[q]:
@@ -113,8 +113,8 @@ def _allowed(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
-    """The first waiting group of a queue that fits a server that gained room, or `BIG`."""
-    base, size, first, found = t.queues[q, BASE], t.queues[q, SIZE], t.queues[q, FIRST], BIG
+    """First waiting group of a queue that fits a server with released capacity, or `INFINITE`."""
+    base, size, first, found = t.queues[q, BASE], t.queues[q, SIZE], t.queues[q, FIRST], INFINITE
     for i in range(few):
         s, k = t.lists[GAINED, i], -1
         while True:
@@ -129,7 +129,7 @@ def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _envelope(t, few):  # type: ignore[no-untyped-def]
-    """The largest free amounts of servers that gained room."""
+    """Compute the largest free amounts of servers with released capacity."""
     for r in range(t.free.shape[1]):
         t.envelope[0, r] = -1
         for i in range(few):
@@ -138,31 +138,31 @@ def _envelope(t, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _next_queue(t, q):  # type: ignore[no-untyped-def]
-    """The next queue with a group that may fit the envelope, or -1."""
+    """Next queue with a group that may fit the envelope, or -1."""
     return next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
 
 
 @compiled(inner=True)
-def _look_below_limits(t):  # type: ignore[no-untyped-def]
-    """Limits, and what may start again below them: groups of queues whose tasks ended or whose limits rose."""
+def _update_limits(t):  # type: ignore[no-untyped-def]
+    """Update limits, and list waiting groups of queues whose tasks ended or whose limits rose as fresh."""
     for q in range(len(t.queues)):
         if t.n[ACTIVE] and not ANEW:
             most = limit(t, q) if t.queues[q, SINCE] >= 0 else t.limit[q]
             if most > t.limit[q]:
-                t.queues[q, LOOK] = 1
+                t.queues[q, LIMIT_RAISED] = 1
             t.limit[q] = most
     for q in range(len(t.queues)):
-        if (ANEW or t.queues[q, LOOK]) and t.queues[q, WAITS] > 0:
+        if (ANEW or t.queues[q, LIMIT_RAISED]) and t.queues[q, WAITS] > 0:
             for g in range(t.queues[q, FIRST], t.queues[q, FIRST] + t.queues[q, GROUPS]):
                 if t.groups[g, WAIT] > 0:
                     put(t, t.groups, g, FRESH)
-        t.queues[q, LOOK] = 0
+        t.queues[q, LIMIT_RAISED] = 0
     t.n[ACTIVE] = 0
 
 
 @compiled(inner=True)
 def _all_fresh(t):  # type: ignore[no-untyped-def]
-    """Whatever fits the largest free amounts of the servers that gained room is looked for everywhere."""
+    """List all groups that fit the largest free amounts of servers with released capacity as fresh."""
     _envelope(t, t.n[GAINED])
     q = _next_queue(t, -1)
     while q >= 0:
@@ -177,9 +177,9 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Queues with fresh groups, and where nothing bounds values those with one that may fit; how many."""
+    """Collect candidate queues, with fresh groups, or for pairs with one that may fit, and return their number."""
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
-    for k in range(1, t.n[FRESH]):  # nearly in order as they come
+    for k in range(1, t.n[FRESH]):  # insertion sort, as they are nearly sorted
         g, j = fresh[k], k
         while j > 0 and fresh[j - 1] > g:
             fresh[j] = fresh[j - 1]
@@ -206,7 +206,7 @@ def _candidates(t, few):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _best(t, q, few):  # type: ignore[no-untyped-def]
-    """Look for the next group of a candidate that fits, and its best server; False if there is none."""
+    """Find the next group of a candidate that fits, and its best server; False if there is none."""
     queue, s, value = t.queues[q], -1, np.inf
     g = _first_that_fits(t, q, few)
     while queue[BEGIN] < queue[STOP]:
@@ -219,7 +219,7 @@ def _best(t, q, few):  # type: ignore[no-untyped-def]
                 g = fresh
                 break
         queue[BEGIN] += 1
-    if s < 0 and g < BIG:
+    if s < 0 and g < INFINITE:
         s, value = scan(t, g, t.lists[GAINED, :few])
     queue[WHICH], queue[WHERE], t.values[q, 0] = g, s, value
     return s >= 0
@@ -227,16 +227,16 @@ def _best(t, q, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
-    """Candidates with their values, without those that have nothing that fits; how many.
+    """Update values of candidates, remove those without a task that fits, and return their number.
 
-    A best server of pairs stays that until its queue or itself is served: other values do not fall meanwhile.
+    The best server of a pair remains so until its queue or the server is served, as other values do not decrease.
     """
     chosen, left = t.lists[CHOSEN], 0
     for k in range(count):
         who, keep = chosen[k], True
         if not PAIRS:
             t.values[who, 0] = -t.rank[len(t.rank) // 2 + who, 0]
-        elif ANEW or who == q or t.queues[who, WHERE] == s:  # or nothing is known yet
+        elif ANEW or who == q or t.queues[who, WHERE] == s:  # or no best server is known yet
             keep = t.queues[who, WAITS] > 0 and _best(t, who, few)
         if keep:
             chosen[left] = who
@@ -246,9 +246,9 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Lowest queue without fresh groups that has a group that fits: the group, and its share.
+    """Lowest queue without fresh groups that has a group that fits, with the group and the share.
 
-    Branch and bound: first where shares are lower, and no further where no demand is small enough.
+    Branch and bound over the tree of queues, lower shares first, without subtrees whose smallest demands do not fit.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -257,7 +257,7 @@ def _search(t, few):  # type: ignore[no-untyped-def]
     while top > 0:
         top -= 1
         node = stack[top]
-        share = -t.rank[node, 0]  # no queue below has a lower one
+        share = -t.rank[node, 0]  # lower bound of all queues below
         if share > lowest or not sufficient(t.roots, node, -1, t.envelope, 0):
             continue
         if node < leaves:
@@ -268,14 +268,14 @@ def _search(t, few):  # type: ignore[no-untyped-def]
         q = node - leaves
         if not t.queues[q, LISTED] and (share < lowest or q < found or found < 0):
             g = _first_that_fits(t, q, few)
-            if g < BIG:
+            if g < INFINITE:
                 found, group, lowest = q, g, share
     return found, group, lowest
 
 
 @compiled(inline=True)
 def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
-    """Position of the candidate that is lower than what was found, or -1."""
+    """Position of the lowest candidate below the queue found, or -1."""
     best = np.int64(-1)
     for k in range(count):
         q = t.lists[CHOSEN, k]
@@ -287,9 +287,9 @@ def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _decide(t):  # type: ignore[no-untyped-def]
-    """Queues that have a group that fits are served, the lowest first."""
+    """Serve queues with a group that fits, the lowest first."""
     few, chosen = t.n[GAINED], t.lists[CHOSEN]
-    # Many servers that gained room are not looked at one by one.
+    # For many servers with released capacity the index is faster than inspecting each.
     if few > 6 and INDEXED:
         _all_fresh(t)
         few = 0
@@ -320,7 +320,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _strict(t):  # type: ignore[no-untyped-def]
-    """The first group of the lowest queue, as long as it fits."""
+    """Serve the first group of the lowest queue as long as it fits."""
     leaves = len(t.rank) // 2
     while True:
         anew(t)
@@ -340,9 +340,9 @@ def _strict(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _round(t):  # type: ignore[no-untyped-def]
-    """One round, and what was listed for it is forgotten."""
+    """Run one round, and clear its lists."""
     if LIMITED:
-        _look_below_limits(t)
+        _update_limits(t)
     if t.n[STRICT]:
         _strict(t)
     elif t.n[GAINED] > 0 or t.n[FRESH] > 0:
@@ -357,22 +357,22 @@ def _round(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _come(t, g):  # type: ignore[no-untyped-def]
-    """Tasks of a group come, unless their user has left."""
+    """Add the tasks of an arriving group to its queue, unless the user has departed."""
     if t.groups[g, USER] >= 0:
         wait(t, g, t.groups[g, TASKS])
 
 
 @compiled(borrows=True)
 def advance(t, until, instants):  # type: ignore[no-untyped-def]
-    """At most so many instants, not beyond `until`: ends, changes, arrivals, one round; why it stops."""
+    """Process up to `instants` instants (ends, changes, arrivals, one round); returns the reason to stop."""
     n, changes = t.n, t.changes
     for _ in range(instants):
         now = next_end(t.heap, t.runs, n)
         if n[CHANGE] < changes.shape[1]:
             now = min(now, changes[0, n[CHANGE]])
-        if now == BIG or now > until:
+        if now == INFINITE or now > until:
             return FINISHED
-        # Who may start now: whatever waits or arrives, and what runs on servers that go.
+        # Upper bound on starts at this instant: waiting and arriving tasks, and those running on failing servers.
         if n[STARTED] + n[OPEN] + n[TRACKED] * n[ENDS] > len(t.runs):
             return GROW
         n[NOW] = now

@@ -1,4 +1,4 @@
-"""The arrays that a simulation runs on, and the columns of those that hold several things."""
+"""Arrays of the state of a simulation, and the meaning of their columns."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ from ...base.loops import bundle, compiled
 from ...model._arrays import Array, Mask
 from ..workload import Whole
 
-#: No demand, no time, no group: larger than any.
-BIG = int(np.iinfo(np.int64).max)
-#: What happens to a server, a user or a group, in this order at one instant.
+#: Larger than every demand, time and group.
+INFINITE = int(np.iinfo(np.int64).max)
+#: Events of a server, a user or a group, in their order at one instant.
 DOWN, UP, LEAVES, COMES = 0, 1, 2, 3
-#: How a run ended: it goes on when the simulation ends; the task is done; its server left; its user left.
+#: Outcome of a run: still running, task completed, server failed, user departed.
 RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 
-# Rows of `Tables.lists`, the lengths of these in `Tables.n`, and columns that say who is listed: servers whose index is
-# stale, that gained room at this instant, where other tasks run than before; groups that may fit anywhere, and that
-# come as the job before has ended; and candidates of a round.
+# Rows of `Tables.lists`, their lengths in `Tables.n`, and flags of listed rows: servers with an outdated index, with
+# released capacity at this instant, with changed running tasks; groups that may fit any server, and that arrive on
+# completion of the preceding job; a stack; and candidate queues of a round.
 STALE, GAINED, MOVED, FRESH, RELEASED, STACK, CHOSEN = range(7)
-# More of `n`: counts, positions, and options.
+# Further entries of `n`: counts, positions, and options.
 NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(7, 21)
-# Servers, a line of the cache each; of a row its tree and leaf, whether it is there, and the last run that began there.
-TREE, SLOT, THERE, HEAD = range(3, 7)
-# Groups, likewise; NEXT is the task that never ran, AGAIN the first that waits again.
+# Columns of servers (one cache line per row): tree and leaf of the index, availability, and the latest run.
+TREE, SLOT, AVAILABLE, HEAD = range(3, 7)
+# Columns of groups: NEXT is the first task that never ran, AGAIN the first evicted task that waits.
 QUEUE, USER, PLACEMENT, _, NEXT, WAIT, AGAIN, TASKS = range(8)
-# Queues; SINCE is when it became active, BASE and SIZE are those of its tree, LOOK: its groups may be below its limit
-# now, LISTED: it has fresh groups in this round; of candidates the next group, its best server, and where in the list
-# of fresh groups theirs begin and stop.
-RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LOOK, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
-# Runs, a line of the cache each: BEFORE and AFTER are those beside it on its server.
+# Columns of queues: SINCE is the time of activation, BASE and SIZE describe its tree, LIMIT_RAISED marks a queue whose
+# groups may have fallen below the limit, LISTED one with fresh groups in this round; for candidates the next group, its
+# best server, and the range of its fresh groups in the list.
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LIMIT_RAISED, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
+# Columns of runs (one cache line per row): BEFORE and AFTER link the runs of a server.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
-# How fast they are: microseconds of work left, as of when, and whether slower.
-LEFT, SINCE_THEN, SLOW = range(3)
-# Rows of `links`; of `jobs`.
+# Columns of `pace`: remaining work in microseconds, the time of its update, and whether the run is slowed.
+LEFT, UPDATED_AT, SLOW = range(3)
+# Rows of `links`, and of `jobs`.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
 TO_DO, FOLLOWING = range(2)
-#: Tasks that run slower on an over-committed server: those that are short of something, or all.
+#: Slowed tasks on an over-committed server: those that are short of a resource, or all.
 SHORT, ALL = 1, 2
 
 
 @bundle
 class Tables(NamedTuple):
-    """The state of a simulation; what a policy's rules read.
+    """State of a simulation, part of which rules of policies read.
 
-    n, lists : counters; (lists, places)
-    servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), of all servers
+    n, lists : counters; (lists, entries)
+    servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), total over servers
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
-    tree : maxima of `free` and of mixtures of it, a tree for each type of servers: row `types[t, 0]` is below its root,
-        it has `types[t, 1]` leaves, which are servers `member[types[t, 2]]` and following; mix, need : weights of
-        mixtures (mixtures, amounts); what groups demand of both
+    tree : maxima of `free` and of mixtures of it, a tree per type of servers: row `types[t, 0]` is below its root, it
+        has `types[t, 1]` leaves, the servers `member[types[t, 2]]` and following; mix, need : weights of mixtures
+        (mixtures, amounts); demands of groups for both
     directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
-    placed : (queues, servers, amounts), empty unless the policy needs it
-    waits : maxima of minus what waiting groups demand, a tree for each queue; roots : a tree of their roots
-    rank : a tree of what is larger the earlier a queue is served; of those that wait for nothing minus infinity
-    values : (queues, value / share) of candidates; envelope : room for rounds
-    numbers : of the policy
+    placed : (queues, servers, amounts), empty unless the policy uses it
+    waits : maxima of negative demands of waiting groups, a tree per queue; roots : a tree of their roots
+    rank : a tree of negative shares of queues, minus infinity for queues without waiting tasks
+    values : (queues, value / share) of candidates; envelope : workspace of rounds
+    numbers : parameters of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
-        links tasks of a group that wait again
-    changes : (time / what / index, changes), arrivals among them
+        links evicted tasks of a group that wait
+    changes : (time / kind / index, changes), including arrivals
     runs : (runs, columns); heap : (ends, time / run)
-    pace, amount, really, level : of runs, groups, servers and resources, where tasks may run slower
-    links : (when it may come at first / its job / the job before / groups by that, groups); jobs : (tasks to do / where
-        the groups after it begin, jobs)
+    pace, amount, really, level : by run, group, server and resource, if tasks can be slowed
+    links : (earliest arrival / job / preceding job / groups by that, groups); jobs : (remaining tasks / first of the
+        following groups, jobs)
     """
 
     n: Whole
@@ -120,21 +120,21 @@ class Tables(NamedTuple):
 
 @compiled(inline=True)
 def put(t, table, k, flag):  # type: ignore[no-untyped-def]
-    """List a row of a table, once."""
+    """Add a row of a table to a list, unless it is listed."""
     if table[k, flag] == 0:
         table[k, flag] = 1
         t.lists[flag, t.n[flag]] = k
         t.n[flag] += 1
 
 
-# Trees of maxima of vectors, side by side in one table. One of `size` leaves (a power of two) has its root in row
-# `base + 1`; the children of row `k` are `2 k` and `2 k + 1`. Trees of servers hold what is free, trees of groups minus
-# what they demand: one fits the other where it is larger.
+# Trees of componentwise maxima of vectors, stored in one table. A tree of `size` leaves (a power of two) has its root
+# in row `base + 1`; the children of row `k` are `2 k` and `2 k + 1`. Trees of servers have free amounts, trees of
+# groups negative demands, so that in both cases larger vectors are sufficient.
 
 
 @compiled(inline=True)
 def sufficient(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
-    """True if a row of a tree has at least `sign * need[k]` of everything."""
+    """True if a row of a tree is at least `sign * need[k]` in every component."""
     for r in range(need.shape[1]):
         if tree[row, r] < sign * need[k, r]:
             return False
@@ -143,7 +143,7 @@ def sufficient(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def raised(tree, base, node):  # type: ignore[no-untyped-def]
-    """Put maxima right from the parent of `node` to the root."""
+    """Update the maxima from the parent of `node` to the root."""
     node >>= 1
     while node >= 1:
         same = True
@@ -160,7 +160,7 @@ def raised(tree, base, node):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untyped-def]
-    """The first leaf from `begin` on with enough, or -1."""
+    """First sufficient leaf from `begin` on, or -1."""
     if begin >= size:
         return -1
     node = size + begin if begin > 0 else 1
@@ -170,7 +170,7 @@ def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untype
                 return node - size
             node = 2 * node
             continue
-        while node & 1:  # a right child: everything below its parent is done
+        while node & 1:  # a right child: the subtree of its parent is exhausted
             node >>= 1
         if node == 0:
             return -1
@@ -179,10 +179,10 @@ def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untype
 
 @compiled(inner=True)
 def first_of(t, q):  # type: ignore[no-untyped-def]
-    """The first waiting group of a queue, or -1."""
+    """First waiting group of a queue, or -1."""
     base, size, node = t.queues[q, BASE], t.queues[q, SIZE], 1
-    if t.waits[base + 1, 0] == -BIG:
+    if t.waits[base + 1, 0] == -INFINITE:
         return -1
     while node < size:
-        node = 2 * node if t.waits[base + 2 * node, 0] > -BIG else 2 * node + 1
+        node = 2 * node if t.waits[base + 2 * node, 0] > -INFINITE else 2 * node + 1
     return t.queues[q, FIRST] + node - size

@@ -1,4 +1,4 @@
-"""Policies of schedulers, one a file. A policy is registered by being defined."""
+"""Scheduling policies, one per file; subclasses of `Policy` are registered automatically."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["REGISTRY", "Policy", "one", "rule"]
 
 
 def one(given: str | Policy) -> Policy:
-    """A policy as it is, or from text: `best-fit-drfh`, `slots(n=14)`, `tetris(fairness=.25)`."""
+    """Return a policy as it is, or parse a text: `best-fit-drfh`, `slots(n=14)`, `tetris(fairness=.25)`."""
     made: Policy = REGISTRY.one(given, Policy)
     return made

@@ -1,4 +1,4 @@
-"""Base class of policies: the next queue, its server, and limits."""
+"""Base class of policies: priority of queues, choice of servers, and limits."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from ...model._arrays import Array
 from ..loop import handed
 from ..workload import Whole, Workload
 
-#: Every policy by its name; a subclass that states a `name` is in it by being defined.
+#: Policies by name; subclasses with a `name` are registered at definition.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
-#: What rules read of the state.
+#: Arrays of the state that rules can read.
 READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "total", "placed", "numbers")
 
 
 class rule:
-    """Decorate a function of whole numbers in a policy's class: it is compiled together with the simulator's loop.
+    """Decorator of a function of integers in a policy's class, which is compiled together with the simulator's loop.
 
         @rule
         def score(state, group, queue, server):
             return -state.free[server, 0]
 
-    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return one number.
-    `state` has the arrays of `State` that `READ` names. A rule may look at its queue, group and server
-    alone, and no value may fall while other queues and servers are served; a method in its place may look at
-    everything.
+    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number.
+    `state` has the arrays of `State` in `READ`. A rule depends on its queue, group and server only, and its value must
+    not decrease while other queues and servers are served; a method instead of a rule may use the whole state.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -44,7 +43,7 @@ class rule:
         return self if policy is None else self.over
 
     def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Array:
-        """The numbers of all queues, or of these servers."""
+        """Evaluate the rule for all queues, or for these servers."""
         function = handed(self.loop, {}, compiled=False)
         if servers is None:
             return np.array([function(state, queue) for queue in range(len(state.weight))])
@@ -53,37 +52,37 @@ class rule:
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """An online scheduler of tasks that cannot be divided. Subclasses are frozen dataclasses of their parameters.
+    """Base class of online schedulers of indivisible tasks. Subclasses are frozen dataclasses of their parameters.
 
-    Whenever something has happened, decisions follow until none is left:
+    After every event tasks are started as long as possible:
 
-    1. The queue with the lowest `share` is next; ties go to the first in order.
-    2. Its first waiting group (by arrival) that fits somewhere is served: one task starts. If none does, the queue is
-       skipped. `strict`: only its very first group is looked at, and if that does not fit, nobody is served until
-       something changes.
-    3. On the server with the lowest `score` among those where it fits; ties go to the first server.
+    1. The queue with the lowest `share` is next; ties are broken by order.
+    2. One task of its first waiting group (by arrival) that fits a server is started. If there is none the queue is
+       skipped. With `strict` only the first group is considered, and if it does not fit no task is started until the
+       next event.
+    3. It is placed on the server with the lowest `score` among those with room; ties are broken by order.
 
-    A policy that compares pairs of queue and server has a `value` instead: the pair with the lowest is next.
+    A policy that compares (queue, server) pairs has a `value` instead: the pair with the lowest is next.
 
-    A subclass states `name`, `title` and `source`, and overrides what is different: by a `rule`, or by a method of
-    arrays, which runs plain: `share(self, state)` and `limit(self, state)` of all queues, `score` and
-    `value(self, state, group, servers)` of servers where the task fits. As it is, this is First-Fit DRFH: the lowest
-    dominant share of the pool, on the first server with room.
+    A subclass states `name`, `title` and `source`, and overrides single steps by a `rule`, or by a method of arrays,
+    which is not compiled: `share(self, state)` and `limit(self, state)` for all queues, `score` and
+    `value(self, state, group, servers)` for servers with room. The base class is First-Fit DRFH: the lowest dominant
+    share of the pool, on the first server with room.
 
     Parameters
     ----------
-    strict : does a lowest queue whose first task does not fit block the others?
+    strict : bool
+        Block other queues if the first task of the lowest one does not fit.
     """
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     source: ClassVar[str] = ""
-    #: Whose shares are compared: users', or nobody's, as everything stands in one queue by arrival.
+    #: One queue per user, or a single queue by arrival.
     queue: ClassVar[Literal["user", "one"]] = "user"
-    #: Does it need `State.placed`, what a queue holds on every server?
+    #: Does the policy use `State.placed`, the amounts of a queue on every server?
     per_server: ClassVar[bool] = False
-    #: How many servers are found quickly: the score depends on their capacity alone ("types"), it is Best-Fit's
-    #: ("ratios"), or all are looked at.
+    #: Index of servers: "types" if the score depends on capacities only, "ratios" for Best-Fit, '' for a scan.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
 
     strict: bool = False
@@ -105,42 +104,42 @@ class Policy:
 
     @property
     def pairs(self) -> bool:
-        """True if it compares pairs of queue and server (`value`)."""
+        """True if the policy compares (queue, server) pairs (`value`)."""
         return type(self).value is not Policy.value
 
     @property
     def limits(self) -> bool:
-        """True if it limits what a queue may hold (`limit`)."""
+        """True if the policy limits the amounts of a queue (`limit`)."""
         return type(self).limit is not Policy.limit
 
     @property
     def competing(self) -> float:
-        """The part of the queues that have a task that fits, from the lowest share on, whose pairs are compared."""
+        """Fraction of the queues with a task that fits, from the lowest share on, whose pairs are compared."""
         return 1.0
 
     @property
     def numbers(self) -> Array:
-        """Parameters that rules read as `state.numbers`, a table."""
+        """Parameters of rules, a matrix that they read as `state.numbers`."""
         return np.array([[self.competing]])
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
-        """Capacities and demands as the policy sees them, (servers, amounts) and (groups, amounts).
+        """Capacities (servers, amounts) and demands (groups, amounts) in the terms of the policy.
 
-        A task fits a server if no amount that is left is less than it takes. Amounts other than those of all resources
-        may over-commit servers.
+        A task fits a server if every free amount is at least its demand. Amounts other than those of all resources may
+        over-commit servers.
         """
         return workload.capacity, workload.demand
 
     def cost(self, workload: Workload) -> tuple[Whole, Whole]:
-        """Costs of a task to its queue, (groups, costs), and the total of every cost, (costs,)."""
+        """Costs per task, (groups, costs), charged to its queue, and the total of every cost, (costs,)."""
         capacity, demand = self.room(workload)
         return demand, np.maximum(capacity.sum(axis=0), 1)
 
     @rule
     def share(state: Any, queue: int) -> float:
-        """The lowest is served first: `max_j allocated[n,j] / (total_j phi_n)`.
+        """Share of a queue, `max_j allocated[n,j] / (total_j phi_n)`; the lowest is served first.
 
-        One division of whole numbers: 12/18 ties 6/9, as the quotient of doubles is that of the fractions, rounded.
+        A single division of integers preserves exact ties, such as 12/18 = 6/9, in floating point.
         """
         share = 0.0
         for j in range(len(state.total)):
@@ -149,17 +148,17 @@ class Policy:
 
     @rule
     def score(state: Any, group: int, queue: int, server: int) -> float:
-        """Score of a server on which a task of the group fits; the lowest is taken, ties go to the first."""
+        """Score of a server with room for a task of the group; the lowest is chosen, the first in a tie."""
         return 0.0
 
     @rule
     def value(state: Any, group: int, queue: int, server: int) -> float:
-        """Value of a task of the group on a server on which it fits; the lowest pair is next."""
+        """Value of a (queue, server) pair with room for a task of the group; the lowest is next."""
         return 0.0
 
     @rule
     def limit(state: Any, queue: int) -> float:
-        """The most of every cost, in parts of its total, that an active queue may hold after a task starts."""
+        """Upper bound on every cost of an active queue after the start of a task, relative to the total."""
         return np.inf
 
     def __str__(self) -> str:

@@ -13,18 +13,17 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class BestFitDRFH(Policy):
-    """The user with the lowest weighted global dominant share, on the server whose free resources are most like it.
+    r"""Serve the user with the lowest weighted dominant share, on the server with the most similar free resources.
 
-        H(n, i) = sum_r | D[n,r]/D[n,q] - F[i,r]/F[i,q] |,    q the first resource that the task demands
+    .. math:: H(n, i) = \sum_r \Big| \frac{D_{nr}}{D_{nq}} - \frac{F_{ir}}{F_{iq}} \Big|
+        = \sum_r \frac{|f_{ir} d_{nq} - d_{nr} f_{iq}|}{f_{iq}} \frac{C_q}{C_r d_{nq}}
 
-    `D` and `F` are demand d and what is free f, in parts of the pool C. The paper divides by the first resource; tasks
-    that do not demand it have no such quotient. In whole numbers
+    D and F are the demand d and the free amounts f relative to the pool C, and q is the first resource that the task
+    demands (the paper divides by the first resource, for which tasks without demand for it have no quotient).
 
-        H(n, i) = sum_r |f[i,r] d[n,q] - d[n,r] f[i,q]| / f[i,q] * C_q / (C_r d[n,q])
-
-    where the first quotient is one division: of two resources exact ties are ties (of more those of servers that have
-    the same free proportions; other sums are rounded), as long as products of amounts are below 2^53. Amounts of a
-    resource are therefore counted in the largest unit of which all are whole numbers: data of up to eight digits do.
+    With two resources the second form preserves exact ties in floating point (with more those of servers with equal
+    free proportions) as long as products of amounts are below 2^53. Amounts of a resource are therefore expressed in
+    their greatest common divisor, which suffices for data of up to eight digits.
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section V, equation (9).
     """
@@ -35,7 +34,7 @@ class BestFitDRFH(Policy):
     index = "ratios"
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
-        """Amounts of resources, each in the largest unit of which all are whole numbers."""
+        """Amounts of resources, each divided by the greatest common divisor of all amounts."""
         capacity, demand = super().room(workload)
         unit = np.maximum(np.gcd.reduce(np.concatenate([capacity, demand]), axis=0), 1)
         return capacity // unit, demand // unit

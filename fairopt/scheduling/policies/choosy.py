@@ -1,4 +1,4 @@
-"""Choosy: max-min of tasks under placement constraints."""
+"""Choosy: max-min fairness of tasks under placement constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class Choosy(Policy):
-    """The user with the fewest running tasks per weight that can use a server is given the first with room.
+    r"""Serve the user with the fewest running tasks per weight and a task that fits, on the first server with room.
+
+    .. math:: \arg\min_n\ x_n / \phi_n
 
     Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy", EuroSys 2013: constrained max-min fairness, online.
     """

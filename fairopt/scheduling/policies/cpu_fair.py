@@ -1,4 +1,4 @@
-"""Fair shares of one resource, whatever the others say."""
+"""Fair shares of a single resource, without regard to the others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class CpuFair(Policy):
-    """The user with the least CPU per weight is next, on the first server with enough CPU: memory is not looked at.
+    r"""Serve the user with the least CPU per weight, on the first server with enough CPU, without regard to memory.
+
+    .. math:: \arg\min_n\ \frac{\text{allocated}_{n\rho}}{C_\rho \phi_n}
 
     Servers may be over-committed in other resources (`Thrashing`).
 
     Parameters
     ----------
-    resource : its name, or its place among the resources, by default the first
+    resource : str or int
+        Name or index of the resource rho, by default the first.
 
     Source: Ghodsi et al., NSDI 2011, section 7.2.
     """

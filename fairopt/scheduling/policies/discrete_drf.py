@@ -1,4 +1,4 @@
-"""DRF's algorithm 1 on servers."""
+"""Algorithm 1 of DRF on servers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class DiscreteDRF(Policy):
-    """The user with the lowest weighted dominant share of the pool; if its task does not fit, nobody's is started.
+    r"""Serve the user with the lowest weighted dominant share of the pool; stop if its task does not fit.
 
-        repeat: pick the user with the lowest  s_n / phi_n,  s_n = max_r allocated[n,r] / C_r;
-                start one task of it on the first server with room, otherwise stop
+    .. math:: \arg\min_n\ \frac{1}{\phi_n} \max_r \frac{\text{allocated}_{nr}}{C_r}
 
-    On one server this is `fairopt.scheduling.discrete_drf`. `strict=False` goes on with the next user.
+    One task starts on the first server with room. On one server this is `fairopt.scheduling.discrete_drf`.
+    `strict=False` continues with the next user.
 
     Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1; weights as in section 4.3.
     """

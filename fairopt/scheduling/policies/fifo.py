@@ -9,12 +9,12 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class FIFO(Policy):
-    """Tasks by arrival, on the first server with room; those that arrive together by user, job and place.
+    """Serve tasks by arrival, on the first server with room; ties are broken by user, job and order of the input.
 
-    Strict: the first that does not fit blocks those behind it. `strict=False` lets them pass. A job that comes after
-    another is ordered by the arrival that its table states, not by when it came.
+    Strict: a task that does not fit blocks later ones, which `strict=False` admits. Jobs with a predecessor are ordered
+    by their stated arrival, not by that of their tasks.
 
-    Source: the default of Hadoop, which DRF section 1 begins with.
+    Source: the default of Hadoop, with which DRF section 1 begins.
     """
 
     name = "fifo"

@@ -9,7 +9,9 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class FirstFitDRFH(Policy):
-    """The user with the lowest weighted global dominant share, on the first server with room.
+    r"""Serve the user with the lowest weighted dominant share of the pool, on the first server with room.
+
+    .. math:: \arg\min_n\ \frac{1}{\phi_n} \max_r \frac{\text{allocated}_{nr}}{C_r}
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section V.
     """

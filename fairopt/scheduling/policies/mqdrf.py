@@ -1,4 +1,4 @@
-"""MQDRF: caps by age."""
+"""MQDRF: caps on dominant shares by the age of users."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class OnlineMQDRF(Policy):
-    """The user with the lowest dominant share whose next task stays below the cap of its level, on the first server.
+    r"""Serve the user with the lowest dominant share below the cap of its level, on the first server with room.
 
-    Levels are by age: of the users who have something running or waiting, the `sizes[0]` that have for the shortest
-    time are in level 1, the `sizes[1]` before them in level 2, and so on; all that are left in the last. A user in
-    level k may hold at most `shares[k-1] / sizes[k-1]` of every resource. Those who become active together are ordered
-    by their place, the last being the newest. Running tasks stay when a cap falls. Weights play no part.
+    .. math:: \max_r \frac{\text{allocated}_{nr}}{C_r} \le \frac{DK_k}{N_k} \quad \text{for n in level k}
+
+    Levels are by age: the `sizes[0]` most recently activated users are in level 1, the `sizes[1]` before them in level
+    2, and so on, and all remaining ones in the last. Users that become active together are ordered by index, the last
+    as the newest. Running tasks continue when a cap decreases. Weights are ignored.
 
     Parameters
     ----------
-    shares : DK_1 >= DK_2 >= ..., the part of the cluster for each level
-    sizes : N_1, N_2, ..., the users of each level
+    shares : tuple of float
+        `DK_1 >= DK_2 >= ...`, fraction of the cluster for each level.
+    sizes : tuple of int
+        `N_1, N_2, ...`, number of users of each level.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing"; the cap is per user, as its
     experiment needs (see `fairopt.mechanisms.mqdrf`).

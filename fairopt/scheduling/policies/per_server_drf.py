@@ -1,4 +1,4 @@
-"""DRF on every server on its own, task by task."""
+"""DRF on every server separately, task by task."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class OnlinePerServerDRF(Policy):
-    """The pair of user and server with the lowest dominant share of that server, of those where a task fits.
+    r"""Serve the (user, server) pair with room that has the lowest weighted dominant share of that server.
 
-        max_r allocated[n,i,r] / (c[i,r] phi_n),    allocated: what user n's tasks hold on server i
+    .. math:: \arg\min_{n, i}\ \max_r \frac{\text{allocated}_{nir}}{c_{ir} \phi_n}
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section III: the naive extension of DRF.
     """

@@ -10,12 +10,14 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class OnlinePSDSF(Policy):
-    """The pair of user and server with the lowest virtual dominant share, of those where a task fits.
+    r"""Serve the (user, server) pair with room that has the lowest weighted virtual dominant share.
 
-        s[n,i] / phi_n = max_r allocated[n,r] / (c[i,r] phi_n),    allocated: all that user n holds, on whichever server
+    .. math:: \arg\min_{n, i}\ \frac{s_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
 
-    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with what a user's tasks really hold
-    in place of `x_n d[n,r]`, so that tasks may be of several sizes.
+    with the amounts of user n on all servers.
+
+    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of `x_n
+    d[n,r]`, so that tasks may have several sizes.
     """
 
     name = "ps-dsf"

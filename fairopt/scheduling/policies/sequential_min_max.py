@@ -1,4 +1,4 @@
-"""SequentialMinMax: whose share would be least after a task more."""
+"""SequentialMinMax: the smallest share after one more task."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class SequentialMinMax(Policy):
-    """The user whose weighted dominant share *after* its first waiting task would be lowest, on the first server.
+    r"""Serve the user with the lowest weighted dominant share *after* its first waiting task, on the first server.
 
-        argmin_n max_r (allocated[n,r] + d[n,r]) / (C_r phi_n)
+    .. math:: \arg\min_n\ \max_r \frac{\text{allocated}_{nr} + d_{nr}}{C_r \phi_n}
 
     Source: Parkes, Procaccia, Shah, "Beyond Dominant Resource Fairness", EC 2012, section 5: envy-free up to one
     bundle, Pareto optimal, sharing incentive on one pool.

@@ -1,4 +1,4 @@
-"""Slots: servers and tasks counted in parts of the largest server."""
+"""Slots: servers and tasks in fractions of the largest server."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class Slots(Policy):
-    """Fair shares of slots: the user with the fewest per weight is next, on the first server with enough of them.
+    r"""Serve the user with the fewest slots per weight, on the first server with enough slots.
 
-        slot_r = max_i c[i,r] / n
-        server i has  floor(min_r c[i,r] / slot_r),    a task takes  ceil(max_r d[r] / slot_r)
+    .. math:: \text{slot}_r = \frac{1}{n} \max_i c_{ir}, \qquad
+        \text{slots}_i = \Big\lfloor \min_r \frac{c_{ir}}{\text{slot}_r} \Big\rfloor, \qquad
+        \text{slots of a task} = \Big\lceil \max_r \frac{d_r}{\text{slot}_r} \Big\rceil
 
     Parameters
     ----------
-    n : slots of a server that is largest in every resource
-    whole : False: every task takes one slot, whatever it demands, as in Hadoop. Servers may then be over-committed
+    n : int
+        Number of slots of a server that is largest in every resource.
+    whole : bool
+        False: every task takes one slot regardless of its demand, as in Hadoop. Servers may then be over-committed
         (`Thrashing`).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section VI (table II); Ghodsi et al., NSDI 2011, section 7.2.

@@ -1,4 +1,4 @@
-"""Tetris: tasks to the servers they align with."""
+"""Tetris: placement by the alignment of demands and free resources."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class Tetris(Policy):
-    """The pair of user and server with the largest dot product of demand and what is free, in parts of the server.
+    r"""Serve the (user, server) pair with the largest inner product of demand and free amounts, relative to the server.
 
-        max_(n, i) sum_r (d[n,r]/c[i,r]) (f[i,r]/c[i,r]),    n among the (1 - fairness) part of users furthest behind
+    .. math:: \arg\max_{n, i}\ \sum_r \frac{d_{nr}}{c_{ir}} \frac{f_{ir}}{c_{ir}}
 
-    Users who have a task that fits are ordered by weighted dominant share; of k of them the first
-    `ceil((1 - fairness) k)` count. What is left of jobs, Tetris' third term, plays no part: it is not known online.
+    over the users of lowest shares: of the k users with a task that fits, ordered by weighted dominant share, the
+    first `ceil((1 - fairness) k)`. The remaining work of jobs, Tetris' third term, is unknown online and not used.
 
     Parameters
     ----------
-    fairness : from 0 (packing alone) to 1 (the lowest user alone)
+    fairness : float
+        0 (packing only) to 1 (the lowest user only).
 
     Source: Grandl et al., "Multi-Resource Packing for Cluster Schedulers", SIGCOMM 2014, sections 3.2 and 3.4.
     """
@@ -43,6 +44,6 @@ class Tetris(Policy):
     def value(state: Any, group: int, queue: int, server: int) -> float:
         value = 0.0
         for r in range(len(state.pool)):
-            there = max(state.capacity[server, r], 1)  # of what a server has not, nothing is demanded here
+            there = max(state.capacity[server, r], 1)  # tasks that fit have no demand where capacity is 0
             value -= state.demand[group, r] / there * (state.free[server, r] / there)
         return value

@@ -13,12 +13,13 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class OnlineTSF(Policy):
-    """The user with the lowest task share is next, on the first server with room.
+    r"""Serve the user with the lowest weighted task share, on the first server with room.
 
-        sum_g x_g / y_g / phi_n,    y_g = sum_i floor(min_r c[i,r] / d[g,r]): tasks alone on all servers, anywhere
+    .. math:: \arg\min_n\ \frac{1}{\phi_n} \sum_{g \text{ of } n} \frac{x_g}{y_g}, \qquad
+        y_g = \sum_i \Big\lfloor \min_r \frac{c_{ir}}{d_{gr}} \Big\rfloor
 
-    Parts `1/y_g` are whole numbers of a common unit, exact where the least common multiple of all `y_g` can be counted,
-    else to 12 digits.
+    y are monopoly tasks on all servers without placement constraints. Fractions `1/y_g` are integers of a common unit,
+    exact if the least common multiple of all `y_g` fits, and otherwise to 12 digits.
 
     Source: Wang, Li, Liang, Li, SC 2016; scores as in arXiv 1803.00922.
     """
