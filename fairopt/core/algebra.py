@@ -228,7 +228,7 @@ class Equations:
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
         self.loose, self.whole = loose, pairs.sums(weight) + loose
-        self.per_level = max(float((rising / self.whole).sum()), _TINY)
+        self.per_level = max(float((rising * rising / self.whole).sum()), _TINY)
         self.border = np.zeros(idle.shape)
         if rising.any():
             self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
