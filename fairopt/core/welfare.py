@@ -39,8 +39,8 @@ from ..model.problem import Problem
 from .algebra import Equations
 from .market import GENTLE, TINY, Change, Market, Point, Start
 
-#: By what alpha grows, also in the game, as long as the equations are met about.
-_STEEPER, _STEEPER_GAME = 2.0, 3.0
+#: By what alpha grows, and how well the equations are met before it does; in the game.
+_STEEPER, _STEEPER_GAME = (2.0, 0.1), (3.0, 0.3)
 #: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
 #: below that number, after which rounding is near.
 _WITHIN, _SMALL = 1e-2, 1e-11
@@ -307,8 +307,8 @@ def run(
         if short > 10 and q.power > GENTLE:
             break
         step = new
-        if not q.steep and step.missed < 0.3:
-            steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+        steeper, ready = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+        if not q.steep and step.missed < ready:
             slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
             step = Step(q, at, q.weights(at), step.rough)
