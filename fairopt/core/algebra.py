@@ -228,7 +228,7 @@ class Equations:
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
         self.loose, self.whole = loose, pairs.sums(weight) + loose
-        self.per_level = max(float((rising / self.whole).sum()), _TINY)
+        self.per_level = max(float((rising * rising / self.whole).sum()), _TINY)
         self.border = np.zeros(idle.shape)
         if rising.any():
             self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
@@ -241,7 +241,7 @@ class Equations:
                 small = weight.copy()
                 small[large] = 0.0
                 rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
-            self.own = pairs.squares(weight * rest / all_of)
+            self.own = pairs.squares(weight * (rest / all_of))
         self.factors = (_UsersFirst if pairs.order.startswith("users") else _ServersFirst)(self)
 
     def _out(self, rows: Array) -> Array:
@@ -419,10 +419,11 @@ class _ServersFirst:
         pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
-        left = 1 - pairs.sums((half**2).sum(axis=1) * self.weight * self.bought)
+        half *= self.weight[:, None]
+        left = 1 - pairs.sums(pairs.over_value((half**2).sum(axis=1)))
         even = 1 / np.sqrt(np.maximum(left, 1e-15))
         self.scale = root * even
-        half *= (pairs.of_user(even) * self.weight)[:, None]
+        half *= pairs.of_user(even)[:, None]
         self.factor = _from_lists(at, half, None, along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:

@@ -58,6 +58,7 @@ class Point(NamedTuple):
     xi: Array  # (limits,)
     v: Array
     tilt: float  # log of the weight of the sum of shares
+    level: float  # log of the unit of lam, z, p and xi
 
     def along(self, step: Change, t: float) -> Point:
         """Point after a part t of a step."""
@@ -66,7 +67,10 @@ class Point(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Change of a point; amounts and slacks of pairs relative to themselves."""
+    """Change of a point; amounts and slacks of pairs relative to themselves.
+
+    Prices change in units of `level`, the log of what all pay, which changes by itself.
+    """
 
     y: Array
     z: Array
@@ -77,6 +81,7 @@ class Change(NamedTuple):
     xi: Array
     v: Array
     tilt: float
+    level: float
 
     def plus(self, other: Change) -> Change:
         """Sum of two changes."""
@@ -152,7 +157,7 @@ class Market:
         if near.tau > _SMOOTH / own.alpha or not (near.total * self.unit < _FAR * polytope.limit).all():
             return
         self.limit, self.unit = near, self.unit * near.total
-        self.pairs, self.level, self.most = self._pairs(), 0.0, _MOST
+        self.pairs, self.most = self._pairs(), _MOST
         self.log_user, self.log_server = own.log_marginal(self.unit) + np.log(self.unit), own.alpha * near.price
         self._take(own.alpha)
 
@@ -286,7 +291,6 @@ class Market:
         # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
         lam = np.where(self.row, np.maximum(lam, 0.3 * self.of_rows(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
-        self.level = top
         p = np.exp(self.worth(x, self.tilt(x)[0]).log - top - power * excess)
         p = np.minimum(p, 0.9 * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
@@ -304,7 +308,7 @@ class Market:
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
         at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
-        return Point(y, z, lam, w, x, p, at_limit, v, tilt)
+        return Point(y, z, lam, w, x, p, at_limit, v, tilt, top)
 
     def _even(self) -> Point:
         """Starting point with servers split evenly and uniform prices per resource."""
@@ -314,15 +318,15 @@ class Market:
         x = pairs.sums(y)
         tilt = self.tilt(x)[0]
         log = self.worth(x, tilt).log
-        self.level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
-        p = np.maximum(np.exp(log - self.level), 1e-12)
+        level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
+        p = np.maximum(np.exp(log - level), 1e-12)
         part = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
         part /= np.maximum(part.sum(axis=0), TINY)
         lam = np.where(self.row, len(x) * np.maximum(part / part.sum(), 1e-12), 0.0)
         cost, pays = pairs.cost(lam), pairs.of_user(p)
         z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt)
+        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt, level)
 
     def steepened(self, at: Point, alpha: float) -> Point:
         """Starting point for a larger alpha: prices of rows grow by powers of the levels of their users."""
@@ -337,8 +341,8 @@ class Market:
         of_row = pairs.use(part * of_pair) / np.maximum(pairs.use(part), TINY)
         top = float(of_row[self.row].max())
         of_row = np.exp(of_row - top)
-        self.level = self.level * alpha / own.alpha + top
-        self.most = self.level + _MOST
+        level = at.level * alpha / own.alpha + top
+        self.most = level + _MOST
         lam = np.where(self.row, at.lam * of_row, 0.0)
         # Of pairs on servers of several levels the dearer ones matter less; nobody pays more than its cheapest.
         dearer = pairs.cost(lam)
@@ -350,21 +354,21 @@ class Market:
         pays = at.p + self.on_users(self.sign * at.xi)
         missed = self.worth(at.x, at.tilt).log - np.log(pays)
         # What a unit costs is known better than tasks, but for those whom a limit holds.
-        more = at.x * np.expm1(np.clip((missed - self.level) / self.power, -2.0, 2.0))
+        more = at.x * np.expm1(np.clip((missed - level) / self.power, -2.0, 2.0))
         toward = np.where(at.xi * self.bound > at.v * pays[self.user], np.inf, self.sign * more[self.user])
         more[self.user] = self.sign * np.minimum(toward, 0.5 * at.v)
         x, y = at.x + more, at.y * pairs.of_user(1 + more / at.x)
-        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - self.level) - at.p)[self.user]
+        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - level) - at.p)[self.user]
         xi = np.where(toward < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
-        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user])
+        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user], level=level)
 
     def begin_from(self, start: Start) -> Point:
         """Starting point from that of another alpha, in the median user's unit."""
         at = start.point
         self._take(start.alpha)
         pays = at.p + self.on_users(self.sign * at.xi)
-        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
-        return self.steepened(at, self.problem.criterion.alpha)
+        level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
+        return self.steepened(at._replace(level=level), self.problem.criterion.alpha)
 
     def fits(self, start: Start) -> bool:
         """True if a warm start has the same pairs, limits and units; at alpha = 0 its prices say nothing of levels."""

@@ -16,6 +16,9 @@ sum of shares, one more unknown is what that part weighs; where that goes to and
 method finds it. In the game costs are divided by what a task is worth on its server beside the user's best one
 (`Pairs.value`).
 
+Prices have a common level, which is one more unknown, in logarithms: where alpha is large tasks of all that are off by a
+part of 1/alpha make decades of prices, which steps that are linear in prices would take one by one.
+
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
 """
@@ -36,8 +39,8 @@ from ..model.problem import Problem
 from .algebra import Equations
 from .market import GENTLE, TINY, Change, Market, Point, Start
 
-#: By what alpha grows, also in the game, as long as the equations are met about.
-_STEEPER, _STEEPER_GAME = 2.0, 3.0
+#: By what alpha grows, and how well the equations are met before it does; in the game.
+_STEEPER, _STEEPER_GAME = (2.0, 0.1), (3.0, 0.3)
 #: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
 #: below that number, after which rounding is near.
 _WITHIN, _SMALL = 1e-2, 1e-11
@@ -61,7 +64,7 @@ class Step:
         self.dual = 1 - pairs.slack(at.lam, at.p) * self.inverse
         self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
         self.short = at.x - pairs.sums(at.y)
-        self.rho = np.log(self.pays) - self.worth.log + q.level
+        self.rho = np.log(self.pays) - self.worth.log + at.level
         self.off = at.v - q.sign * (q.bound - at.x[q.user])
         tilt, self.slopes = q.tilt(at.x)
         self.untilted = tilt - at.tilt if q.tilted else 0.0
@@ -92,7 +95,8 @@ class Step:
         self.loose = 1 / stiff
         self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
         idle = np.where(q.row, self.ratio, np.inf)
-        self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
+        common = self.loose * self.pays if q.power > GENTLE and q.log_gamma is None else 0 * at.x
+        self.equations = Equations(q.pairs, self.weight, idle, self.loose, common, self.rough)
         #: Users whose worth hardly depends on tasks, and does not say these.
         self.unsaid = self.loose > q.pairs.sums(self.weight)
         if q.tilted:
@@ -101,14 +105,14 @@ class Step:
 
     def _solve(
         self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: float | None
-    ) -> tuple[Array, Array, Array]:
-        """Solve for changes of prices, pay and tasks."""
+    ) -> tuple[Array, Array, Array, float]:
+        """Solve for changes of prices, pay, tasks and the level."""
         pairs = self.market.pairs
         b, e = rows - excess, short - self.loose * k
         if own is not None:
             b, e = b + pairs.use(own), e - pairs.sums(own)
-        lam, p, _ = self.equations.solve(b, e, 0.0, sharp)
-        return lam, p, -self.loose * (p + k)
+        lam, p, down = self.equations.solve(b, e, 0.0, sharp)
+        return lam, p, -self.loose * (p + k - down * self.pays), -down
 
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
@@ -121,18 +125,19 @@ class Step:
         own = at.y * (self.dual + cy if wrong else cy)
         rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
         k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
-        lam, p, x = self._solve(own, rows, short, k, excess, None)
+        lam, p, x, level = self._solve(own, rows, short, k, excess, None)
         tilt: Any = 0.0
         if q.tilted:
             slope = self.slopes / at.x
             tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
             tilt = float(np.clip(tilt, -1.0, 1.0))  # where its slope is nearly 0 it would run away
-            lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
-        return self._whole(cy, rows, lam, p, x, wrong, short, off, cv, tilt)
+            both = zip((lam, p, x, level), self.by_tilt, strict=True)
+            lam, p, x, level = (one + tilt * more for one, more in both)
+        return self._whole(cy, rows, lam, p, x, wrong, short, off, cv, tilt, level)
 
     def _whole(
         self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, wrong: bool, short: Array, off: Array,
-        cv: Array, tilt: float,
+        cv: Array, tilt: float, level: float,
     ) -> Change:  # fmt: skip
         """Complete a direction from changes of prices, pay and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
@@ -146,7 +151,7 @@ class Step:
         w = rows - self.ratio * lam
         v = -q.sign * x[q.user] - off
         xi = (cv - at.xi * v) / at.v
-        return Change(y, z, lam, w, x, p, xi, v, tilt)
+        return Change(y, z, lam, w, x, p, xi, v, tilt, level)
 
     def finished(self, step: Change, sharp: float) -> Change:
         """Iteratively refine a direction until residuals of rows and users are below `sharp`."""
@@ -162,8 +167,8 @@ class Step:
             if size <= sharp:
                 break
             nothing = 0 * at.lam
-            lam, p, x = self._solve(None, nothing, users, 0 * at.x, rows, sharp)
-            step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0))
+            lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, sharp)
+            step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0, level))
         self.rough = self.rough and least < 50 * sharp
         return best
 
@@ -208,7 +213,7 @@ class Step:
         target = min(max(target, 1e-6), (0.05 if q.plain else 0.1) if t > 0.1 else 0.5) * self.mu
         if self.mu > 1e-4:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
-        bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
+        bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + there.level
         most = 0.5 * np.minimum(self.worth.elastic, 1.0)
         bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
         aimed = target / self.product
@@ -302,8 +307,8 @@ def run(
         if short > 10 and q.power > GENTLE:
             break
         step = new
-        if not q.steep and step.missed < 0.3:
-            steeper = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+        steeper, ready = _STEEPER if q.log_gamma is None else _STEEPER_GAME
+        if not q.steep and step.missed < ready:
             slow = 0
             at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
             step = Step(q, at, q.weights(at), step.rough)
@@ -342,6 +347,6 @@ def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
 def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
     polytope = q.polytope
     fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
-    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + q.level + q.log_server[polytope.row_server]
+    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + at.level + q.log_server[polytope.row_server]
     error = error_at(polytope, q.problem.criterion, polytope.allocation(fractions), log_rows, tol)
     return Candidate(fractions, log_rows, error, steps)

@@ -76,7 +76,7 @@ def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism
     assert found.stats.rounds <= 1.5 * ROUNDS[kind][MECHANISMS.index(mechanism)] + 3
 
 
-@pytest.mark.parametrize("source", ["200&servers=50", "300&servers=100&seed=12", "300&servers=100&density=.03"])
+@pytest.mark.parametrize("source", ["200&servers=50&seed=42", "300&servers=100&seed=12", "300&servers=100&density=.03"])
 def test_no_alpha_takes_long(source: str) -> None:
     """The game near its limit is measured in that, where prices at alpha = 500 would be 300 decades apart, and takes
     fewer steps the nearer it is. The second cluster at 200 has a matrix that is singular in single precision."""
@@ -87,7 +87,9 @@ def test_no_alpha_takes_long(source: str) -> None:
     assert np.median([one.stats.rounds for one in game[2:-1]]) <= 14  # those that need last digits take more
     tasks = [np.log(one.arrays.user_tasks) for one in game[1:]]
     assert (np.diff([np.abs(one - tasks[-1]).max() for one in tasks]) < 0).all()
-    assert fo.AlphaFair(500).solve(shared).stats.engine == "native"
+    fair = [fo.AlphaFair(alpha).solve(shared).stats for alpha in (64, 200, 500)]  # prices' level is an unknown
+    assert {one.solver for one in fair} == {"interior point"}
+    assert max(one.rounds for one in fair) <= 60
 
 
 def test_dense_welfare_of_many_pairs_takes_bold_steps() -> None:
