@@ -68,9 +68,9 @@ class Point(NamedTuple):
 
 
 class State:
-    """State of a part, a connected component of users and servers; `before` is the stage that it comes from."""
+    """State of a part, a connected component of users and servers; `before` is the level that it comes from."""
 
-    def __init__(self, pairs: Pairs, faces: Faces, point: Point, before: int = -1) -> None:
+    def __init__(self, pairs: Pairs, faces: Faces, point: Point, before: float = 0.0) -> None:
         self.pairs, self.before = pairs, before
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full

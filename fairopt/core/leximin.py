@@ -19,6 +19,7 @@ level is held at that. Freezing has no proof here: `stages` have the prices from
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +46,10 @@ class Stage(NamedTuple):
     """Prices (servers, resources) of whole capacities that prove a level, and the pairs that they exclude.
 
     `user_price` (users,) is the least that a unit of each costs, `surplus` (dropped,) by what pairs cost too much;
-    `full` are the rows that these prices fill, whose own may be negative from then on; `before` is the stage of which
-    this is one of the parts, -1 for none.
+    `full` are the rows that these prices fill, whose own may be negative from then on.
     """
 
+    level: float
     servers: Index
     prices: Array
     full: Mask
@@ -56,7 +57,6 @@ class Stage(NamedTuple):
     user_price: Array
     dropped: Index
     surplus: Array
-    before: int
 
 
 def _gap(low: float, high: float) -> float:
@@ -70,6 +70,8 @@ class Leximin:
     ----------
     polytope : the feasible set
     criterion : of the same cluster, with infinite alpha
+    likely : finds pairs (pairs,) that may have tasks, where levels are many: users whom these connect are raised apart
+        from others. Who would have more on the servers of others is raised with them once more: it need not be right
 
     Raises
     ------
@@ -77,7 +79,7 @@ class Leximin:
         where a level could not be bounded
     """
 
-    def __init__(self, polytope: Polytope, criterion: Criterion) -> None:
+    def __init__(self, polytope: Polytope, criterion: Criterion, likely: Callable[[], Mask] | None = None) -> None:
         own = criterion.restrict(polytope.users)
         self.polytope = polytope
         self.tasks_per_level: Array = own.weight / own.share
@@ -93,13 +95,62 @@ class Leximin:
         self.steps, self.gap = 0, 0.0
         if not count:
             return
+        self.likely = likely
         user, server, pair = (np.arange(size) for size in (count, len(capacity), len(self.amount)))
-        nothing = np.zeros(count), np.zeros(capacity.shape)
-        faces = Faces(user, server, pair, np.ones(count), nothing[0] > 0, nothing[1] > 0, nothing[0])
-        left = self._apart(self.pairs, faces, self.amount >= 0, self.amount)
-        while left:
-            at = left.pop()
-            left += self._raised(at)
+        #: Parts that were told apart by what is likely.
+        self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
+        raised, stay, full = user >= 0, pair >= 0, np.zeros(capacity.shape, dtype=bool)
+        while raised.any():
+            self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
+            self.amount[raised[self.pairs.user]] = 0.0
+            faces = Faces(user, server, pair, raised * 1.0, user < 0, full, self.level)
+            left = self._apart(self.pairs, faces, stay, self.amount)
+            while left:
+                at = left.pop()
+                left += self._raised(at)
+            raised, stay, least = self._owed()
+
+    def _owed(self) -> tuple[Mask, Mask, float]:
+        """Users (users,) to be raised once more, who may use servers of other parts: their pairs, and the least level.
+
+        A pair of two parts is excluded by the first level that fills a resource it needs, if any at which its user has
+        a worth is higher: stages come to know that.
+        """
+        pairs, (user, server), raised = (
+            self.pairs,
+            (self.pairs.user, self.pairs.server),
+            np.zeros(len(self.level), bool),
+        )
+        apart = self.of_user[user] != self.of_server[server]
+        if not apart.any():
+            return raised, apart, 0.0
+        level, by = np.array([one.level for one in self.stages] + [np.inf]), np.full(self.inverse.shape, -1)
+        held = np.full(len(self.level), np.inf)
+        for number in np.argsort(-level[:-1], kind="stable"):
+            one = self.stages[number]
+            row, resource = np.nonzero(one.full)
+            by[one.servers[row], resource] = number
+            held[one.users[one.user_price > SAME * one.user_price.max()]] = one.level
+        table = np.where(pairs.demand[user] > 0, by[server], -1)
+        first = table[np.arange(len(user)), level[table].argmin(axis=1)]
+        low = held * (1 - SAME)
+        more = apart & (low[user] <= level[first]) & np.isfinite(low)[user]
+        if more.any():
+            _, self.of_user, self.of_server = self._connected(pairs, ~apart | more)
+            raised, least = np.isin(self.of_user, self.of_user[user[more]]), float(low[user[more]].min())
+            stay = raised[user] & (self.of_user[user] == self.of_server[server])
+            # Those below stay as they are, where others have no use for their servers.
+            upper, above = raised & (held >= least), stay & (level[first] >= least)
+            below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
+            if below.max(initial=0.0) > SAME:
+                return raised, stay, 0.0
+            return upper, above & upper[user], least
+        for number in np.unique(first[apart & (first >= 0)]):
+            one, there = self.stages[number], np.flatnonzero(apart & (first == number))
+            cost = (pairs.takes[there] * one.prices[np.searchsorted(one.servers, server[there])]).sum(axis=1)
+            dropped, surplus = np.append(one.dropped, there), np.append(one.surplus, cost)
+            self.stages[number] = one._replace(dropped=dropped, surplus=surplus)
+        return raised, apart, 0.0
 
     # --- one step of a part
 
@@ -168,7 +219,8 @@ class Leximin:
             total = max(float(least[rising].sum()), TINY)
             lost = np.flatnonzero(dropped)
             prices, user_price, surplus = (each / total for each in (at.lam, least, at.z[lost]))
-            stage = Stage(at.server, prices, filled, at.user, user_price, at.pair[lost], surplus, at.before)
+            at.before = max(low, at.before)
+            stage = Stage(at.before, at.server, prices, filled, at.user, user_price, at.pair[lost], surplus)
             self.stages.append(stage)
         else:
             load = max(float(at.use.max()), 1.0)
@@ -179,7 +231,7 @@ class Leximin:
         faces = at.faces._replace(
             rising=np.where(frozen, 0.0, np.where(again, 1.0, at.rising)), exact=exact, full=at.full | filled, held=held
         )
-        return self._apart(pairs, faces, ~dropped, at.y / load, start, len(self.stages) - 1 if risen else at.before)
+        return self._apart(pairs, faces, ~dropped, at.y / load, start, at.before)
 
     def _waiting(self, at: State, waiting: Mask) -> State:
         """Hold users whose floors exceed the level, and restart their part."""
@@ -192,16 +244,10 @@ class Leximin:
     # --- taking apart
 
     def _apart(
-        self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, before: int = -1
+        self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, before: float = 0.0
     ) -> list[State]:
         """Split into connected parts that are still to be raised, cold or warm; record finished ones."""
-        users, servers = len(faces.user), len(faces.server)
-        of_user, of_server, count = np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp), 1
-        if not (stay.all() and pairs.full):
-            edges = pairs.user[stay], users + pairs.server[stay]
-            graph = sp.csr_matrix((np.ones(len(edges[0]), dtype=np.int8), edges), shape=(users + servers,) * 2)
-            count, label = csgraph.connected_components(graph, directed=False)
-            of_user, of_server = label[:users], label[users:]
+        count, of_user, of_server = self._connected(pairs, stay)
         going = np.bincount(of_user, faces.rising, count) > 0
         done = ~going[of_user]
         self.level[faces.user[done]] = faces.held[done]
@@ -218,13 +264,32 @@ class Leximin:
             if min(len(s), len(u)) == 1 and not self.floor[own.user].any():
                 (self._filled if len(s) == 1 else self._alone)(mine, own, before)
                 continue
+            many = start is not None and mine.order.endswith("listed") and 2 * len(u) > len(self.level)
+            if many and self.likely is not None and not (own.exact.any() or own.full.any()):
+                likely, self.likely = self.likely()[own.pair], None
+                likely |= (np.bincount(mine.user[likely], minlength=len(u)) == 0)[mine.user]
+                _, by_user, by_server = self._connected(mine, likely)
+                self.of_user[own.user], self.of_server[own.server] = by_user + 1, by_server + 1
+                left += self._apart(mine, own, by_user[mine.user] == by_server[mine.server], y[p], None, before)
+                continue
             at = State(mine, own, cold(mine, own) if start is None else start.taken(u, s, p), before)
             if start is not None:
                 renew(at)
             left.append(at)
         return left
 
-    def _alone(self, pairs: Pairs, faces: Faces, before: int) -> None:
+    @staticmethod
+    def _connected(pairs: Pairs, stay: Mask) -> tuple[int, Index, Index]:
+        """Number of connected components, and those of users and servers."""
+        users, servers = len(pairs.demand), len(pairs.inverse)
+        if stay.all() and pairs.full:
+            return 1, np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp)
+        edges = pairs.user[stay], users + pairs.server[stay]
+        graph = sp.csr_matrix((np.ones(len(edges[0]), dtype=np.int8), edges), shape=(users + servers,) * 2)
+        count, label = csgraph.connected_components(graph, directed=False)
+        return count, label[:users], label[users:]
+
+    def _alone(self, pairs: Pairs, faces: Faces, before: float) -> None:
         """Give its servers to the only user of a part: a price for the scarcest resource of each."""
         most = 1 / pairs.takes.max(axis=1)
         level = min(float(most.sum()), float(self.cap[faces.user[0]]))
@@ -233,9 +298,10 @@ class Leximin:
             scarce = pairs.takes.argmax(axis=1)[:, None] == np.arange(pairs.takes.shape[1])
             nobody = np.zeros(0, dtype=np.intp)
             prices = scarce * most[:, None]
-            self.stages.append(Stage(faces.server, prices, scarce, faces.user, np.ones(1), nobody, np.zeros(0), before))
+            level = max(level, before)
+            self.stages.append(Stage(level, faces.server, prices, scarce, faces.user, np.ones(1), nobody, np.zeros(0)))
 
-    def _filled(self, pairs: Pairs, faces: Faces, before: int) -> None:
+    def _filled(self, pairs: Pairs, faces: Faces, before: float) -> None:
         """Fill the only server of a part: every level is where its next resource is full."""
         rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
         while rising.any():
@@ -252,10 +318,10 @@ class Leximin:
                 stop, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
                 held[stop] = levels.min()
                 prices = (scarce / rate[scarce])[None]
+                before = max(float(levels.min()), before)
                 self.stages.append(
-                    Stage(faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0), before)
+                    Stage(before, faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0))
                 )
-                before = len(self.stages) - 1
             rising &= ~stop
         self.level[faces.user] = held
         self.amount[faces.pair] = held / max(float((held @ pairs.takes).max()), 1.0)
@@ -275,30 +341,21 @@ class Leximin:
 
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
-        result = np.zeros((len(self.stages), *self.inverse.shape))
-        for number, prices in enumerate(result):
-            self._prove(number, prices)
-            prices *= self.inverse
-        return result
-
-    def _prove(self, number: int, prices: Array) -> None:
-        """Add multiples of earlier stages' prices, large enough to exclude dropped pairs."""
-        stage, pairs = self.stages[number], self.pairs
-        prices[stage.servers] = stage.prices
-        user_price = np.zeros(len(self.level))
-        user_price[stage.users] = stage.user_price
-        while stage.before >= 0:
-            before = stage = self.stages[stage.before]
-            user, server = pairs.user[before.dropped], pairs.server[before.dropped]
-            here, factor = prices[before.servers], 0.0
-            if user_price[user].any():
-                cost = (pairs.takes[before.dropped] * prices[server]).sum(axis=1)
-                factor = float(((user_price[user] - cost) / np.maximum(before.surplus, TINY)).max(initial=0.0))
-            below = before.full & (here < 0)
-            if below.any():
-                factor = max(factor, float((-here / np.maximum(before.prices, TINY))[below].max()))
-            if factor > 0:
-                factor *= 1.001
-                prices[before.servers] += factor * before.prices
-                user_price[before.users] += factor * before.user_price
-        np.maximum(prices, 0.0, out=prices)
+        stages, pairs = sorted(self.stages, key=lambda one: one.level), self.pairs
+        result, user_price = (np.zeros((len(stages), *shape)) for shape in (self.inverse.shape, self.level.shape))
+        for number in reversed(range(len(stages))):
+            one, above, paid = stages[number], result[number + 1 :], user_price[number + 1 :]
+            result[number, one.servers], user_price[number, one.users] = one.prices, one.user_price
+            # Multiples that exclude what was dropped here, and make up for prices below zero.
+            row, resource = np.nonzero(one.full)
+            lacks = -above[:, one.servers[row], resource] / np.maximum(one.prices[row, resource], TINY)
+            factor, user = lacks.max(axis=1, initial=0.0), pairs.user[one.dropped]
+            dear = np.flatnonzero(paid[:, user].any(axis=1))
+            cost = np.einsum("pr,spr->sp", pairs.takes[one.dropped], above[dear[:, None], pairs.server[one.dropped]])
+            lacks = (paid[dear[:, None], user] - cost) / np.maximum(one.surplus, TINY)
+            factor[dear] = np.maximum(factor[dear], lacks.max(axis=1, initial=0.0))
+            more = np.flatnonzero(factor)
+            factor = 1.001 * factor[more, None]
+            above[more[:, None], one.servers] += factor[:, :, None] * one.prices
+            paid[more[:, None], one.users] += factor * one.user_price
+        return np.asarray(np.maximum(result, 0.0) * self.inverse)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairopt.certificates import _linear, rational
+from fairopt.certificates.leximin import lexicographic_rise
 from fairopt.core.filling import filled
 from fairopt.core.leximin import Leximin
 from fairopt.mechanisms import get
@@ -67,6 +68,30 @@ def test_later_levels_take_few_steps(name: str) -> None:
         found = Leximin(problem.polytope, problem.criterion)
     assert len(found.stages) > 1
     assert found.steps <= 15 + 9 * (len(found.stages) - 1)
+
+
+@pytest.mark.parametrize("name", ["three servers a user", "chain"])
+@pytest.mark.parametrize("limited", [False, True])
+def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are told apart by half of the pairs, drawn: levels and proofs are those without."""
+    monkeypatch.setattr("fairopt.core.algebra.TABLES", 0.0)
+    monkeypatch.setattr("fairopt.core.algebra._LISTED", 0.0)
+    cluster, asked = CLUSTERS[name], []
+    problem = Problem(cluster, get("drfh").criterion(cluster))
+    with np.errstate(all="ignore"):
+        plain = Leximin(problem.polytope, problem.criterion)
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            if limited:
+                tasks, users = plain.level * plain.tasks_per_level, len(plain.level)
+                most = np.where(rng.random(users) < 0.3, tasks * rng.uniform(0.5, 1.5, users), np.inf)
+                problem = Problem(other := cluster.replace(max_tasks=most), get("drfh").criterion(other))
+            polytope, rule = problem.polytope, problem.criterion
+            likely = rng.random(len(polytope.gamma)) < 0.5
+            found = Leximin(polytope, rule, lambda likely=likely: asked.append(likely) or likely)
+            np.testing.assert_allclose(found.level, Leximin(polytope, rule).level, rtol=1e-9)
+            assert lexicographic_rise(polytope, found.tasks(), rule, found.prices())[0] < 1e-9
+    assert asked
 
 
 @pytest.mark.parametrize("off", [1e-6, 1e-8, 1e-9, 1e-10])

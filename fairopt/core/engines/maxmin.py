@@ -22,22 +22,28 @@ met.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ...base import clock
 from ...base.errors import DataError, SolverError
 from ...base.libraries import sp, sparse_linalg
-from ...model._arrays import Array, by_group, in_tables
+from ...certificates.backward import log_price_per_task
+from ...model._arrays import Array, Mask, by_group, in_tables
 from ...model.criterion import Criterion, check_floor_scope, criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from .. import filling
+from .. import filling, welfare
 from ..leximin import Leximin
 from ..solution import Run, Solution
 
 #: Users on servers that are filled together.
 _TABLE = 20_000
+#: What is likely at infinity is seen at this alpha, to so much; pairs are left out whose part is so much smaller than
+#: what they are too dear by.
+_LARGE, _ROUGHLY, _DEAR = 128.0, 1.0, 0.1
 
 
 def filled(polytope: Polytope, criterion: Criterion) -> Array:
@@ -81,7 +87,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         levels = None
         try:
             with np.errstate(all="ignore"):
-                levels = Leximin(polytope, criterion)
+                levels = Leximin(polytope, criterion, None if criterion.floor.any() else partial(_likely, problem))
                 prices = levels.prices()
         except SolverError:
             pass
@@ -92,6 +98,17 @@ def solutions(problem: Problem) -> Iterator[Solution]:
                 yield Solution(tasks, prices, "native", (run,), rounds=levels.steps, status=status)
                 start = clock.now()
     yield from _exact(problem)
+
+
+def _likely(problem: Problem) -> Mask:
+    """Pairs (pairs,) that have tasks at a large alpha, about: what they have exceeds what they are too dear by."""
+    steep = Problem(problem.cluster, replace(problem.criterion, alpha=_LARGE))
+    found = welfare.run(steep, _ROUGHLY)
+    polytope, tasks = steep.polytope, found.fractions * steep.polytope.gamma
+    part = tasks / polytope.user_tasks(found.fractions)[polytope.pair_user]
+    cost = log_price_per_task(polytope, found.log_rows)
+    dear = cost - np.minimum.reduceat(cost, polytope.start[:-1])[polytope.pair_user]
+    return np.asarray(~(part < _DEAR * dear))
 
 
 def _tasks(levels: Leximin) -> Iterator[Array]:
