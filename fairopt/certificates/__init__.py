@@ -157,7 +157,7 @@ def feasibility(
     negative = (table < 0).any(axis=1)
     below[negative] = ratio(-table[negative], on.gamma[negative]).max(axis=1)
     short = np.zeros(len(total)) if floor is None else ratio(floor - total, floor)
-    with np.errstate(over="ignore"):  # a limit of zero
+    with np.errstate(over="ignore"):  # division by a limit of zero
         over_limit = total / np.maximum(limits, np.finfo(float).tiny) - 1
     of_users = ((over_limit, "above its task limit"), (short, "below its floor"), (below, "with negative tasks"))
     over = ratio(split.use, cluster.capacity) - 1

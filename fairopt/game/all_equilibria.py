@@ -370,7 +370,7 @@ def _ends(found: list[Verified]) -> list[Verified]:
 
 
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
-    """Outcome of the enumeration, in words."""
+    """Text of the outcome of the enumeration."""
     if made.reason:
         return f"not finished: {made.reason}"
     text = f"finished: {made.cells} products of faces, {made.parts} parts solved"

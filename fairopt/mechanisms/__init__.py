@@ -1,4 +1,4 @@
-"""Every mechanism of the field, one file each. A mechanism is registered by being defined."""
+"""Allocation mechanisms, one per file; subclasses of `Mechanism` are registered automatically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get
 
 def __getattr__(name: str) -> Any:
     if name == "GameMechanism":
-        from ._game import GameMechanism  # with the engines of the game
+        from ._game import GameMechanism  # deferred, as it imports the engines of the game
 
         return GameMechanism
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Base class of mechanisms: a criterion and a program. Solving, certifying and wrapping are inherited."""
+"""Base class of mechanisms, which define a criterion and a program, and inherit solving and certification."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
-#: Alphas that are hard for numerics, around 1 and far out, for the laws.
+#: Numerically difficult alphas, near 1 and extreme, for the generic tests.
 ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
-#: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
+#: Mechanisms by name; subclasses with a `name` are registered at definition.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
 
 
@@ -98,7 +98,7 @@ class Mechanism(Solvable):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        """The instances that comparisons show by default."""
+        """Instances that comparisons include by default."""
         return (cls(),)
 
     @classmethod
@@ -107,7 +107,7 @@ class Mechanism(Solvable):
         return ()
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        scope = getattr(self, "scope", "servers")  # a parameter of some, a constant of others
+        scope = getattr(self, "scope", "servers")  # a field of some mechanisms, a class variable of others
         if scope not in ("pool", "servers"):
             raise DataError(f"scope is {scope!r}; it must be 'pool' or 'servers'")
         if scope == "servers" or len(cluster.servers) == 1:

@@ -1,4 +1,4 @@
-"""Alpha-fair utilities of a share: the trade-off between efficiency and fairness in one number."""
+"""Alpha-fair utilities of a share: the trade-off between efficiency and fairness by one parameter."""
 
 from __future__ import annotations
 

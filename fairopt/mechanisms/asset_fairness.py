@@ -22,7 +22,8 @@ class AssetFairness(Mechanism):
 
     Parameters
     ----------
-    scope : "pool" (as in the paper) or "servers"
+    scope : str
+        "pool" (as in the paper) or "servers".
 
     Properties: envy-freeness, Pareto, strategy-proofness. Not sharing incentive, bottleneck fairness or resource
     monotonicity (DRF theorems 1, 2, 3).

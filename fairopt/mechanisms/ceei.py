@@ -19,11 +19,12 @@ class CEEI(Mechanism):
 
     .. math:: \max_x \sum_n \phi_n \log x_n
 
-    The share per task cancels. Prices clear: a resource with a positive price is used up.
+    The share per task cancels. Markets clear: a resource with a positive price is exhausted.
 
     Parameters
     ----------
-    scope : "pool" (as in the DRF paper) or "servers"
+    scope : str
+        "pool" (as in the DRF paper) or "servers".
 
     Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF
     theorem 4), not population monotone (theorem 5).

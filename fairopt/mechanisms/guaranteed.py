@@ -1,4 +1,4 @@
-"""Alpha-fair shares above a guaranteed part of what everybody had alone."""
+"""Alpha-fair shares with floors: a fraction of the tasks under a partition by weight."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class GuaranteedAlphaFair(Mechanism):
 
     Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
 
-    Source: floors on alpha-fair shares are ours; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3
-    (arXiv:1712.10114).
+    Source: floors on alpha-fair shares are defined here; the benchmark is that of Khamse-Ashari et al., TPDS 2018,
+    section 3 (arXiv:1712.10114).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])

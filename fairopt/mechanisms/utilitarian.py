@@ -22,7 +22,8 @@ class Utilitarian(Mechanism):
 
     Parameters
     ----------
-    share, scope : as in `AlphaFair`
+    share, scope
+        As in `AlphaFair`.
 
     Properties: Pareto only: a user with a large demand per unit of share may be allocated nothing.
 

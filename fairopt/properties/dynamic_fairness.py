@@ -37,7 +37,7 @@ class DynamicSharingIncentive(Property):
         assert isinstance(rule, MQDRF)
         levels, sizes = rule.queue(len(case.cluster.users))
         full = np.bincount(levels, minlength=len(sizes) + 1)[1:] == sizes
-        # Parts of levels are fractions with at most this denominator.
+        # Fractions of levels have at most this denominator.
         parts = [
             Fraction(share).limit_denominator(10**6) / int(size) for share, size in zip(rule.shares, sizes, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Monotonicity in users and in capacities."""
+"""Population monotonicity and resource monotonicity."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Allocations and traces, with their files, numbers, derivatives and pictures."""
+"""Allocations and traces, with their files, measures, derivatives and plots."""

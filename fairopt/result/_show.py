@@ -16,7 +16,7 @@ from ..certificates import Certificate
 from ..model._arrays import Array
 from .arrays import Answer
 
-#: Numbers by user, by name.
+#: Arrays (users,) by name of column.
 Columns = Mapping[str, Array]
 
 #: Largest number of users displayed.

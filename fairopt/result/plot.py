@@ -324,7 +324,7 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     if (
         not isinstance(frame, pd.DataFrame)
         or not len(frame.columns)
-        or {"jain", "certificate"} <= {*frame.columns}  # a path
+        or {"jain", "certificate"} <= {*frame.columns}  # columns of a path of measures
         or not pd.api.types.is_numeric_dtype(frame.index)
     ):
         raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")

@@ -1,1 +1,1 @@
-"""One cluster under many mechanisms or alphas, and inverse problems: alphas and weights from what is wanted or seen."""
+"""Studies: comparisons of mechanisms and alphas, and inverse problems for alphas and weights."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from families import EXAMPLE
@@ -11,7 +9,6 @@ from numpy.testing import assert_allclose
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged, SolverError
-from fairopt.mechanisms.reference import server_programs
 
 CLUSTER = fo.Cluster(
     [[6, 10], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5], users=["a", "b", "c"], servers=["s1", "s2"],
@@ -65,7 +62,3 @@ def test_what_a_game_refuses() -> None:
     assert game.solve(max_rounds=1, throw=False).stats.status == "max_rounds reached"
     with pytest.raises(DataError, match=r"use game\(cluster\), which has one for every server"):
         fo.PSDSF().problem(EXAMPLE)
-
-
-def test_the_example() -> None:
-    assert doctest.testmod(server_programs).failed == 0

@@ -1,1 +1,1 @@
-"""Mechanisms as they are written, in CVXPY. `solvers` is the only caller of `cp.Problem.solve`."""
+"""Mechanisms as declarative CVXPY problems; `solvers` is the only caller of `cp.Problem.solve`."""

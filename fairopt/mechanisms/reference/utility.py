@@ -109,9 +109,9 @@ class UtilitySlope:
             )
 
     def _check_places(self, most: float, count: int) -> None:
-        """`DataError` if U' of a level depends on its place, or on how many levels there are.
+        """Raise `DataError` if U' of a level depends on its position, or on the number of levels.
 
-        Engines call U with the users who can run something, or with some of them, in any order.
+        Engines evaluate U for subsets of users, in any order.
         """
         rng = np.random.default_rng(0)
         levels = rng.uniform(0.0, most, count)

@@ -1,4 +1,4 @@
-"""DRF on every server separately, task by task."""
+"""Online DRF on every server separately, for indivisible tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PS-DSF, task by task."""
+"""Online PS-DSF for indivisible tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task share fairness, task by task."""
+"""Online task share fairness for indivisible tasks."""
 
 from __future__ import annotations
 
