@@ -1,20 +1,20 @@
 # Written by `make readme`: do not edit.
 
 from . import certificates as certificates
-from . import errors as errors
 from . import game as game
 from . import harness as harness
 from . import mechanisms as mechanisms
-from . import papers as papers
 from . import properties as properties
-from . import report as report
 from . import scheduling as scheduling
 from . import study as study
 from . import workloads as workloads
 from .app.explorer.explore import explore as explore
+from .base import errors as errors
 from .base.version import __version__ as __version__
 from .certificates import Certificate as Certificate
 from .game.best_responses import best_response as best_response
+from .harness import papers as papers
+from .harness import report as report
 from .harness.sweeps import sweep as sweep
 from .mechanisms._function import mechanism as mechanism
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair

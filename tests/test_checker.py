@@ -87,7 +87,9 @@ def test_backward_error(mechanism: Mechanism, tmp_path: Path) -> None:
                 all_pairs, allocation.criterion, allocation.tasks, all_pairs.log_row_prices(log_prices)
             ).error
         elif 1e-4 < certificate.residual < np.inf and allocation.criterion.alpha < 10:  # where users hardly ever tie
-            assert where in certificate.worst.replace(" of server ", " of ")
+            # The fitted level of prices makes two users equally wrong; rounding decides between them.
+            worst = certificate.worst.replace(" of server ", " of ")
+            assert where in worst or ("user" in where and "user" in worst and error == wanted)
         # Logarithms of prices are as exact as their size allows, hundreds at alpha = 50.
         size = np.abs(log_prices[np.isfinite(log_prices)]).max(initial=1.0)
         assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)

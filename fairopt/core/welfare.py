@@ -16,8 +16,8 @@ sum of shares, one more unknown is what that part weighs; where that goes to and
 method finds it. In the game costs are divided by what a task is worth on its server beside the user's best one
 (`Pairs.value`).
 
-Prices have a common level, which is one more unknown, in logarithms: where alpha is large tasks of all that are off by a
-part of 1/alpha make decades of prices, which steps that are linear in prices would take one by one.
+The logarithm of the common level of prices is one more unknown: where alpha is large, an error of 1/alpha in the tasks
+of all users changes prices by decades, which steps that are linear in prices would take one by one.
 
 Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
 4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.

@@ -60,6 +60,10 @@ def surveyed() -> list[Mechanism]:
     """List the mechanisms of this package with claims: their default variants, and the game at `ALPHAS`.
 
     Concave utilities of users' own are left out, as nothing is claimed of them in general.
+
+    >>> import fairopt as fo
+    >>> [str(one) for one in fo.properties.surveyed()][:3]
+    ['alpha-fair(alpha=2)', 'alphaPF-VDS(alpha=0.3)', 'alphaPF-VDS(alpha=0.5)']
     """
     found: list[Mechanism] = []
     for name in mechanisms.names():
