@@ -103,7 +103,7 @@ class Leximin:
         while raised.any():
             self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
             self.amount[raised[self.pairs.user]] = 0.0
-            faces = Faces(user, server, pair, raised * 1.0, user < 0, full, self.level)
+            faces = Faces(user, server, pair, raised.astype(float), user < 0, full, self.level)
             left = self._apart(self.pairs, faces, stay, self.amount)
             while left:
                 at = left.pop()

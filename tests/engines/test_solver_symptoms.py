@@ -31,7 +31,7 @@ def liar(status: str, factor: float) -> Lie:
     def lie(problem: cp.Problem, solver: str) -> Run:
         run = original(problem, solver)
         for variable in problem.variables():
-            if variable.name().startswith("fraction"):
+            if "fraction" in variable.name():
                 variable.save_value(np.asarray(variable.value) * factor)
         return replace(run, status=status)
 

@@ -45,12 +45,12 @@ def test_every_mechanism_answers_or_says_why_not(name: str) -> None:
 def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solve_many._together
 
-    def short(*arguments: object) -> tuple[Array, Array]:
+    def short(*arguments: object) -> tuple[Array, Array, Array]:
         """The second problem is missed by a part of 1e-3, and the third has no answer."""
-        tasks, certificate = whole(*arguments)
+        tasks, certificate, unstable = whole(*arguments)
         tasks[1] *= 0.999
         certificate[1:] = 1e-3, np.inf
-        return tasks, certificate
+        return tasks, certificate, unstable
 
     monkeypatch.setattr(solve_many, "_together", short)
     rng = np.random.default_rng(3)

@@ -115,15 +115,12 @@ class ClusterProgram(Scaled):
         if floored := np.flatnonzero(own.floor > 0).tolist():
             relative = cp.Constant(sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored], name="use_of_floor")
             self.constraints["min_tasks"] = relative @ self.fraction >= 1
-        self._fixed: Array = np.zeros(len(self.weight)) if fixed is None else fixed
-        if kept := np.flatnonzero(self._fixed).tolist():
-            relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
+        held: Array = np.zeros(len(self.weight)) if fixed is None else fixed
+        if kept := np.flatnonzero(held).tolist():
+            relative = sp.diags(1 / held[kept]) @ polytope.tasks[kept]
             self.constraints["fixed"] = relative @ self.fraction >= 1 - 1e-12
-
-    @cached_property
-    def factor(self) -> Array:
-        found, self.log_unit = welfare_factor(self.weight, self.unit, self.criterion.alpha, self._fixed > 0)
-        return found
+        if np.isfinite(criterion.alpha) and not isinstance(criterion, FairnessEfficiency):
+            self.factor, self.log_unit = welfare_factor(self.weight, self.unit, criterion.alpha, held > 0)
 
     def cost(self) -> Array:
         """Least cost of a whole server by user (by pair, in the scope `per_server`), at the present prices.

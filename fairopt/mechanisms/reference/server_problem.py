@@ -64,7 +64,7 @@ class ServerProgram(Scaled):
         self._elsewhere = cp.Parameter(count, nonneg=True, name="share_elsewhere")
         self._scaled_elsewhere = cp.Parameter(count, nonneg=True, name="scaled_share_elsewhere")
         self._inverse_unit = cp.Parameter(count, nonneg=True, name="inverse_unit")
-        self.factor = cp.Parameter(count, nonneg=True, name="factor")
+        self.factor = self._factor = cp.Parameter(count, nonneg=True, name="factor")
         self._room = cp.Parameter(count, nonneg=True, name="room")
         self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fixed_fraction")
         self.sigma = self._elsewhere + self.fraction
@@ -103,7 +103,7 @@ class ServerProgram(Scaled):
             return 0.0
         waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
         self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))
-        self.factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
+        self._factor.value, log_unit = welfare_factor(self.weight, unit, self.alpha, ~waiting)
         return log_unit
 
     def give_others(self, tasks: Array) -> None:
