@@ -174,7 +174,7 @@ class SmoothedSystem:
     def _factored(self) -> Equations:
         """Factored linear system of prices."""
         q, price = self.q, self._price
-        pairs = q.pairs.worth(np.maximum(q.pairs.cost(price), 1e-280))
+        pairs = q.pairs.with_value(np.maximum(q.pairs.cost(price), 1e-280))
         idle = np.where(q.row, self.own / price, np.inf)
         return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)))
 
