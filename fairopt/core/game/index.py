@@ -35,7 +35,7 @@ from ...base.libraries import lapack
 from ...model._arrays import Array, Index, Mask
 from ...model.criterion import Criterion
 from ...model.problem import Problem
-from ..settled import Shown
+from ..settled import Indicated
 from ..solve import Found
 from ..system import Stack, stacked
 
@@ -110,7 +110,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     """
     polytope = problem.polytope
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
-    at = Shown(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
+    at = Indicated(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
     if not (at.total > 0).all():
         return None
     pairs, limits = np.flatnonzero(at.pairs | (at.slack < weak)), np.flatnonzero(at.room <= 1e-9)
