@@ -28,7 +28,7 @@ import numpy as np
 from ..base.libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
 from .factors import factored
-from .sparse import TABLES, Factors, Order, ordered
+from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
 #: Cost of a multiplication in sparse lists, in flops of a product of dense matrices (measured).
 _LIST_COST = 200.0
@@ -196,7 +196,7 @@ class Pairs:
         users, (servers, size) = float(len(self.demand)), self.inverse.shape
         rows, of_user, of_server = float(servers * size), np.diff(self.start), np.bincount(self.server).astype(float)
         cost = {"users": users * rows**2 + rows**3 / 3, "servers": users**2 * rows + users**3 / 3}
-        if min(cost.values()) > TABLES:
+        if min(cost.values()) > DENSE_FLOPS:
             cost |= {
                 "users listed": _LIST_COST * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
                 "servers listed": _LIST_COST * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,

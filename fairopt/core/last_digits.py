@@ -30,7 +30,7 @@ from ..base.libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-from .sparse import TABLES, Factors, Order, ordered
+from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
 Solve = Callable[[Array], Array]
 
@@ -194,7 +194,7 @@ class Conditions:
     def listed(self) -> bool:
         """True if each user has so few rows that the Schur complement is assembled as a sparse matrix."""
         couples, tables = 10.0 * np.bincount(self.user[self.pair]) ** 2, len(self.own.weight) * len(self.rows) ** 2
-        return bool(couples.sum() < tables > TABLES)
+        return bool(couples.sum() < tables > DENSE_FLOPS)
 
     @cached_property
     def order(self) -> Order:

@@ -367,7 +367,7 @@ class Leximin:
         for number in reversed(range(len(stages))):
             stage, prices_above, user_prices_above = stages[number], result[number + 1 :], user_price[number + 1 :]
             result[number, stage.servers], user_price[number, stage.users] = stage.prices, stage.user_price
-            # Later stages get multiples of these prices, which exclude the pairs dropped here and offset negative prices.
+            # Later stages get multiples of these prices that exclude the pairs dropped here and offset negative prices.
             row, resource = np.nonzero(stage.full)
             shortfall = -prices_above[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)
             multiple, user = shortfall.max(axis=1, initial=0.0), pairs.user[stage.dropped]

@@ -41,8 +41,8 @@ def test_orders(
     """Factors in single precision are put right as well as others, where numbers are not too far apart."""
     decades = min(decades, 2) if rough else decades
     monkeypatch.setattr(algebra, "_SINGLE_FROM", 0)
-    monkeypatch.setattr(sparse, "_FEW", 0)
-    monkeypatch.setattr(sparse, "_FULL", 0.7)
+    monkeypatch.setattr(sparse, "_UNORDERED", 0)
+    monkeypatch.setattr(sparse, "_DENSE_DEGREE", 0.7)
     rng = np.random.default_rng(3)
     pairs = one_part(rng, 6, 5) if kind == "full" else apart(rng, 0.9 if kind == "dense" else 0.4)
     vars(pairs)["order"] = order
@@ -97,5 +97,5 @@ def test_the_cheaper_order_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     some_of = Pairs(few.user[some], few.server[some], few.demand, few.inverse)
     assert some_of.order == "users"  # lists are not worth compiling
     del vars(some_of)["order"]
-    monkeypatch.setattr(algebra, "TABLES", 0.0)
+    monkeypatch.setattr(algebra, "DENSE_FLOPS", 0.0)
     assert some_of.order == "users listed"
