@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.libraries import lapack
 from ..model._arrays import Array, Index, Mask
+from .factors import TINY
 from .judge import backward_errors
 from .system import OfLimits, Stack
 
@@ -80,7 +81,7 @@ def _row_block(table: Array, rows: Index, user: Index, server: Index) -> Array:
 
 def least_squares(m: Array, rhs: Array) -> Array | None:
     """Solve a linear system, in the least-norm sense if it is singular; None if the solution is not finite."""
-    scale = 1 / np.maximum(np.abs(m).max(axis=1), 1e-300)
+    scale = 1 / np.maximum(np.abs(m).max(axis=1), TINY)
     m, rhs = m * scale[:, None], rhs * scale
     if not np.isfinite(m).all() or not np.isfinite(rhs).all():
         return None

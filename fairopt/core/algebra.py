@@ -27,7 +27,7 @@ import numpy as np
 
 from ..base.libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
-from .factors import factored
+from .factors import TINY, factored
 from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
 #: Cost of a multiplication in sparse lists, in flops of a product of dense matrices (measured).
@@ -36,8 +36,6 @@ _LIST_COST = 200.0
 _SINGLE_FROM = 250
 #: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
-#: Lower bound of denominators.
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +229,7 @@ class Equations:
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
         self.user_diagonal, self.whole = user_diagonal, pairs.sums(weight) + user_diagonal
-        self.per_level = max(float((rising * rising / self.whole).sum()), _TINY)
+        self.per_level = max(float((rising * rising / self.whole).sum()), TINY)
         self.border = np.zeros(idle.shape)
         if rising.any():
             self.border = self._masked(pairs.weighed_use(weight, rising / self.whole))
@@ -292,9 +290,9 @@ class Equations:
             now = float((step * left).sum())
             along = step + now / before * along if number else step
             image = self._apply(along)
-            length = now / max(float((along * image).sum()), _TINY)
+            length = now / max(float((along * image).sum()), TINY)
             x, left = x + length * along, left - length * image
-            before = max(now, _TINY)
+            before = max(now, TINY)
         return best
 
 
@@ -325,7 +323,7 @@ class _UsersFirst:
         pairs, own, listed = at.pairs, at.own, at.pairs.order == "users listed"
         border = at.border.T / np.sqrt(at.per_level)
         mine = np.einsum("rrk->rk", own) + (0.0 if listed else border**2)
-        self.diagonal = np.maximum(mine + at.idle.T, _TINY)
+        self.diagonal = np.maximum(mine + at.idle.T, TINY)
         active = at.row.T if listed else at.row.T & (mine > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
         if listed:  # by server and resource
@@ -405,7 +403,7 @@ class _ServersFirst:
             for s in range(r + 1):
                 left = squares[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
                 if s == r:
-                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
+                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], TINY)))
                 else:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
@@ -413,10 +411,10 @@ class _ServersFirst:
         # The level direction, in which the complement is singular, gets a rank-one term.
         self.rising, root = at.rising, 1 / np.sqrt(at.whole)
         along = self.rising * root
-        along /= max(float(np.linalg.norm(along)), _TINY)
+        along /= max(float(np.linalg.norm(along)), TINY)
         self._lists(at, root, along) if order == "servers listed" else self._tables(at, root, along)
         self.of_rising = self._users(self.rising)
-        self.length = max(float(self.rising @ self.of_rising), _TINY)
+        self.length = max(float(self.rising @ self.of_rising), TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
         pairs = at.pairs

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.libraries import blas, lapack
 from ..model._arrays import Array
 
-#: Lower bound of denominators.
+#: Lower bound of denominators and of arguments of logarithms.
 TINY = 1e-300
 #: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
 _DAMPING_SINGLE, _DAMPING = 1e-7, 1e-14

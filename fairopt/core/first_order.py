@@ -28,6 +28,7 @@ from ..base.libraries import csgraph, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .factors import TINY
 
 
 class Prices(NamedTuple):
@@ -285,7 +286,7 @@ class Factors:
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 6))
         for _ in range(2):
             core = self._once(core, True)
-            core /= np.abs(core).max(axis=0, initial=1e-300)
+            core /= np.abs(core).max(axis=0, initial=TINY)
         found[self.main, :3] = np.where(np.abs(self._core.T @ core).max(axis=0, initial=0.0) <= 1e-9, core, 0.0)
         if len(self.main) < size:
             others = rng.standard_normal((size, 3))

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 from .active_set import refined
+from .factors import TINY
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
@@ -34,6 +35,13 @@ _ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
 _SMALL_MU, _PATIENCE = 1e-7, 5
 
 
+#: Centring parameter of the predictor-corrector: its bounds, and its least value relative to the residual while mu is
+#: above the third number, so that feasibility keeps pace with complementarity.
+_LEAST_CENTRING, _MOST_CENTRING, _LARGE_MU, _RESIDUAL_CENTRING = 1e-6, 0.5, 1e-4, 0.005
+#: Least fraction of the step to the boundary, largest number of halvings, and rounding of the merit function.
+_TO_BOUNDARY, _HALVINGS, _MERIT_ROUNDING = 0.95, 8, 1e-9
+
+
 def starting_point(q: Stack, norm: float) -> State:
     """Starting point by mirror descent on log prices and log fractions, from utilization and from reduced costs.
 
@@ -46,14 +54,14 @@ def starting_point(q: Stack, norm: float) -> State:
     log_v = np.zeros(0)
     for iteration in range(_DESCENTS):
         if xi is not None:
-            limit_use = np.maximum(q.of_limits(z), 1e-300)
+            limit_use = np.maximum(q.of_limits(z), TINY)
             z = z * (_LOAD / np.maximum(limit_use, _LOAD))[:, None]
             xi = np.maximum(xi + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
         level = q.ratio * np.log(q.user_tasks(z))
         marginal = gain - (level if xi is None else level + xi)[:, None]
         if iteration == 0:
             log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -1e3)[None], len(q.rows), axis=0)
-        change = np.log(np.maximum(q.used(z), 1e-300) / _LOAD)
+        change = np.log(np.maximum(q.used(z), TINY) / _LOAD)
         log_v = log_v + _DAMPING * np.minimum(np.maximum(change, -1), 1)
         z = np.minimum(z * np.exp(np.minimum(np.maximum(_DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
     x = q.user_tasks(z)
@@ -95,14 +103,14 @@ def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: 
     d = system.direction(np.zeros_like(mu), None)
     affine_length = np.minimum(at.longest(d), 1.0)
     target = np.maximum((_mu_along(q, at, now, d, affine_length, count) / mu) ** 3, 0.5 * (1 - affine_length) ** 3)
-    target = np.minimum(np.maximum(target, 1e-6), 0.5) * mu
-    target = np.where(mu > 1e-4, np.maximum(target, 0.005 * now.residual), target)
+    target = np.minimum(np.maximum(target, _LEAST_CENTRING), _MOST_CENTRING) * mu
+    target = np.where(mu > _LARGE_MU, np.maximum(target, _RESIDUAL_CENTRING * now.residual), target)
     d = system.direction(np.maximum(target, 1e-22), d, affine_length * affine_length)
-    length = np.minimum(at.longest(d) * np.maximum(0.95, 1 - np.sqrt(10 * mu)), 1.0)
-    for _ in range(8):
+    length = np.minimum(at.longest(d) * np.maximum(_TO_BOUNDARY, 1 - np.sqrt(10 * mu)), 1.0)
+    for _ in range(_HALVINGS):
         trial = at.after(d, length)
         evaluation = measured(q, trial, count)
-        worse = ~(evaluation.residual + evaluation.mu <= 2 * (now.residual + mu) + 1e-9)
+        worse = ~(evaluation.residual + evaluation.mu <= 2 * (now.residual + mu) + _MERIT_ROUNDING)
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)

@@ -30,6 +30,7 @@ from ..base.libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .factors import TINY
 from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
 Solve = Callable[[Array], Array]
@@ -38,6 +39,21 @@ Solve = Callable[[Array], Array]
 _MOST_ENTRIES = 4e7
 #: Number of unknowns up to which the augmented matrix is factored as a dense one.
 DENSE = 300
+
+
+#: Largest number of restricted problems, and of interior-point steps in all of them.
+_MOST_SETS, _MOST_STEPS = 5, 40
+#: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
+#: and the one below which the last iterate is the next start.
+_ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, 1e-6, 1e-13, 1e-4
+#: Bounds of the initial mu.
+_LEAST_MU, _MOST_MU = 1e-14, 1e-2
+#: Minus the log price of rows without one relative to the least cost; fraction of tasks of a pair that is in use.
+_LOG_UNPRICED, _IN_USE = 300, 1e-6
+#: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
+_REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
+#: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
+_TRUST = 0.03
 
 
 @dataclass(frozen=True)
@@ -63,27 +79,27 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
         start = conditions.starting_point(tasks, log_rows)
         pairs, rows, mu = conditions.nearly_active(start)
         best, steps = None, 0
-        for _ in range(5):
+        for _ in range(_MOST_SETS):
             restricted = conditions.restricted(pairs, rows)
             if restricted.too_large:
                 break
-            candidate, excess = _run(restricted, start, mu, aim, 40 - steps)
+            candidate, excess = _run(restricted, start, mu, aim, _MOST_STEPS - steps)
             steps += candidate.steps
             moved = conditions.starting_point(candidate.tasks, candidate.log_rows, excess)
             excluded_pairs, excluded_rows = candidate.tasks == 0, candidate.log_rows == -np.inf
-            entering_pairs, entering_rows = excluded_pairs & (moved.slack < 3e-4), excluded_rows & (moved.idle < 0)
+            entering_pairs, entering_rows = excluded_pairs & (moved.slack < _ENTERING), excluded_rows & (moved.idle < 0)
             violated = max(
                 float(-moved.slack[entering_pairs].min(initial=0.0)), float(-moved.idle[entering_rows].min(initial=0.0))
             )
             error = max(candidate.error, violated)
             if best is None or error <= best.error:
                 best = Refined(candidate.tasks, candidate.log_rows, error, steps)
-            if steps >= 40 or candidate.error > 1e-6 or violated <= 1e-13:
+            if steps >= _MOST_STEPS or candidate.error > _HOPELESS or violated <= _NO_VIOLATION:
                 break
-            if violated < 1e-4:
+            if violated < _WARM:
                 start, mu, pairs, rows = (
                     moved,
-                    min(max(violated**2, 1e-14), 1e-2),
+                    min(max(violated**2, _LEAST_MU), _MOST_MU),
                     ~excluded_pairs | entering_pairs,
                     ~excluded_rows | entering_rows,
                 )
@@ -105,12 +121,12 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
             return None
         conditions = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
         start = conditions.starting_point(tasks, log_rows)
-        active = conditions.restricted(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
+        active = conditions.restricted(start.slack < _TRUST, np.ones(len(log_rows), dtype=bool))
         if active.too_large or (np.bincount(active.user).astype(float) ** 2).sum() > _MOST_ENTRIES:
             return None
-        state = _State(active, start, 1e-300)
+        state = _State(active, start, TINY)
         unit = state.error
-        length = min(30 * unit, 0.03)
+        length = min(30 * unit, _TRUST)
         if not 0 < unit < length:
             return None
         slopes = (state.sparse_part() + state.user_blocks()) @ sp.diags(1 / state.unit)
@@ -235,21 +251,21 @@ class Conditions:
         least_price = np.full(len(log_rows), np.inf)
         np.minimum.at(least_price, self.row, gamma_value[self.pair] - self.log_use)
         if excess is not None:
-            return self.at(tasks, np.fmax(log_rows, least_price - 300), excess)
+            return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
         here = self.at(tasks, log_rows, np.zeros(users))
         least_slack, at_limit = np.full(users, np.inf), here.room < 1e-3
-        np.minimum.at(least_slack, self.user, np.where(here.part > 1e-6, here.slack, np.inf))
+        np.minimum.at(least_slack, self.user, np.where(here.part > _IN_USE, here.slack, np.inf))
         if self.criterion.scope != "game":
             unit = float(np.median(least_slack[~at_limit])) if not at_limit.all() else 0.0
             log_rows, least_slack = log_rows - self.scale * unit, least_slack - unit
         excess = np.where(at_limit & (least_slack < 0), -least_slack, 0.0)
-        return self.at(tasks, np.fmax(log_rows, least_price - 300), excess)
+        return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
 
     def nearly_active(self, at: Point) -> tuple[Mask, Mask, float]:
         """Masks of nearly active pairs (pairs,) and rows (rows,), and the mean of their products, mu."""
         inside = at.scaled_part > np.maximum(at.slack, 0.0)
         products = np.concatenate([(at.scaled_part * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
-        mu = min(max(float(products.mean()), 1e-14), 1e-2)
+        mu = min(max(float(products.mean()), _LEAST_MU), _MOST_MU)
         most_pairs = 2 * (len(at.total) + len(at.idle))
         cutoff = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
         if most_pairs < len(at.slack):
@@ -263,7 +279,7 @@ class Conditions:
             float(np.where(pairs, 0.0, at.part).max(initial=0.0)),
             float(np.bincount(self.row, self.use * (omitted / self.gamma)[self.pair]).max(initial=0.0)),
         )
-        return pairs, rows, min(max(mu, 1e-3 * omitted_use), 1e-2)
+        return pairs, rows, min(max(mu, 1e-3 * omitted_use), _MOST_MU)
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
@@ -362,7 +378,7 @@ class _State:
         decreases = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
         totals = np.bincount(self.conditions.user, d[self.pairs])
         price_change = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
-        largest = max(float(np.abs(totals).max()), float(price_change.max(initial=0.0)), 1e-300)
+        largest = max(float(np.abs(totals).max()), float(price_change.max(initial=0.0)), TINY)
         return min(1 / decreases, 3.0 / largest)
 
     def _factored(self) -> Solve | None:
@@ -379,7 +395,7 @@ class _State:
 
         if size <= DENSE:
             matrix = sparse_part + self.user_blocks() + sp.diags(self.diagonal)
-            approximate = _dense_solver((sp.diags(scale) @ matrix).toarray(), np.full(size, 1e-9))
+            approximate = _dense_solver((sp.diags(scale) @ matrix).toarray(), np.full(size, _REGULARIZATION_DENSE))
         else:
             approximate = self._eliminated(1 / scale)
         return None if approximate is None else _refined_solver(approximate, product, scale)
@@ -409,7 +425,7 @@ class _State:
         """Eliminate limits, pairs and users: solver by a Schur complement over rows, None if that is singular."""
         c, at = self.conditions, self.here
         users, count = len(at.total), len(c.rows)
-        diagonal = self.diagonal + 1e-8
+        diagonal = self.diagonal + _REGULARIZATION
         weight = 1 / diagonal[self.pairs]
         limit_coupling = np.zeros(users)
         limit_coupling[c.limits] = (at.total / c.polytope.limit)[c.limits]
@@ -533,7 +549,7 @@ def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:
         residual = given - product(found)
         for _ in range(8):
             size = float(np.abs(residual).max())
-            if not size > 1e-13 * float(np.abs(given).max()):
+            if not size > _SOLVED * float(np.abs(given).max()):
                 break
             improved = found + approximate(residual)
             residual = given - product(improved)

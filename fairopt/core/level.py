@@ -22,6 +22,7 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs
+from .factors import TINY
 
 #: Relative amount that counts as zero, and by which held users may fall short of their levels.
 NEGLIGIBLE = 1e-9
@@ -29,8 +30,13 @@ NEGLIGIBLE = 1e-9
 _REGULARIZATION = 1e-11
 #: Ratio of the residual to the wanted one above which factors in single precision are given up.
 _SINGLE_ACCURACY = 50.0
-#: Lower bound of denominators.
-TINY = 1e-300
+
+
+#: Gondzio's correctors: largest number, step length above which none is tried, increase of the step length that a
+#: corrector aims at, and the least gain of a corrector.
+_CORRECTORS, _LONG_STEP, _LENGTHENED, _LEAST_GAIN = 3, 0.95, 0.3, 0.02
+#: Centring parameter: its bounds; and residuals of directions relative to the gap, at least those of rounding.
+_LEAST_CENTRING, _MOST_CENTRING, _RESIDUAL_PER_GAP, _LEAST_RESIDUAL = 1e-8, 0.1, 1e-2, 1e-15
 
 
 class Faces(NamedTuple):
@@ -62,9 +68,9 @@ class Point(NamedTuple):
     p: Array
     t: float
 
-    def plus(self, step: Point, primal: float = 1.0, dual_residual: float = 1.0) -> Point:
+    def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
         """Iterate after steps of lengths `primal` and `dual` along a direction."""
-        lengths = primal, dual_residual, primal, dual_residual, primal, dual_residual, primal
+        lengths = primal, dual, primal, dual, primal, dual, primal
         every: Any = zip(self, lengths, step, strict=True)
         parts = (one + (change if length == 1 else length * change) for one, length, change in every)
         return Point(*parts)
@@ -198,7 +204,7 @@ class Newton:
 
     def finished(self, step: Point, tol: float) -> Point:
         """Iteratively refine a direction until residuals of rows and users are below `tol`, if possible."""
-        at, pairs, best_gap, least = self.at, self.at.pairs, step, np.inf
+        at, pairs, best, least = self.at, self.at.pairs, step, np.inf
         for _ in range(3):
             row_residual = np.where(at.row, at.capacity_residual - pairs.use(step.y) - step.w, 0.0)
             if at.full.any():
@@ -208,7 +214,7 @@ class Newton:
             size = max(float(np.abs(row_residual).max()), float(np.abs(user_residual).max()) / abs(at.t)) / tol
             if not size < least:
                 break
-            at.single, best_gap, least = at.single and size < _SINGLE_ACCURACY, step, size
+            at.single, best, least = at.single and size < _SINGLE_ACCURACY, step, size
             if size <= 1:
                 break
             lam, p, t = self.equations.solve(
@@ -216,7 +222,7 @@ class Newton:
             )
             z = pairs.slack(lam, p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
-        return best_gap
+        return best
 
 
 def _lengths(at: State, step: Point) -> tuple[float, float]:
@@ -234,17 +240,17 @@ def _lengths(at: State, step: Point) -> tuple[float, float]:
 
 def _centrality_corrected(at: State, newton: Newton, step: Point, target: float) -> Point:
     """Add up to three Gondzio correctors, which bring products to within a factor of ten of the target."""
-    primal, dual_residual = _lengths(at, step)
-    for _ in range(3):
-        if min(primal, dual_residual) > 0.95:
+    primal, dual = _lengths(at, step)
+    for _ in range(_CORRECTORS):
+        if min(primal, dual) > _LONG_STEP:
             break
-        products = at.products_of(at.now.plus(step, min(primal + 0.3, 1.0), min(dual_residual + 0.3, 1.0)))
+        products = at.products_of(at.now.plus(step, min(primal + _LENGTHENED, 1.0), min(dual + _LENGTHENED, 1.0)))
         wanted = [np.maximum(np.clip(q, 0.1 * target, 10 * target) - q, -10 * target) for q in products]
         corrected = step.plus(newton.step(wanted[0], wanted[1], wanted[2]))
         lengths = _lengths(at, corrected)
-        if sum(lengths) <= primal + dual_residual + 0.02:
+        if sum(lengths) <= primal + dual + _LEAST_GAIN:
             break
-        step, (primal, dual_residual) = corrected, lengths
+        step, (primal, dual) = corrected, lengths
     return step
 
 
@@ -254,18 +260,22 @@ def advance(at: State, gap: float) -> None:
     yz, lw, ps = at.products
     affine = newton.step(-yz, -lw, -ps, feasibility=True)
     affine_ratio = at.total(at.products_of(at.now.plus(affine, *_lengths(at, affine)))) / total
-    target = min(max(affine_ratio**3, 1e-8), 0.1) * at.mu
+    target = min(max(affine_ratio**3, _LEAST_CENTRING), _MOST_CENTRING) * at.mu
     step = affine.plus(
         newton.step(target - affine.y * affine.z, target - affine.lam * affine.w, target - affine.p * affine.s)
     )
     step = _centrality_corrected(at, newton, step, target)
     # While held users miss their levels the bounds have no gap; the sum of products estimates it.
     relative_gap = min(gap, total / abs(at.t))
-    tol = min(1e-2 * relative_gap, 1e-2 * NEGLIGIBLE) if at.held.any() else 1e-2 * relative_gap
-    step = newton.finished(step, max(tol, 1e-15))
-    primal, dual_residual = _lengths(at, step)
-    damping = min(max(1 - relative_gap, 0.9), 0.99995 if min(primal, dual_residual) > 0.9 else 0.9)
-    at.set(at.now.plus(step, damping * primal, damping * dual_residual))
+    tol = (
+        min(_RESIDUAL_PER_GAP * relative_gap, _RESIDUAL_PER_GAP * NEGLIGIBLE)
+        if at.held.any()
+        else _RESIDUAL_PER_GAP * relative_gap
+    )
+    step = newton.finished(step, max(tol, _LEAST_RESIDUAL))
+    primal, dual = _lengths(at, step)
+    damping = min(max(1 - relative_gap, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
+    at.set(at.now.plus(step, damping * primal, damping * dual))
 
 
 def cold_start(pairs: Pairs, faces: Faces) -> Point:

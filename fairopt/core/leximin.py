@@ -31,7 +31,8 @@ from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .algebra import Pairs
-from .level import NEGLIGIBLE, TINY, Faces, Point, State, advance, cold_start, warm_start
+from .factors import TINY
+from .level import NEGLIGIBLE, Faces, Point, State, advance, cold_start, warm_start
 
 #: Relative gap at which a level has converged, if frozen users are separated from others, and that of rounding.
 _CONVERGED, _ROUNDED = 1e-11, 1e-14

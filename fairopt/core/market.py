@@ -25,9 +25,8 @@ from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
 from .choices import Choices, Users
+from .factors import TINY
 
-#: Lower bound of denominators and arguments of logarithms.
-TINY = 1e-300
 #: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
 FIRST_ALPHA = 4.0
 #: Upper bound of log marginal utilities in the unit of prices, since those of users with limits could overflow.
@@ -39,6 +38,9 @@ _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
 _BELOW_LIMIT = 0.9
 #: Iterations of mirror descent to the starting point, and the number of last ones averaged, since iterates oscillate.
 _DESCENTS, _AVERAGED = 25, 13
+#: Mirror descent: target utilization, damping of fractions and of log prices, largest utilization at the end, and the
+#: log of the smallest price relative to the largest.
+_LOAD, _DAMPING, _PRICE_DAMPING, _MOST_LOAD, _LOG_UNDERFLOW = 0.7, 0.7, 0.35, 0.9, -600
 #: Number of pairs above which dense welfare programs without limits start from an even split and take longer steps.
 _LARGE = 20_000
 
@@ -273,7 +275,7 @@ class Market:
         if self.large:
             return self._uniform_point()
         contention = np.bincount(pairs.server, minlength=len(pairs.inverse))
-        y = 0.7 * size / contention[pairs.server]
+        y = _LOAD * size / contention[pairs.server]
         limit_at = np.flatnonzero(self.sign > 0)
         capped, cap = self.user[limit_at], self.bound[limit_at]
         excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
@@ -286,9 +288,9 @@ class Market:
             x = pairs.sums(y)
             limit_use = x[capped] / cap
             shrink = np.ones(len(x))
-            shrink[capped] = 0.7 / np.maximum(limit_use, 0.7)
+            shrink[capped] = _LOAD / np.maximum(limit_use, _LOAD)
             y, x = y * pairs.of_user(shrink), x * shrink
-            excess[capped] = np.maximum(excess[capped] + 0.7 * np.maximum(np.log(limit_use / 0.7), -1), 0.0)
+            excess[capped] = np.maximum(excess[capped] + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
             marginal = self.marginal_utility(x, self.log_weight(x)[0]).log / power - excess
             if iteration == 0:
                 first_price = np.full(len(pairs.inverse), -np.inf)
@@ -296,17 +298,17 @@ class Market:
                     first_price, pairs.server, pairs.of_user(marginal) - np.log(pairs.over_value(1 / size)) / power
                 )
                 log_lam = np.repeat(first_price[:, None], pairs.inverse.shape[1], axis=1)
-            change = np.log(np.maximum(pairs.use(y), TINY) / 0.7)
-            log_lam = log_lam + 0.35 * np.clip(change, -1, 1)
+            change = np.log(np.maximum(pairs.use(y), TINY) / _LOAD)
+            log_lam = log_lam + _PRICE_DAMPING * np.clip(change, -1, 1)
             top = power * log_lam[self.row].max()
-            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
+            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
             cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
-            y = np.minimum(y * np.exp(np.clip(0.7 * (pairs.of_user(marginal) - cost), -2, 2)), size)
+            y = np.minimum(y * np.exp(np.clip(_DAMPING * (pairs.of_user(marginal) - cost), -2, 2)), size)
             if iteration >= _DESCENTS - _AVERAGED:
                 means = [mean + one / _AVERAGED for mean, one in zip(means, (y, log_lam, excess), strict=True)]
         y, log_lam, excess = means
         top = power * log_lam[self.row].max()
-        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
+        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
         # Every row has at least a share of 0.3 in the cost of some pair: smaller prices would not move Newton's method.
         lam = np.where(self.row, np.maximum(lam, 0.3 * self.row_units(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
@@ -316,11 +318,11 @@ class Market:
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
         y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / contention[pairs.server]))
         z = np.minimum(z, turnover / y)
-        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
+        y = y * (_MOST_LOAD / np.maximum(pairs.use(y).max(axis=1), _MOST_LOAD))[pairs.server]
         # Near the limit tasks follow from prices: a change by 10% would change marginal utilities by decades.
         x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
-        shrink[capped] = 0.9 / np.maximum(x[capped] / cap, 0.9)
+        shrink[capped] = _MOST_LOAD / np.maximum(x[capped] / cap, _MOST_LOAD)
         y, x = y * pairs.of_user(shrink), x * shrink
         weight = self.log_weight(x)[0]
         marginal_value = np.exp(self.marginal_utility(x, weight).log - top)

@@ -19,6 +19,7 @@ from ..certificates.leximin import least_rises, unprotected
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
+from .factors import TINY
 from .filling import filled
 from .judge import backward_errors, infeasibility
 from .system import Stack, stacked
@@ -58,9 +59,9 @@ def largest_sum(problems: list[Problem]) -> Found:
     q = stacked(problems, np.zeros(len(problems)))
     share = np.stack([one.criterion.share for one in problems], axis=-1)
     share_of_gamma = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
-    unit = np.maximum(share_of_gamma.sum(axis=1).max(axis=0), 1e-300)
+    unit = np.maximum(share_of_gamma.sum(axis=1).max(axis=0), TINY)
     objective = (share_of_gamma / unit).transpose(2, 0, 1).reshape(len(unit), 1, -1)
-    tasks, prices, rounds = _vertices(q, objective, (unit > 1e-300)[:, None] * 1.0)
+    tasks, prices, rounds = _vertices(q, objective, (unit > TINY)[:, None] * 1.0)
     prices *= unit[:, None, None, None]
     z = fractions(q, tasks)
     with np.errstate(divide="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model._arrays import Array
-from .factors import stack_solved
+from .factors import TINY, stack_solved
 from .state import LARGEST_POWER, Direction, Measured, State
 from .system import OfLimits, Stack
 
@@ -46,7 +46,7 @@ class System:
         self.limit_load: OfLimits = None if q.share_of_limit is None else q.share_of_limit * at.z
         self.unreduced = self.pairs + self.rows + self.limits <= UNREDUCED
         self.matrix = self._full_matrix() if self.unreduced else self._schur_complement()
-        self.scale = 1 / np.maximum(np.abs(self.matrix).max(axis=2, keepdims=True), 1e-300)
+        self.scale = 1 / np.maximum(np.abs(self.matrix).max(axis=2, keepdims=True), TINY)
         self.matrix *= self.scale
 
     def _full_matrix(self) -> Array:

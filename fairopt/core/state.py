@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..model._arrays import Array
+from .factors import TINY
 from .system import OfLimits, Stack
 
 #: Largest exponent of level prices v in the variable m: prices v^A themselves span too many decades at large alpha.
@@ -66,7 +67,7 @@ class State:
         if self.left is not None:
             decreases += [d.n, d.left / self.left]
         largest = np.maximum.reduce([np.maximum.reduce(-one.reshape(-1, one.shape[-1]), axis=0) for one in decreases])
-        return np.asarray(1 / np.maximum(largest, 1e-300))
+        return np.asarray(1 / np.maximum(largest, TINY))
 
 
 @dataclass

@@ -37,7 +37,8 @@ from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem
 from .algebra import Equations
-from .market import FIRST_ALPHA, TINY, Change, Market, Point, Start
+from .factors import TINY
+from .market import FIRST_ALPHA, Change, Market, Point, Start
 
 #: Factor by which alpha is raised, and the residual below which it is; for welfare and for the game.
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
@@ -48,6 +49,23 @@ _JUDGED, _SMALL_MU = 1e-2, 1e-11
 _ROUNDING_MU = 1e-12
 #: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: per 1/alpha, and at most.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
+
+
+#: Centring parameter: its lower bound, its upper bound if the affine step is longer than the third number, and else;
+#: and its least value relative to the residual while mu is above the last number.
+_LEAST_CENTRING, _MOST_CENTRING, _SHORT_STEP, _SHORT_CENTRING, _RESIDUAL_CENTRING, _LARGE_MU = (
+    1e-6, 0.1, 0.1, 0.5, 0.005, 1e-4,
+)  # fmt: skip
+#: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
+_PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
+#: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
+_PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
+#: Largest number of halvings of a step, and rounding of the merit function.
+_HALVINGS, _MERIT_ROUNDING = 8, 1e-9
+#: Ratio of the residual of a refined direction to the wanted one above which single precision is given up.
+_SINGLE_ACCURACY = 50
+#: Largest number of certified iterates without progress.
+_PATIENCE = 5
 
 
 class Step:
@@ -182,7 +200,7 @@ class Step:
             nothing = 0 * at.lam
             lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, tol)
             step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0, level))
-        self.rough = self.rough and least < 50 * tol
+        self.rough = self.rough and least < _SINGLE_ACCURACY * tol
         return best
 
     def longest(self, step: Change) -> float:
@@ -196,13 +214,13 @@ class Step:
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
         """Backtracking line search from the step t: the next iterate, with updated units of products, and the step."""
         q = self.market
-        decay = q.weight_decay[0] if self.mu > 1e-4 else q.weight_decay[1]
-        for _ in range(8):
+        decay = q.weight_decay[0] if self.mu > _LARGE_MU else q.weight_decay[1]
+        for _ in range(_HALVINGS):
             trial = self.at.along(change, t)
             weights = zip(q.product_units(trial), self.weights, strict=True)
             of_pairs, of_rows = (np.maximum(now, decay * before) for now, before in weights)
             step = Step(q, trial, (of_pairs, of_rows), self.rough)
-            if step.residual + step.mu <= 2 * (self.residual + self.mu) + 1e-9:
+            if step.residual + step.mu <= 2 * (self.residual + self.mu) + _MERIT_ROUNDING:
                 break
             t /= 2
         return step, t
@@ -221,9 +239,15 @@ class Step:
         second_order, trial = affine.y * affine.z, at.along(affine, t)
         whole, curved = float(self.product.sum()), float(self.product @ second_order)
         target = (self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu) ** 3
-        target = min(max(target, 1e-6), (0.05 if q.large else 0.1) if t > 0.1 else 0.5) * self.mu
-        if self.mu > 1e-4:
-            target = max(target, min(0.005 * self.residual, 0.5 * self.mu))
+        target = (
+            min(
+                max(target, _LEAST_CENTRING),
+                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > _SHORT_STEP else _SHORT_CENTRING,
+            )
+            * self.mu
+        )
+        if self.mu > _LARGE_MU:
+            target = max(target, min(_RESIDUAL_CENTRING * self.residual, 0.5 * self.mu))
         curvature = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
         largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
         curvature = np.clip(
@@ -237,14 +261,14 @@ class Step:
             curvature,
         )
         t = self.longest(step)
-        for _ in range(5):
+        for _ in range(_CORRECTORS):
             if t > 0.9:
                 break
             reach = min(1.1 * t + 0.5 if q.large else t + 0.3, 1.0)
             pairs = (1 + reach * step.y) * (1 + reach * step.z)
             rows = np.where(q.row, (at.lam + reach * step.lam) * (at.w + reach * step.w) / row_scale, target)
             limits = (at.xi + reach * step.xi) * (at.v + reach * step.v) / limit_scale
-            low, high = (0.2, 5.0) if q.large else (0.1, 10.0)
+            low, high = _PRODUCT_BOUNDS_LARGE if q.large else _PRODUCT_BOUNDS
             groups = (pairs, centre), (rows, target), (limits, target)
             wanted = [np.maximum(np.clip(one, low * goal, high * goal) - one, -high * goal) for one, goal in groups]
             corrected = self.direction(wanted[0], wanted[1] * row_scale, wanted[2] * limit_scale, feasibility=False)
@@ -309,7 +333,7 @@ def run(
             candidate = _judged(q, step.at, tol, number)
             stalled = 0 if candidate.error < 0.7 * best.error or step.mu < 0.5 * least else stalled + 1
             best, least = min(best, candidate, key=lambda one: one.error), min(least, step.mu)
-            if best.error <= 0.5 * tol or stalled > 5 or step.mu < 1e-16:
+            if best.error <= 0.5 * tol or stalled > _PATIENCE or step.mu < 1e-16:
                 break
         change, t = step.search_direction()
         near = (
@@ -325,7 +349,7 @@ def run(
             break
         if step.mu < 1e-9 and (t < 0.5 or new.residual > 10 * step.residual):
             stalled += 2  # mostly rounding: the refinement of `last_digits` goes on
-            if stalled > 5 and step.mu < _ROUNDING_MU and number > decades:
+            if stalled > _PATIENCE and step.mu < _ROUNDING_MU and number > decades:
                 break
         short_steps = short_steps + 1 if t < 0.01 else 0
         if short_steps > 10 and q.power > FIRST_ALPHA:

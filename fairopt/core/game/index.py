@@ -79,7 +79,7 @@ class Active(NamedTuple):
     use: Array  # (pairs, rows), fraction of the row that all tasks of the user would use on this server
 
     def jacobian(self) -> Array:
-        """J (unknowns, unknowns), with tasks relative to the user's, and prices scaled by their largest share in a cost."""
+        """J (unknowns, unknowns), with tasks relative to the user's and prices scaled by their largest share."""
         rows = len(self.host)
         same = self.user[:, None] == self.user
         return np.block([[same.astype(float), self.share], [-self.use.T, np.zeros((rows, rows))]])
