@@ -1,18 +1,19 @@
-r"""Normal equations over pairs (user, server), eliminated onto server rows by way of users first or of servers first.
+r"""Normal equations of an interior point over pairs (user, server), by Schur complements in either order.
 
-An interior point that weighs pairs by D = y/z asks for changes of prices, worths and levels with
+With the diagonal scaling `D = y/z` of pairs, Newton's equations for prices of rows, prices of users and the level are
 
 .. math::
     G\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
 
     G_i = \sum_n D_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = D_{ni} a_{ni}, \quad E_n = \sum_i D_{ni} + S_n,
 
-where `a_nir = demand_nr inverse_ir`: what a unit of n takes of a whole capacity is rank one, so that sums over all
-pairs are products of thin matrices. Factors of either order precondition conjugate gradients on the equations of rows,
-which nobody forms: equations that depend on each other, and rounding, cost an iteration or two.
+with `a_nir = demand_nr inverse_ir`, the use of a whole capacity by a unit of n. It has rank one, so that sums over
+pairs are products of thin matrices. Eliminating users leaves a Schur complement over rows, eliminating servers one over
+users; the cheaper of the two is factored. These factors precondition conjugate gradients on the complement over rows,
+which is applied as an operator: singular equations, and rounding, cost an iteration or two.
 
-In the game a task is worth more on some servers than on others: what it costs there is divided by that, in G and in
-the second equation. Matrices are not symmetric then, with LU in place of Cholesky.
+In the game marginal utilities differ between servers: costs are divided by them (`value`), in G and in the second
+equation. Matrices are then not symmetric, and factored by LU instead of Cholesky.
 """
 
 from __future__ import annotations
@@ -26,16 +27,15 @@ import numpy as np
 
 from ..base.libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
-from .factors import factored
-from .sparse import TABLES, Factors, Order, ordered
+from .factors import TINY, factored
+from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
-#: What a product in lists costs, in operations of a product of dense matrices.
-_LISTED = 200.0
-#: Factors of at most so many rows are in double precision, with all pairs.
-_DOUBLE = 250
-#: Where pairs are at least that part of users times servers, sums over them are products of dense tables.
+#: Cost of a multiplication in sparse lists, in flops of a product of dense matrices (measured).
+_LIST_COST = 200.0
+#: Dimension above which factors are in single precision, if they only precondition.
+_SINGLE_FROM = 250
+#: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class Pairs:
     Attributes
     ----------
     user, server : (pairs,)
-    demand : (users, resources), of one unit
-    inverse : (servers, resources), one over capacity
-    value : (pairs,), what a unit is worth there: costs are divided by it; None where it is worth the same everywhere
+    demand : (users, resources), per unit of the user
+    inverse : (servers, resources), 1/capacity
+    value : (pairs,), marginal utility of a unit on that server, by which costs are divided; None for 1
     """
 
     user: Index
@@ -63,12 +63,12 @@ class Pairs:
 
     @cached_property
     def full(self) -> bool:
-        """True if every user may use every server."""
+        """True if every user is eligible on every server."""
         return len(self.user) == len(self.demand) * len(self.inverse)
 
     @cached_property
     def dense(self) -> bool:
-        """True if sums over pairs are best taken as products of dense tables."""
+        """True if sums over pairs are computed as products of dense matrices."""
         return len(self.user) >= _DENSE * len(self.demand) * len(self.inverse)
 
     @cached_property
@@ -91,12 +91,12 @@ class Pairs:
 
     @cached_property
     def takes(self) -> Array:
-        """(pairs, resources), use per unit as a part of capacity."""
+        """(pairs, resources), fraction of the capacity that a unit uses."""
         return np.asarray(self.demand[self.user] * self.inverse[self.server])
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Sparse (pairs, rows), use per unit as a part of capacity."""
+        """Sparse (pairs, rows), fraction of the capacity that a unit uses."""
         size = self.inverse.shape[1]
         columns = (self.server[:, None] * size + np.arange(size)).ravel()
         starts = np.arange(0, len(columns) + 1, size)
@@ -104,6 +104,7 @@ class Pairs:
 
     @cached_property
     def _transposed(self) -> sp.cscmatrix:
+        """Transpose of `matrix`, (rows, pairs)."""
         return self.matrix.T
 
     @cached_property
@@ -127,34 +128,34 @@ class Pairs:
             return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
         return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
 
-    def worth(self, value: Array | None) -> Pairs:
-        """Copy with `value` (pairs,) as the worth of a unit; cached arrays are shared."""
-        other = copy(self)  # with what has been found out, none of which depends on that
+    def with_value(self, value: Array | None) -> Pairs:
+        """Copy with other marginal utilities `value` (pairs,); cached arrays do not depend on them, and are shared."""
+        other = copy(self)
         object.__setattr__(other, "value", value)
         return other
 
     def over_value(self, amount: Array) -> Array:
-        """Amounts (pairs,) divided by the worth of a unit."""
+        """Amounts (pairs,) divided by `value`."""
         return amount if self.value is None else amount / self.value
 
     def cost(self, prices: Array) -> Array:
-        """Cost per unit of worth at prices (servers, resources) of whole capacities, (pairs,)."""
+        """Cost of a unit over its value at prices (servers, resources) of whole capacities, (pairs,)."""
         if self.dense:
             return self.over_value(self._listed(self.demand @ (prices * self.inverse).T))
         return self.over_value(np.asarray(self.matrix @ prices.ravel()))
 
     def use(self, amount: Array) -> Array:
-        """Use of amounts (pairs,) as a part of capacity, (servers, resources)."""
+        """Utilization by amounts (pairs,), (servers, resources)."""
         if self.dense:
             return np.asarray((self.table(amount).T @ self.demand) * self.inverse)
         return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
 
-    def slack(self, prices: Array, worth: Array) -> Array:
-        """Reduced cost, `cost(prices) - of_user(worth)`, (pairs,)."""
+    def slack(self, prices: Array, user_price: Array) -> Array:
+        """Reduced cost, `cost(prices) - of_user(user_price)`, (pairs,)."""
         if self.dense and self.value is None:
             per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
-            return self._listed(np.hstack([self.demand, -worth[:, None]]) @ per_server.T)
-        return self.cost(prices) - self.of_user(worth)
+            return self._listed(np.hstack([self.demand, -user_price[:, None]]) @ per_server.T)
+        return self.cost(prices) - self.of_user(user_price)
 
     def weighed_cost(self, weight: Array, prices: Array) -> Array:
         """`sums(weight * cost(prices))`, (users,)."""
@@ -170,7 +171,7 @@ class Pairs:
         return self.use(weight * self.of_user(amount))
 
     def squares(self, weight: Array) -> Array:
-        """`sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
+        """Blocks of G, `sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
         weight = self.over_value(weight)
         size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
@@ -189,20 +190,20 @@ class Pairs:
 
     @cached_property
     def order(self) -> str:
-        """What is eliminated first, users or servers, from lists or from tables: whatever takes fewest operations."""
+        """Side that is eliminated first, and the format ("listed": sparse), by the least estimated number of flops."""
         users, (servers, size) = float(len(self.demand)), self.inverse.shape
         rows, of_user, of_server = float(servers * size), np.diff(self.start), np.bincount(self.server).astype(float)
         cost = {"users": users * rows**2 + rows**3 / 3, "servers": users**2 * rows + users**3 / 3}
-        if min(cost.values()) > TABLES:
+        if min(cost.values()) > DENSE_FLOPS:
             cost |= {
-                "users listed": _LISTED * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
-                "servers listed": _LISTED * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,
+                "users listed": _LIST_COST * size**2 * float(of_user @ (of_user - 1)) / 2 + rows**3 / 3,
+                "servers listed": _LIST_COST * size * float(of_server @ (of_server - 1)) / 2 + users**3 / 3,
             }
         return min(cost, key=cost.__getitem__)
 
     @cached_property
     def lists(self) -> Order:
-        """Order of the side that is left, for elimination from lists."""
+        """Fill-reducing order of the sparse Schur complement."""
         users, (servers, size) = len(self.demand), self.inverse.shape
         if self.order == "users listed":
             return ordered(self.user, self.server, servers, size)
@@ -210,94 +211,94 @@ class Pairs:
 
 
 class Equations:
-    """Normal equations at one point, factored.
+    """Normal equations at one iterate, factored.
 
     Parameters
     ----------
     weight : (pairs,), D
-    idle : (servers, resources), W; infinite for rows that take no part
+    idle : (servers, resources), W; infinite for rows that are left out
     loose : (users,), S
     rising : (users,), tau
-    rough : factors of large matrices may be in single precision, which is for `solve` with `sharp` to put right
+    rough : allow factors of large matrices in single precision, to be refined by `solve` with `tol`
     """
 
     def __init__(
-        self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array, rough: bool = False
+        self, pairs: Pairs, weight: Array, idle: Array, user_diagonal: Array, rising: Array, rough: bool = False
     ) -> None:
         self.pairs, self.weight, self.rising, self.rough = pairs, weight, rising, rough
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
-        self.loose, self.whole = loose, pairs.sums(weight) + loose
-        self.per_level = max(float((rising * rising / self.whole).sum()), _TINY)
+        self.user_diagonal, self.whole = user_diagonal, pairs.sums(weight) + user_diagonal
+        self.per_level = max(float((rising * rising / self.whole).sum()), TINY)
         self.border = np.zeros(idle.shape)
         if rising.any():
-            self.border = self._out(pairs.weighed_use(weight, rising / self.whole))
+            self.border = self._masked(pairs.weighed_use(weight, rising / self.whole))
         if pairs.order.startswith("users"):
-            # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+            # Sum of the weights of the other pairs of a user, added up without cancellation for its largest pair.
             all_of = pairs.of_user(self.whole)
             rest = all_of - weight
             large = np.flatnonzero(rest < 0.5 * all_of)
             if len(large):
                 small = weight.copy()
                 small[large] = 0.0
-                rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
+                rest[large] = (pairs.sums(small) + user_diagonal)[pairs.user[large]]
             self.own = pairs.squares(weight * (rest / all_of))
         self.factors = (_UsersFirst if pairs.order.startswith("users") else _ServersFirst)(self)
 
-    def _out(self, rows: Array) -> Array:
+    def _masked(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:
         """Apply the inverse of S by its factors, (servers, resources)."""
-        return self._out(self.factors.solve(rows))
+        return self._masked(self.factors.solve(rows))
 
     def _apply(self, prices: Array) -> Array:
         """Apply S, the Schur complement over rows, to prices (servers, resources)."""
         pairs = self.pairs
-        worth = pairs.weighed_cost(self.weight, prices) / self.whole
+        user_price = pairs.weighed_cost(self.weight, prices) / self.whole
         dt = float((self.border * prices).sum()) / self.per_level
-        spread = pairs.use(self.weight * pairs.slack(prices, worth))
-        return self._out(spread + self.idle * prices + self.border * dt)
+        load = pairs.use(self.weight * pairs.slack(prices, user_price))
+        return self._masked(load + self.idle * prices + self.border * dt)
 
-    def solve(self, b: Array, e: Array, f: float, sharp: float | None = None) -> tuple[Array, Array, float]:
-        """Solve for `(dlam, dp, dt)`; refined until residuals of rows are below `sharp`, if it is given."""
+    def solve(self, b: Array, e: Array, f: float, tol: float | None = None) -> tuple[Array, Array, float]:
+        """Solve for `(dlam, dp, dt)`, refined until residuals of rows are below `tol`, if that is given."""
         pairs = self.pairs
         free = e / self.whole
         rest = (f - float((self.rising * free).sum())) / self.per_level
-        rhs = self._out(b + pairs.weighed_use(self.weight, free) + self.border * rest)
+        rhs = self._masked(b + pairs.weighed_use(self.weight, free) + self.border * rest)
         dlam = self.inverse(rhs)
-        if sharp is not None:
-            dlam = self._refined(dlam, rhs, sharp)
+        if tol is not None:
+            dlam = self._refined(dlam, rhs, tol)
         dt = rest - float((self.border * dlam).sum()) / self.per_level
         dp = (pairs.weighed_cost(self.weight, dlam) + self.rising * dt) / self.whole + free
         return dlam, dp, dt
 
-    def _refined(self, x: Array, rhs: Array, sharp: float) -> Array:
-        """Refine x by preconditioned conjugate gradients, or by fixed-point steps where S is not symmetric."""
+    def _refined(self, x: Array, rhs: Array, tol: float) -> Array:
+        """Refine x by preconditioned conjugate gradients, or by iterative refinement if S is not symmetric."""
         left = rhs - self._apply(x)
         best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
         for number in range(12):
-            size = float(np.abs(left).max()) / sharp
+            size = float(np.abs(left).max()) / tol
             if size < least:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
             step = self.inverse(left)
-            if self.pairs.value is not None:  # conjugate directions are for symmetric equations
+            if self.pairs.value is not None:  # not symmetric: iterative refinement
                 x, left = x + step, left - self._apply(step)
                 continue
             now = float((step * left).sum())
             along = step + now / before * along if number else step
             image = self._apply(along)
-            length = now / max(float((along * image).sum()), _TINY)
+            length = now / max(float((along * image).sum()), TINY)
             x, left = x + length * along, left - length * image
-            before = max(now, _TINY)
+            before = max(now, TINY)
         return best
 
 
-def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
-    """Return the table in the precision of the factors, and the BLAS routine for its rank-k update."""
-    if at.rough and rows > _DOUBLE:
+def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
+    """Cast a table to the precision of the factors, and select the BLAS routine of its rank-k update."""
+    if at.rough and rows > _SINGLE_FROM:
         return table.astype(np.float32), blas.ssyrk
     return table, blas.dsyrk
 
@@ -305,9 +306,9 @@ def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..
 def _from_lists(
     at: Equations, takes: Array, others: tuple[Index, Index, Array] | None, along: Array
 ) -> Callable[[Array], Array]:
-    """Factor `1 + along along'` less sums of `weight^2 takes takes' / value`; `takes` by members, in scaled units."""
+    """Factor the sparse matrix `1 + along along' - sum takes takes' / value`; `takes` has one row a member, scaled."""
     pairs, order = at.pairs, at.pairs.lists
-    left, rough = takes[order.member], at.rough and len(along) > _DOUBLE
+    left, rough = takes[order.member], at.rough and len(along) > _SINGLE_FROM
     right = left
     if pairs.value is not None:
         bought = left / np.repeat(pairs.value, len(takes) // len(pairs.value))[order.member, None]
@@ -316,13 +317,13 @@ def _from_lists(
 
 
 class _UsersFirst:
-    """Elimination of users: a Schur complement over rows, ordered by resource."""
+    """Elimination of users: factored Schur complement over rows, ordered by resource."""
 
     def __init__(self, at: Equations) -> None:
         pairs, own, listed = at.pairs, at.own, at.pairs.order == "users listed"
         border = at.border.T / np.sqrt(at.per_level)
         mine = np.einsum("rrk->rk", own) + (0.0 if listed else border**2)
-        self.diagonal = np.maximum(mine + at.idle.T, _TINY)
+        self.diagonal = np.maximum(mine + at.idle.T, TINY)
         active = at.row.T if listed else at.row.T & (mine > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
         if listed:  # by server and resource
@@ -338,10 +339,10 @@ class _UsersFirst:
             return
         self.rows = np.flatnonzero(active)
         self.scale, count = scale.ravel()[self.rows], len(self.rows)
-        matrix = self._spread(at, scale, active)
+        matrix = self._dense_complement(at, scale, active)
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        # Blocks of servers themselves, without a subtraction.
+        # Diagonal blocks of servers are computed without cancellation.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
@@ -352,12 +353,12 @@ class _UsersFirst:
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = factored(matrix, pairs.value is None)
 
-    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
-        """Schur complement as a product of dense matrices."""
+    def _dense_complement(self, at: Equations, scale: Array, active: Mask) -> Array:
+        """Off-diagonal part of the Schur complement, as a product of dense matrices."""
         pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
 
         def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
-            table, syrk = _precise(at, pairs.table(weight) * root[:, None], len(self.rows))
+            table, syrk = _in_precision(at, pairs.table(weight) * root[:, None], len(self.rows))
             demand = pairs.demand.astype(table.dtype)
             result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
             for r in range(len(scale)):
@@ -387,33 +388,33 @@ class _UsersFirst:
 
 
 class _ServersFirst:
-    """Elimination of servers, all at once: a Schur complement over users."""
+    """Elimination of servers, vectorised: factored Schur complement over users."""
 
     def __init__(self, at: Equations) -> None:
         pairs, order = at.pairs, at.pairs.order
-        self.plain, self.weight, self.bought = pairs.worth(None), at.weight, pairs.over_value(at.weight)
+        self.unscaled, self.weight, self.bought = pairs.with_value(None), at.weight, pairs.over_value(at.weight)
         row, size = at.row.T, at.row.shape[1]
-        squares = pairs.squares(at.weight) * (row[:, None] & row)  # rows that take no part are alone
+        squares = pairs.squares(at.weight) * (row[:, None] & row)  # rows that are left out are decoupled
         diagonal = np.einsum("rrk->rk", squares)
         diagonal += at.idle.T + ~row
-        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky's of every server, and its inverse
+        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky factor of every server's block, and its inverse
         for r in range(size):
             self.root[r, r] = 1.0
             for s in range(r + 1):
                 left = squares[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
                 if s == r:
-                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
+                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], TINY)))
                 else:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
             self.root[r] /= lower[r, r]
-        # So that what raises all worths together, which means nothing to prices, has a size.
+        # The level direction, in which the complement is singular, gets a rank-one term.
         self.rising, root = at.rising, 1 / np.sqrt(at.whole)
         along = self.rising * root
-        along /= max(float(np.linalg.norm(along)), _TINY)
+        along /= max(float(np.linalg.norm(along)), TINY)
         self._lists(at, root, along) if order == "servers listed" else self._tables(at, root, along)
         self.of_rising = self._users(self.rising)
-        self.length = max(float(self.rising @ self.of_rising), _TINY)
+        self.length = max(float(self.rising @ self.of_rising), TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
         pairs = at.pairs
@@ -428,10 +429,10 @@ class _ServersFirst:
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
-        table, syrk = _precise(at, pairs.table(self.weight) * root[:, None], n)
+        table, syrk = _in_precision(at, pairs.table(self.weight) * root[:, None], n)
         kind = table.dtype
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), pairs.demand.astype(kind)
-        bought = None if pairs.value is None else _precise(at, pairs.table(self.bought) * root[:, None], n)[0]
+        bought = None if pairs.value is None else _in_precision(at, pairs.table(self.bought) * root[:, None], n)[0]
         for one in self.root:
             wide = demand @ (one * inverse).astype(kind)
             if bought is None:
@@ -459,6 +460,6 @@ class _ServersFirst:
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""
         direct = self._servers(rows)
-        worth = self._users(self.plain.weighed_cost(self.bought, direct))
-        worth -= self.of_rising * (float(self.rising @ worth) / self.length)
-        return np.asarray(direct + self._servers(self.plain.weighed_use(self.weight, worth)))
+        user_price = self._users(self.unscaled.weighed_cost(self.bought, direct))
+        user_price -= self.of_rising * (float(self.rising @ user_price) / self.length)
+        return np.asarray(direct + self._servers(self.unscaled.weighed_use(self.weight, user_price)))

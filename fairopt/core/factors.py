@@ -1,4 +1,4 @@
-"""Factors of dense matrices with a diagonal of 1, in the precision that these have."""
+"""Cholesky and LU factors of dense matrices with unit diagonal, in their own precision, regularized if singular."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import numpy as np
 from ..base.libraries import blas, lapack
 from ..model._arrays import Array
 
+#: Lower bound of denominators and of arguments of logarithms.
 TINY = 1e-300
+#: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
+_DAMPING_SINGLE, _DAMPING = 1e-7, 1e-14
 
 
 def stack_solved(matrix: Array, rhs: Array) -> Array:
-    """Solve a stack of linear systems (B, n, n); if one is singular, all are regularized."""
+    """Solve a stack of linear systems (B, n, n) with (B, n, k); if one is singular, all are regularized."""
     try:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
@@ -22,14 +25,14 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 
 
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
-    """Factor a matrix with unit diagonal; of a symmetric one only the lower triangle is read."""
+    """Factor a matrix (n, n) with unit diagonal: its solver; of a symmetric one only the lower triangle is read."""
     if symmetric:
         factor = _cholesky(matrix)
         return lambda given: _solved(factor, given)
     if not len(matrix):
         return lambda given: given
     single = matrix.dtype == np.float32
-    np.einsum("ii->i", matrix)[:] += 1e-7 if single else 1e-14
+    np.einsum("ii->i", matrix)[:] += _DAMPING_SINGLE if single else _DAMPING
     factors, order, _ = (lapack.sgetrf if single else lapack.dgetrf)(matrix, overwrite_a=1)
     solved = lapack.sgetrs if single else lapack.dgetrs
 
@@ -41,11 +44,11 @@ def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Cholesky factor of the lower triangle of a matrix with unit diagonal, damped until it is positive definite."""
+    """Cholesky factor of the lower triangle, with a diagonal regularization raised until it is positive definite."""
     if not len(matrix):
         return matrix
     single = matrix.dtype == np.float32
-    factored, damping = (lapack.spotrf, 1e-7) if single else (lapack.dpotrf, 1e-14)
+    factored, damping = (lapack.spotrf, _DAMPING_SINGLE) if single else (lapack.dpotrf, _DAMPING)
     diagonal = np.einsum("ii->i", matrix)
     while True:
         diagonal += damping
@@ -60,5 +63,5 @@ def _solved(factor: Array, given: Array) -> Array:
     if factor.dtype != np.float32:
         return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
     size = max(float(np.abs(given).max()), TINY)
-    half = blas.strsv(factor, given / size, lower=1)  # a fourth of the time of potrs
+    half = blas.strsv(factor, given / size, lower=1)  # measured: four times as fast as potrs
     return np.asarray(blas.strsv(factor, half, lower=1, trans=1) * size)

@@ -1,19 +1,19 @@
-r"""Conditions of an answer to first order, on its active set, in lists of pairs: the matrix of Newton and derivatives.
+r"""Linearised optimality conditions on the active set of a solution: the Jacobian of Newton's method and derivatives.
 
-Unknowns are changes `da` of pairs in parts of their user's tasks, `dt` of log levels, `db` of log prices of whole
-capacities and `de` of prices of limits; what a pair pays is `p_ni = sum_r lambda_ir d_nr`, `share` a row's part in it:
+The unknowns are changes `da` of the tasks of pairs relative to their user's tasks, `dt` of log levels, `db` of log
+prices of whole capacities, and `de` of prices of limits. With costs `p_ni = sum_r lambda_ir d_nr` and the share of a
+row in them, the left-hand sides are
 
-    rows      sum_n x_n d_nr/c_ir da_ni                     rows that stay full
-    users     sum_i da_ni - dt_g(n)                         users who follow a level
-    limits    sum_i da_ni                                   users who follow their limit
-    pairs     slope sum_i da_ni + (sum_r share_nir db_ir)/A + de_n    pairs that go on to cost what tasks are worth
+    rows      sum_n x_n d_nr/c_ir da_ni                     active rows
+    users     sum_i da_ni - dt_g(n)                         users whose tasks follow a level
+    limits    sum_i da_ni                                   users at their limits
+    pairs     slope sum_i da_ni + (sum_r share_nir db_ir)/A + de_n    pairs whose cost equals the marginal utility
 
-At finite alpha `slope` is alpha/A, `A = max(alpha, 1)`, users at their limit have an `e`, and nobody follows a level.
-In max-min users of a level who can take from each other have one in common, slope is 0, every level has prices, and
-every user an `e`: the same on all of its pairs, whatever it is.
-Conditions that hold with equality although nothing holds them (a pair without tasks that costs no more than others, a
-full row without a price, a limit just reached) have equations and no unknown: where these go on to have a solution as
-data change, tasks have a derivative.
+At finite alpha `slope` is alpha/A, `A = max(alpha, 1)`, only users at their limits have an `e`, and nobody follows a
+level. In max-min users who can take tasks from each other share a level, slope is 0, every level has its own prices,
+and every user has an `e`, as the common cost of its pairs is arbitrary.
+Weakly active constraints (a pair without tasks of least cost, an exhausted row without a price, a limit just reached)
+have an equation but no unknown: tasks have a derivative where these equations are consistent as data change.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from ..base.libraries import csgraph, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .factors import TINY
 
 
 class Prices(NamedTuple):
-    """Prices of one level: log prices of whole capacities (rows,), log costs of a task (pairs,), and cheapest pairs."""
+    """Prices of one level: log prices of whole capacities (rows,), log costs of a task (pairs,), least-cost pairs."""
 
     log_rows: Array
     cost: Array
@@ -45,12 +46,12 @@ class Active:
     Attributes
     ----------
     total, part : (users,), tasks; (pairs,), parts of them
-    pairs, weak_pairs : (pairs,), with tasks; without, though no dearer than others
-    rows, weak_rows : (rows,), with a price; without, though used up
-    limits, weak_limits : (users,), whose limit holds them; who just reach it
+    pairs, weak_pairs : (pairs,), with tasks; without tasks, at least cost
+    rows, weak_rows : (rows,), with a price; exhausted, without a price
+    limits, weak_limits : (users,), whose limit binds; whose limit is attained with price zero
     follows, level : (users,), whose tasks follow a level, and its number
-    excess : (users,), whose pairs cost as much as each other, and not what their tasks are worth
-    prices : one set at finite alpha, one a level in max-min
+    excess : (users,), whose costs exceed the marginal utility by an unknown amount, the same for all of their pairs
+    prices : one set at finite alpha, one for each level in max-min
     """
 
     polytope: Polytope
@@ -69,40 +70,42 @@ class Active:
     prices: tuple[Prices, ...]
 
 
-def standing(polytope: Polytope, pairs: Index, part: Array) -> Index:
-    """Select pairs from those with tasks (k,), `part` (k,) of their users', that span the same feasible changes.
+def spanning_pairs(polytope: Polytope, pairs: Index, part: Array) -> Index:
+    """Subset of pairs with tasks (k,) whose columns span the same changes; `part` (k,) are fractions of user tasks.
 
-    Where servers are as good as each other every user may have tasks on all of them: the two largest parts of a user
-    and the M + 2 largest uses of a server are then enough.
+    On interchangeable servers every user may have tasks on all of them: the two largest parts of a user and the M + 2
+    largest loads of a server, with M resources, then suffice.
     """
     if len(pairs) <= 3 * (len(polytope.users) + polytope.cluster.capacity.size):
         return pairs
     use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
     server = polytope.pair_server[pairs]
-    some = _largest_of(polytope.pair_user[pairs], part, 2) | _largest_of(server, use, polytope.pair_use.shape[1] + 2)
-    return pairs[some]
+    selected = _largest_of(polytope.pair_user[pairs], part, 2) | _largest_of(
+        server, use, polytope.pair_use.shape[1] + 2
+    )
+    return pairs[selected]
 
 
-def _largest_of(group: Index, size: Array, most: int) -> Mask:
-    """True for the `most` largest entries of every group, (k,)."""
+def _largest_of(group: Index, size: Array, count: int) -> Mask:
+    """True for the `count` largest entries of every group, (k,)."""
     order = np.lexsort((-size, group))
     ordered = group[order]
     result = np.empty(len(group), dtype=bool)
-    result[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered) < most
+    result[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered) < count
     return result
 
 
 def summed(groups: Index, count: int) -> sp.csr_matrix:
-    """(count, k): sums over groups (k,)."""
+    """Matrix (count, k) that sums values (k,) over groups."""
     return sp.csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(count, len(groups)))
 
 
-#: Rows, columns and values, of any shapes that go together.
+#: Triplets of rows, columns and values, broadcast against each other.
 Entries = list[tuple[Any, Any, Any]]
 
 
 def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
-    """The matrix of these entries, without zeros; they add up where they meet."""
+    """Sparse matrix of triplets; duplicates are added, zeros dropped."""
     every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
     row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
     some = value != 0
@@ -110,30 +113,30 @@ def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
 
 
 class Equations:
-    """The equations of an active set, pairs, rows, limits and users in this order, and their matrix."""
+    """Equations of an active set, in the order pairs, rows, limits and users, and their Jacobian."""
 
     def __init__(self, active: Active) -> None:
         self.active = active
         polytope, scale = active.polytope, active.criterion.stiffness
         finite = bool(np.isfinite(scale))
         self.scale, self.slope = (scale, active.criterion.alpha / scale) if finite else (1.0, 0.0)
-        #: Pairs with tasks, those of them that have unknowns, users and servers of all pairs.
+        #: Pairs with tasks, and the subset that has unknowns.
         self.pairs = np.flatnonzero(active.pairs)
-        self.standing = standing(polytope, self.pairs, active.part[self.pairs])
+        self.standing = spanning_pairs(polytope, self.pairs, active.part[self.pairs])
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.rows = np.concatenate([np.flatnonzero(active.rows), np.flatnonzero(active.weak_rows)])
         self.users = np.flatnonzero(active.follows)
         self.limits = np.concatenate([np.flatnonzero(active.limits), np.flatnonzero(active.weak_limits)])
-        #: By set of prices, the pairs that have an equation.
+        #: Pairs with an equation, for each set of prices.
         self.cheap = [np.flatnonzero(each.pairs) for each in active.prices]
         blocks = [*self.cheap, self.rows, self.limits, self.users]
-        #: How many equations there are, and their numbers.
+        #: Number of equations, and their numbers by kind.
         self.size = sum(len(each) for each in blocks)
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
-        """Equations of the rows of some pairs, and use by all of a user's tasks, 0 of others, (pairs, resources)."""
+        """Row equations of some pairs, and the use if all user tasks ran there, 0 without one, (pairs, resources)."""
         polytope = self.active.polytope
         equation = np.full(len(polytope.row_server), -1.0)
         equation[self.rows] = self.of_rows
@@ -142,7 +145,7 @@ class Equations:
         return of, np.where(of >= 0, polytope.pair_use[pairs] * whole[:, None], 0.0)
 
     def shares(self, k: int) -> Array:
-        """(pairs of set k, resources), parts of resources in what pairs pay; 0 of those without a price."""
+        """Shares of resources in the costs of pairs, (pairs of set k, resources); 0 for rows without a price."""
         prices, pairs, polytope = self.active.prices[k], self.cheap[k], self.active.polytope
         price = polytope.by_server(prices.log_rows, -np.inf)[self.server[pairs]]
         whole = (prices.cost + np.log(polytope.gamma))[pairs]
@@ -151,9 +154,9 @@ class Equations:
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """(equations, unknowns): pairs, levels, and of each set prices and excess, in this order."""
+        """Jacobian (equations, unknowns), of pairs, levels, and for each set prices and excess, in this order."""
         active, users = self.active, len(self.active.total)
-        # Tasks of one's own pairs add up in all equations but those of rows.
+        # Changes of tasks enter all equations except those of rows as sums over the user's pairs.
         equation = np.concatenate([*self.of_pairs, self.of_limits, self.of_users])
         who = np.concatenate([*(self.user[each] for each in self.cheap), self.limits, self.users])
         own = (summed(who, users).T @ summed(self.user[self.standing], users)).tocoo()
@@ -174,11 +177,11 @@ class Equations:
             entries.append((mine, width + np.cumsum(active.excess)[user] - 1, active.excess[user] * 1.0))
             width += int(active.excess.sum())
         whole = assembled(entries, (self.size, width))
-        return whole if self.slope else whole[:, np.unique(whole.indices)]  # no equation has the others
+        return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
 
     @cached_property
     def main(self) -> Mask:
-        """(equations,), True for strongly active conditions; the others must be implied, or there is no derivative."""
+        """Mask (equations,) of strongly active conditions; a derivative exists if the others are implied by them."""
         active = self.active
         stands = np.zeros(len(active.pairs), dtype=bool)
         stands[self.standing] = True
@@ -198,8 +201,10 @@ class Equations:
 
 
 def parts(polytope: Polytope) -> Index:
-    """Numbers of parts of users and servers, (all users + servers,), who share no server, not even one that they do not
-    use: where equations have no solution prices jump, and who could use a server may come."""
+    """Connected components of the eligibility graph, (all users + servers,).
+
+    Pairs without tasks connect as well: where equations have no solution, prices jump, and such a pair may get tasks.
+    """
     users, servers = polytope.cluster.shape[:2]
     edges = polytope.users[polytope.pair_user], users + polytope.pair_server
     graph = sp.csr_matrix((np.ones(len(polytope.gamma)), edges), shape=(users + servers,) * 2)
@@ -207,19 +212,19 @@ def parts(polytope: Polytope) -> Index:
 
 
 class Factors:
-    """A sparse matrix (equations, unknowns) of any shape and rank, factorised once: adjoints and null vectors.
+    """Factors of a sparse matrix J (equations, unknowns) of any shape and rank: adjoints and left null vectors.
 
         J s = b  has a solution  if and only if  v' b = 0 for all v with v' J = 0,
-        g' s  is the same for all solutions  if and only if  J' w = g  has one; then  g' s = w' b.
+        g' s  is the same for all solutions  if and only if  J' w = g  has a solution; then  g' s = w' b.
 
-    Rows and columns are scaled to largest entries of 1; factors are those of a square J with random multiples of
-    epsilon on its diagonal, or of `[epsilon, J; J', -epsilon]`, which is regular for any J. Refinement takes epsilon
-    out again where there is a solution. A vector of the left null space is what inverse iteration ends with, if there
-    is one: it grows by 1/epsilon a step.
+    Rows and columns are scaled to largest entries of 1. A square J is factored with random multiples of epsilon added
+    to its diagonal, any other as `[epsilon, J; J', -epsilon]`, which is regular for every J. Iterative refinement
+    removes the perturbation where a solution exists. Inverse iteration yields vectors of the left null space, which
+    grow by 1/epsilon a step.
 
     Parameters
     ----------
-    main : (equations,), those that are factorised; the others are looked at: may they have no solution?
+    main : (equations,), mask of the equations that are factored; the others are only tested for consistency
 
     Source: Bjorck, "Numerical Methods for Least Squares Problems" (1996), 2.5; Golub, Van Loan, "Matrix Computations"
     (2013), 7.6 (inverse iteration).
@@ -246,9 +251,10 @@ class Factors:
         self._factors = sparse_linalg.splu(whole.tocsc())
 
     def _once(self, given: Array, of_equations: bool = False) -> Array:
-        """A solution of `J' w = given` (unknowns, k), nearly.
+        """Approximate solution of `J' w = given` (unknowns, k).
 
-        Or what of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little.
+        With `of_equations` one step of inverse iteration from `given` (equations, k), which amplifies the left null
+        space by 1/epsilon.
         """
         rows, columns = self._core.shape
         if self._square:
@@ -257,19 +263,20 @@ class Factors:
         return np.asarray(self._factors.solve(np.concatenate([given, none] if of_equations else [none, given]))[:rows])
 
     def adjoint(self, given: Array) -> tuple[Array, Array]:
-        """w (equations, k) with `J' w = given` (unknowns, k) as nearly as can be, and by what it is missed, (k,)."""
+        """Approximate solution w (equations, k) of `J' w = given` (unknowns, k), and relative residuals (k,)."""
         scaled = given * self.column[:, None]
         w = self._adjoint(scaled)
-        missed = np.abs(scaled - self.matrix.T @ w).max(axis=0, initial=0.0)
+        residual = np.abs(scaled - self.matrix.T @ w).max(axis=0, initial=0.0)
         size = np.abs(scaled).max(axis=0, initial=0.0)
-        return w * self.row[:, None], np.divide(missed, size, out=np.zeros_like(missed), where=size > 0)
+        return w * self.row[:, None], np.divide(residual, size, out=np.zeros_like(residual), where=size > 0)
 
     def _adjoint(self, scaled: Array) -> Array:
-        found = self._once(scaled)
+        """Solution of the scaled adjoint equations by iterative refinement, (equations, k); 0 outside `main`."""
+        solution = self._once(scaled)
         for _ in range(2):
-            found = found + self._once(scaled - self._core.T @ found)
+            solution = solution + self._once(scaled - self._core.T @ solution)
         result = np.zeros((self.matrix.shape[0], scaled.shape[1]))
-        result[self.main] = found
+        result[self.main] = solution
         return result
 
     @cached_property
@@ -279,21 +286,21 @@ class Factors:
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 6))
         for _ in range(2):
             core = self._once(core, True)
-            core /= np.abs(core).max(axis=0, initial=1e-300)
+            core /= np.abs(core).max(axis=0, initial=TINY)
         found[self.main, :3] = np.where(np.abs(self._core.T @ core).max(axis=0, initial=0.0) <= 1e-9, core, 0.0)
         if len(self.main) < size:
             others = rng.standard_normal((size, 3))
             others[self.main] = 0.0
             others -= self._adjoint(self.matrix.T @ others)
             others /= np.abs(others).max(axis=0)
-            if np.abs(self.matrix.T @ others).max(initial=0.0) > 1e-7:  # some do not follow from the main ones
+            if np.abs(self.matrix.T @ others).max(initial=0.0) > 1e-7:  # some are not implied by the main ones
                 return Factors(self.matrix, np.ones(size, dtype=bool)).null * self.row[:, None]
             found[:, 3:] = others
         return np.asarray(found * self.row[:, None])
 
 
 def _largest(groups: Index, values: Array, count: int) -> Array:
-    """(count,): the largest value of a group, by size; 1 for none."""
-    found = np.zeros(count)
-    np.maximum.at(found, groups, np.abs(values))
-    return np.where(found > 0, found, 1.0)
+    """Largest absolute value of each group, (count,); 1 for an empty or zero one."""
+    largest = np.zeros(count)
+    np.maximum.at(largest, groups, np.abs(values))
+    return np.where(largest > 0, largest, 1.0)

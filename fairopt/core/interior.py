@@ -1,4 +1,15 @@
-"""The interior point for stacks of problems: start by mirror descent, Mehrotra's steps, certificates on the way."""
+r"""Primal-dual interior point for stacks of problems, by Mehrotra's predictor-corrector method.
+
+The complementarity products of `system` are driven to zero along the central path,
+
+.. math:: z_{nk} s_{nk} = \mu \omega_{nk}, \qquad m_{kr} w_{kr} = \mu, \qquad \xi_n w_n = \mu, \qquad \mu \to 0,
+
+from a starting point by mirror descent. Iterates with a small mu are certified by their backward error (`judge`), and
+refined on their active set (`active_set`) once that stalls.
+
+Source: S. Mehrotra, "On the implementation of a primal-dual interior point method" (1992), SIAM Journal on Optimization
+2, 575-601. https://doi.org/10.1137/0802028
+"""
 
 from __future__ import annotations
 
@@ -8,56 +19,81 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 from .active_set import refined
+from .factors import TINY
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
-from .system import Stack, of_some
+from .system import Stack, select
+
+#: Mirror descent: number of iterations, target utilization, and damping of log prices and log fractions.
+_DESCENTS, _LOAD, _DAMPING = 25, 0.7, 0.7
+#: Starting point: largest utilization, and least slack and price of a limit.
+_FULL, _LEAST = 0.9, 0.1
+#: Exponents of sums over rows of an attempt: the least, and the least times mu. The second rescues what jams at first.
+_ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
+#: Iterates are certified below this mu, and given up after so many certifications without progress.
+_SMALL_MU, _PATIENCE = 1e-7, 5
 
 
-def begun(q: Stack, norm: float) -> State:
-    """Starting point by mirror descent: prices follow use, fractions follow worth over cost."""
-    crowd = np.maximum(np.add.reduce(q.usable, axis=0), 1)
-    z = np.where(q.usable, 0.7 / crowd, 0.0)
+#: Centring parameter of the predictor-corrector: its bounds, and its least value relative to the residual while mu is
+#: above the third number, so that feasibility keeps pace with complementarity.
+_LEAST_CENTRING, _MOST_CENTRING, _LARGE_MU, _RESIDUAL_CENTRING = 1e-6, 0.5, 1e-4, 0.005
+#: Least fraction of the step to the boundary, largest number of halvings, and rounding of the merit function.
+_TO_BOUNDARY, _HALVINGS, _MERIT_ROUNDING = 0.95, 8, 1e-9
+
+
+def starting_point(q: Stack, norm: float) -> State:
+    """Starting point by mirror descent on log prices and log fractions, from utilization and from reduced costs.
+
+    `norm` bounds the exponent of sums over rows. Fractions, slacks and prices are then moved away from their bounds.
+    """
+    contention = np.maximum(np.add.reduce(q.usable, axis=0), 1)
+    z = np.where(q.usable, _LOAD / contention, 0.0)
     xi = None if q.limited is None else np.zeros(q.limit.shape)
     gain = np.where(q.usable, q.gain, -np.inf)
     log_v = np.zeros(0)
-    for step in range(25):
+    for iteration in range(_DESCENTS):
         if xi is not None:
-            full = np.maximum(q.of_limits(z), 1e-300)
-            z = z * (0.7 / np.maximum(full, 0.7))[:, None]
-            xi = np.maximum(xi + 0.7 * np.maximum(np.log(full / 0.7), -1), 0.0)
+            limit_use = np.maximum(q.of_limits(z), TINY)
+            z = z * (_LOAD / np.maximum(limit_use, _LOAD))[:, None]
+            xi = np.maximum(xi + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
         level = q.ratio * np.log(q.user_tasks(z))
-        value = gain - (level if xi is None else level + xi)[:, None]
-        if step == 0:
-            log_v = np.repeat(np.maximum(np.maximum.reduce(value, axis=0), -1e3)[None], len(q.rows), axis=0)
-        change = np.log(np.maximum(q.used(z), 1e-300) / 0.7)
-        log_v = log_v + 0.7 * np.minimum(np.maximum(change, -1), 1)
-        z = np.minimum(z * np.exp(np.minimum(np.maximum(0.7 * (value - q.costs(log_v)[0]), -2), 2)), 1.0)
+        marginal = gain - (level if xi is None else level + xi)[:, None]
+        if iteration == 0:
+            log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -1e3)[None], len(q.rows), axis=0)
+        change = np.log(np.maximum(q.used(z), TINY) / _LOAD)
+        log_v = log_v + _DAMPING * np.minimum(np.maximum(change, -1), 1)
+        z = np.minimum(z * np.exp(np.minimum(np.maximum(_DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
     x = q.user_tasks(z)
-    z = np.where(q.usable, np.maximum(z, np.minimum(0.02 * x[:, None] / q.size, 0.07 / crowd)), 0.0)
-    z = z * (0.9 / np.maximum(np.maximum.reduce(q.used(z), axis=0), 0.9))
+    z = np.where(q.usable, np.maximum(z, np.minimum(0.02 * x[:, None] / q.size, 0.07 / contention)), 0.0)
+    z = z * (_FULL / np.maximum(np.maximum.reduce(q.used(z), axis=0), _FULL))
     left = None
     if xi is not None:
-        z = z * (0.9 / np.maximum(q.of_limits(z), 0.9))[:, None]
-        xi = np.where(q.limited, np.maximum(xi, 0.1), 0.0)
-        left = np.where(q.limited, np.maximum(1 - q.of_limits(z), 0.1), 1.0)
-    # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
+        z = z * (_FULL / np.maximum(q.of_limits(z), _FULL))[:, None]
+        xi = np.where(q.limited, np.maximum(xi, _LEAST), 0.0)
+        left = np.where(q.limited, np.maximum(1 - q.of_limits(z), _LEAST), 1.0)
+    # Every row has at least a share of 0.3 in what some pair would cost by it alone: a price of zero has no derivative.
     least = np.minimum.reduce(q.costs(log_v)[0] - q.log_use / q.power, axis=1)
     log_v = np.where(q.rows, np.maximum(log_v, least + np.log(0.3) / q.power), 0.0)
-    idle = np.where(q.rows, np.maximum(1 - q.used(z), 0.1), 1.0)
+    idle = np.where(q.rows, np.maximum(1 - q.used(z), _LEAST), 1.0)
     at = State(z, z, np.ones(idle.shape), idle, xi, left, log_v, np.minimum(q.power, norm))
-    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v, xi, at.norm)[1], 0.1), 1.0)
+    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v, xi, at.norm)[1], _LEAST), 1.0)
     return at
 
 
-def _mu_after(q: Stack, at: State, now: Measured, d: Direction, length: Array, count: Array) -> Array:
-    there = at.after(d, length)
-    mu = np.add.reduce(there.z * there.s / now.omega, axis=(0, 1)) + np.add.reduce(there.m * there.w * q.rows, (0, 1))
-    return np.asarray((mu if there.xi is None else mu + np.add.reduce(there.xi * there.left, axis=0)) / count)
+def _mu_along(q: Stack, at: State, now: Measured, d: Direction, length: Array, count: Array) -> Array:
+    """Mean scaled complementarity product mu (B,) after a step of a `length` (B,)."""
+    trial = at.after(d, length)
+    mu = np.add.reduce(trial.z * trial.s / now.omega, axis=(0, 1)) + np.add.reduce(trial.m * trial.w * q.rows, (0, 1))
+    return np.asarray((mu if trial.xi is None else mu + np.add.reduce(trial.xi * trial.left, axis=0)) / count)
 
 
-def stepped(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
-    """Take one predictor-corrector step: the next state, its residuals, and the step length."""
+def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
+    """Take one predictor-corrector step: the next iterate, its residuals, and the step length (B,).
+
+    The step is halved while the merit function, residual plus mu, more than doubles. `soft / mu` bounds the exponent of
+    sums over rows from below, so that it tends to A with mu.
+    """
     mu = now.mu
     norm = np.minimum(q.power, np.maximum(at.norm, soft / mu))
     if (norm > at.norm).any():
@@ -65,25 +101,25 @@ def stepped(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tu
         now = measured(q, at, count)
     system = System(q, at, now)
     d = system.direction(np.zeros_like(mu), None)
-    full = np.minimum(at.longest(d), 1.0)
-    target = np.maximum((_mu_after(q, at, now, d, full, count) / mu) ** 3, 0.5 * (1 - full) ** 3)
-    target = np.minimum(np.maximum(target, 1e-6), 0.5) * mu
-    target = np.where(mu > 1e-4, np.maximum(target, 0.005 * now.residual), target)
-    d = system.direction(np.maximum(target, 1e-22), d, full * full)
-    length = np.minimum(at.longest(d) * np.maximum(0.95, 1 - np.sqrt(10 * mu)), 1.0)
-    for _ in range(8):
-        new = at.after(d, length)
-        then = measured(q, new, count)
-        worse = ~(then.residual + then.mu <= 2 * (now.residual + mu) + 1e-9)
+    affine_length = np.minimum(at.longest(d), 1.0)
+    target = np.maximum((_mu_along(q, at, now, d, affine_length, count) / mu) ** 3, 0.5 * (1 - affine_length) ** 3)
+    target = np.minimum(np.maximum(target, _LEAST_CENTRING), _MOST_CENTRING) * mu
+    target = np.where(mu > _LARGE_MU, np.maximum(target, _RESIDUAL_CENTRING * now.residual), target)
+    d = system.direction(np.maximum(target, 1e-22), d, affine_length * affine_length)
+    length = np.minimum(at.longest(d) * np.maximum(_TO_BOUNDARY, 1 - np.sqrt(10 * mu)), 1.0)
+    for _ in range(_HALVINGS):
+        trial = at.after(d, length)
+        evaluation = measured(q, trial, count)
+        worse = ~(evaluation.residual + evaluation.mu <= 2 * (now.residual + mu) + _MERIT_ROUNDING)
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)
-    return new, then, length
+    return trial, evaluation, length
 
 
 @dataclass
 class Answers:
-    """Solutions of a stack: fractions (N, K, B), log prices of whole capacities (R, K, B), errors and steps (B,)."""
+    """Best iterates: fractions (N, K, B), log prices of whole capacities (R, K, B), errors (B,) and steps (B,)."""
 
     z: Array
     log_rows: Array
@@ -91,88 +127,100 @@ class Answers:
     steps: Index
 
     def better(self, at: Index, z: Array, log_rows: Array, error: Array) -> None:
-        """Keep solutions of smaller error, by problem."""
-        some = error < self.error[at]
-        self.z[..., at[some]], self.log_rows[..., at[some]] = z[..., some], log_rows[..., some]
-        self.error[at[some]] = error[some]
+        """Replace the solutions of problems `at` whose error decreases."""
+        improved = error < self.error[at]
+        self.z[..., at[improved]], self.log_rows[..., at[improved]] = z[..., improved], log_rows[..., improved]
+        self.error[at[improved]] = error[improved]
 
 
 @dataclass
 class _Run:
-    """Problems of a stack that are not finished, all at the same iteration."""
+    """Unfinished problems of a stack, all at the same iteration."""
 
     q: Stack
     at: State
     now: Measured
     count: Array
-    live: Index
-    last: Array  # (B,), the error of the last look
-    waited: Index  # (B,), looks that gained little
+    problem: Index
+    last_error: Array  # (B,), backward error when last certified
+    stalled: Index  # (B,), consecutive certifications without progress
 
     def only(self, go: Mask) -> None:
-        """Drop the other problems."""
+        """Keep the problems of the mask `go` (B,)."""
         if not go.all():
-            self.q, self.at, self.now = self.q.some(go), of_some(self.at, go), of_some(self.now, go)
-            self.count, self.live = self.count[go], self.live[go]
-            self.last, self.waited = self.last[go], self.waited[go]
+            self.q, self.at, self.now = self.q.some(go), select(self.at, go), select(self.now, go)
+            self.count, self.problem = self.count[go], self.problem[go]
+            self.last_error, self.stalled = self.last_error[go], self.stalled[go]
 
 
-def solved(q: Stack, tol: float, aim: float, most: int = 60) -> Answers:
-    """Solve a stack: a run ends at an error of `aim` or when it stalls; above `tol` there is a second run.
+def solved(q: Stack, tol: float, aim: float, iterations: int = 60) -> Answers:
+    """Solve a stack: iterations end at a backward error of `aim`, or when it stalls; above `tol` there is a restart.
 
-    Sums over rows have an exponent of at least 4 (8), and soft/mu: prices that are far below others are seen.
+    The exponent of sums over rows begins at 4 (restart: 8) and grows like soft/mu: at small exponents prices far below
+    those of other rows still have a share in costs, and a derivative.
     """
-    found = Answers(
+    answers = Answers(
         np.zeros(q.gamma.shape),
         np.full(q.rows.shape, -np.inf),
         np.full(len(q.alpha), np.inf),
         np.zeros(len(q.alpha), np.intp),
     )
-    nobody = ~q.usable.any(axis=(0, 1))
-    found.error[nobody] = 0.0
+    empty = ~q.usable.any(axis=(0, 1))
+    answers.error[empty] = 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        for norm, soft in ((4.0, 0.005), (8.0, 0.02)):
-            todo = np.flatnonzero(~(found.error <= tol))
-            if len(todo):
-                _attempt(q if len(todo) == len(q.alpha) else q.some(todo), todo, found, aim, most, norm, soft)
-    return found
+        for norm, soft in _ATTEMPTS:
+            pending = np.flatnonzero(~(answers.error <= tol))
+            if len(pending):
+                _attempt(
+                    q if len(pending) == len(q.alpha) else q.some(pending),
+                    pending,
+                    answers,
+                    aim,
+                    iterations,
+                    norm,
+                    soft,
+                )
+    return answers
 
 
-def _attempt(q: Stack, live: Index, found: Answers, aim: float, most: int, norm: float, soft: float) -> None:
+def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations: int, norm: float, soft: float) -> None:
+    """Iterate problems from one starting point until they are solved, stall, or the iterations are used up."""
     count = np.add.reduce(q.usable, axis=(0, 1)) + np.add.reduce(q.rows, axis=(0, 1))
     count = np.asarray(count if q.limited is None else count + np.add.reduce(q.limited, axis=0), dtype=float)
-    at = begun(q, norm)
-    nothing = np.full(len(live), np.inf), np.zeros(len(live), np.intp)
-    run = _Run(q, at, measured(q, at, count), count, live, *nothing)
-    for _ in range(most):
-        look = run.now.mu < 1e-7
-        if look.any():
-            _looked(run, look, found, aim)
-            run.only(~(found.error[run.live] <= aim) & (run.waited <= 5))
-        if not len(run.live):
+    at = starting_point(q, norm)
+    history = np.full(len(problem), np.inf), np.zeros(len(problem), np.intp)
+    run = _Run(q, at, measured(q, at, count), count, problem, *history)
+    for _ in range(iterations):
+        ready = run.now.mu < _SMALL_MU
+        if ready.any():
+            _certify(run, ready, answers, aim)
+            run.only(~(answers.error[run.problem] <= aim) & (run.stalled <= _PATIENCE))
+        if not len(run.problem):
             return
-        run.at, run.now, length = stepped(run.q, run.at, run.now, run.count, soft)
-        found.steps[run.live] += 1
+        run.at, run.now, length = predictor_corrector(run.q, run.at, run.now, run.count, soft)
+        answers.steps[run.problem] += 1
         run.only(length > 1e-8)
-        if not len(run.live):
+        if not len(run.problem):
             return
 
 
-def _looked(run: _Run, look: Mask, found: Answers, aim: float) -> None:
-    """Certify iterates, and refine those whose error no longer falls."""
+def _certify(run: _Run, ready: Mask, answers: Answers, aim: float) -> None:
+    """Certify the iterates of the mask `ready` (B,), and refine those whose backward error has stalled."""
     q, at, now = run.q, run.at, run.now
-    if not look.all():
-        q, at, now = q.some(look), of_some(at, look), of_some(now, look)
-    live, before = run.live[look], run.last[look]
+    if not ready.all():
+        q, at, now = q.some(ready), select(at, ready), select(now, ready)
+    problem, previous = run.problem[ready], run.last_error[ready]
     log_v = at.log_v(q)
     z, rows = np.where((now.part < at.s) & (now.part < 1e-6), 0.0, at.z), np.where(q.rows, q.power * log_v, -np.inf)
-    error = backward_errors(q, z, rows, on_the_way=True)
-    found.better(live, z, rows, error)
-    for k in np.flatnonzero((error > np.maximum(1e-9, 0.1 * before)) & np.isfinite(before)):
-        one = np.arange(len(live)) == k
-        own = of_some(at, one)
-        binding = None if own.xi is None else (own.xi > own.left) & q.limited[..., one]
-        pairs, rows_on = (now.part > at.s)[..., one] & q.usable[..., one], (own.m > own.w) & q.rows[..., one]
-        found.better(live[one], *refined(q.some(one), own.z, log_v[..., one], own.xi, pairs, rows_on, binding, aim))
-    run.waited[look] = np.where(error < 0.9 * before, 0, run.waited[look] + 1)
-    run.last[look] = error
+    error = backward_errors(q, z, rows, early=True)
+    answers.better(problem, z, rows, error)
+    for k in np.flatnonzero((error > np.maximum(1e-9, 0.1 * previous)) & np.isfinite(previous)):
+        only = np.arange(len(problem)) == k
+        iterate = select(at, only)
+        binding = None if iterate.xi is None else (iterate.xi > iterate.left) & q.limited[..., only]
+        pairs, rows_on = (now.part > at.s)[..., only] & q.usable[..., only], (iterate.m > iterate.w) & q.rows[..., only]
+        answers.better(
+            problem[only], *refined(q.some(only), iterate.z, log_v[..., only], iterate.xi, pairs, rows_on, binding, aim)
+        )
+    run.stalled[ready] = np.where(error < 0.9 * previous, 0, run.stalled[ready] + 1)
+    run.last_error[ready] = error

@@ -1,4 +1,4 @@
-"""The componentwise backward error of a stack of answers, by the definition in `certificates.backward`."""
+"""Componentwise backward error of a stack of solutions, vectorised; `certificates.backward` has the definition."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from ..certificates import backward
 from ..model._arrays import Array, Mask
 from .system import Stack
 
-_FINE, _COARSE = backward.LEVELS, backward.COARSE
-#: On the way smaller levels are tried where the first comes to this at most.
-_NEAR = 1e-4
+_LEVELS, _COARSE = backward.LEVELS, backward.COARSE
+#: Early in a run smaller thresholds tau are tried only for errors at most this at the first: others are hopeless.
+_PROMISING = 1e-4
 
 
 class Point:
-    """Fractions and prices to be certified, with derived quantities."""
+    """Fractions z (N, K, B) and log prices of whole capacities (R, K, B) to be certified, with derived quantities."""
 
     def __init__(self, q: Stack, z: Array, log_rows: Array) -> None:
         self.q, self.z, self.log_rows = q, z, log_rows
         tasks = z * q.gamma
         total = np.add.reduce(tasks, axis=1) + q.unused
-        # Where a first task is worth no more than others, users may have none: parts are those of what one could have.
+        # At alpha = 0 marginal utilities are finite at zero tasks: fractions are then relative to the monopoly tasks.
         self.total = total
         self.unit = np.where(q.alpha > 0, total, np.add.reduce(q.gamma, axis=1) + q.unused)
         self.possible = (self.unit > 0).all(axis=0) & np.isfinite(total).all(axis=0)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
         self.part = tasks / self.unit[:, None]
         self.idle = np.where(q.rows, 1 - q.used(z), np.inf)
-        self.marginal = q.log_worth - (q.alpha * np.log(np.where(total > 0, total, 1.0)))[:, None]
+        self.marginal = q.log_marginal - (q.alpha * np.log(np.where(total > 0, total, 1.0)))[:, None]
         self.log_gamma = np.log(np.where(q.usable, q.gamma, 1.0))
         with np.errstate(invalid="ignore"):
             self.room = np.where(np.isfinite(q.limit), np.maximum(1 - total / q.limit, 0.0), np.inf)
@@ -41,87 +41,87 @@ class Point:
         return found
 
     def at(self, tau: float, fitted: bool) -> Array:
-        """Errors (B,) at level tau, prices as given or in the best-fitting unit."""
+        """Backward errors (B,) at threshold tau, with prices as given or (`fitted`) in the best-fitting unit."""
         q = self.q
-        live = (self.idle <= tau) & (self.log_rows > -np.inf)
-        each = q.log_use + np.where(live, self.log_rows, -np.inf)[:, None]
-        top = np.maximum.reduce(each, axis=0)
-        top[np.isneginf(top)] = 0.0
-        price = top + np.log(np.add.reduce(np.exp(each - top), axis=0)) - self.log_gamma
-        there = self.z > 0
+        priced = (self.idle <= tau) & (self.log_rows > -np.inf)
+        terms = q.log_use + np.where(priced, self.log_rows, -np.inf)[:, None]
+        largest = np.maximum.reduce(terms, axis=0)
+        largest[np.isneginf(largest)] = 0.0
+        price = largest + np.log(np.add.reduce(np.exp(terms - largest), axis=0)) - self.log_gamma
+        assigned = self.z > 0
         if q.game:
-            error, dropped = self._of_pairs(price, there, tau, fitted)
+            error, dropped = self._of_pairs(price, assigned, tau, fitted)
         else:
-            error, dropped = self._of_users(price, there, tau, fitted)
-        amiss = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
-        error = np.maximum(error, np.maximum.reduce(amiss, axis=(0, 1)))
+            error, dropped = self._of_users(price, assigned, tau, fitted)
+        violation = np.abs(np.where(priced, self.idle, np.minimum(self.idle, 0.0)))
+        error = np.maximum(error, np.maximum.reduce(violation, axis=(0, 1)))
         if dropped.any():
-            lost = np.add.reduce(np.where(dropped, self.part, 0.0), axis=1)
-            unused = np.where(live, q.used(np.where(dropped, self.z, 0.0)), 0.0)
-            error = np.maximum(error, np.maximum(lost.max(axis=0), unused.max(axis=(0, 1))))
+            dropped_part = np.add.reduce(np.where(dropped, self.part, 0.0), axis=1)
+            dropped_use = np.where(priced, q.used(np.where(dropped, self.z, 0.0)), 0.0)
+            error = np.maximum(error, np.maximum(dropped_part.max(axis=0), dropped_use.max(axis=(0, 1))))
         return np.where(np.isnan(error), np.inf, error)
 
-    def _of_users(self, price: Array, there: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """Welfare: the largest error of users and of kept pairs, and the dropped pairs."""
+    def _of_users(self, price: Array, assigned: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
+        """Errors (B,) of users and of kept pairs in a global program, and the dropped pairs (N, K, B)."""
         q = self.q
-        least = np.where(q.usable, price, np.inf).min(axis=1)
-        dear = np.where(there & (price > least[:, None]), price - least[:, None], 0.0)
-        runs = q.unused == 0
-        off = np.where(runs, self.marginal[:, 0] - least, 0.0)
+        cheapest = np.where(q.usable, price, np.inf).min(axis=1)
+        excess_cost = np.where(assigned & (price > cheapest[:, None]), price - cheapest[:, None], 0.0)
+        able = q.unused == 0
+        misfit = np.where(able, self.marginal[:, 0] - cheapest, 0.0)
         active = self.total > tau * self.unit
         if fitted:
-            known = np.isfinite(off) & runs
-            off = off - _middle(off, known & (self.room > tau), known & active, 0)
-        off = off / q.power
-        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, -off, 0.0))
-        dropped = there & ((dear > tau) | ~active[:, None])
-        kept = np.where(dropped, 0.0, dear).max(axis=(0, 1))
-        return np.maximum(np.where(runs, error, 0.0).max(axis=0), kept), dropped
+            finite = np.isfinite(misfit) & able
+            misfit = misfit - _midrange(misfit, finite & (self.room > tau), finite & active, 0)
+        misfit = misfit / q.power
+        error = np.where(misfit > 0, np.minimum(misfit, self.room), np.where(active, -misfit, 0.0))
+        dropped = assigned & ((excess_cost > tau) | ~active[:, None])
+        kept = np.where(dropped, 0.0, excess_cost).max(axis=(0, 1))
+        return np.maximum(np.where(able, error, 0.0).max(axis=0), kept), dropped
 
-    def _of_pairs(self, price: Array, there: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """The game: the largest error of pairs, and the dropped pairs."""
+    def _of_pairs(self, price: Array, assigned: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
+        """Errors (B,) of pairs in the game, and the dropped pairs (N, K, B)."""
         q = self.q
-        off = np.where(q.usable, self.marginal - price, -np.inf)
+        misfit = np.where(q.usable, self.marginal - price, -np.inf)
         room = self.room[:, None]
         if fitted:
-            known = np.isfinite(off)
-            hungry = known & (room > tau)
-            high = np.where(hungry, off, -np.inf).max(axis=0)
-            # Few tasks on a pair that is much too dear are dropped: they are not to move the others' prices.
-            stay = known & (self.part > np.maximum(tau, (high - off) / q.power))
-            off = off - _middle(off, hungry, stay, 0)
-        off = off / q.power
-        dropped = there & (off < -tau)
-        error = np.where(off > 0, np.minimum(off, room), np.where(there & ~dropped, -off, 0.0))
+            finite = np.isfinite(misfit)
+            unlimited = finite & (room > tau)
+            high = np.where(unlimited, misfit, -np.inf).max(axis=0)
+            # Pairs with a small part of the tasks and a large excess cost are dropped, hence not fitted.
+            kept = finite & (self.part > np.maximum(tau, (high - misfit) / q.power))
+            misfit = misfit - _midrange(misfit, unlimited, kept, 0)
+        misfit = misfit / q.power
+        dropped = assigned & (misfit < -tau)
+        error = np.where(misfit > 0, np.minimum(misfit, room), np.where(assigned & ~dropped, -misfit, 0.0))
         return error.max(axis=(0, 1)), dropped
 
 
-def _middle(off: Array, upper: Mask, lower: Mask, axis: int) -> Array:
-    """Midrange shift between the largest of `upper` and the smallest of `lower`; 0 where both are empty."""
-    high = np.where(upper, off, -np.inf).max(axis=axis)
-    low = np.where(lower, off, np.inf).min(axis=axis)
+def _midrange(values: Array, upper: Mask, lower: Mask, axis: int) -> Array:
+    """Midrange of the largest value in the mask `upper` and the smallest in `lower`; 0 where both are empty."""
+    high = np.where(upper, values, -np.inf).max(axis=axis)
+    low = np.where(lower, values, np.inf).min(axis=axis)
     high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
     return np.where(np.isfinite(high), (high + low) / 2, 0.0)
 
 
-def backward_errors(q: Stack, z: Array, log_rows: Array, on_the_way: bool = False) -> Array:
+def backward_errors(q: Stack, z: Array, log_rows: Array, early: bool = False) -> Array:
     """Backward errors (B,) of fractions at log prices of whole capacities (R, K, B), -inf for a zero price.
 
-    `on_the_way`: how wrong a bad answer is does not matter.
+    With `early` coarse thresholds are skipped, as large errors need not be exact.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         point = Point(q, z, log_rows)
-        best, going = np.full(len(q.alpha), np.inf), point.possible
-        for tau in (*_FINE, *(() if on_the_way else _COARSE)):
-            going = going & (best > tau)
-            fine = on_the_way and _FINE[0] > tau
+        best, possible = np.full(len(q.alpha), np.inf), point.possible
+        for tau in (*_LEVELS, *(() if early else _COARSE)):
+            possible = possible & (best > tau)
+            screened = early and _LEVELS[0] > tau
             for fitted in (False, True):
-                todo = going & (best <= _NEAR) if fine else going
-                todo = todo & (best > tau)
-                if todo.all():
+                pending = possible & (best <= _PROMISING) if screened else possible
+                pending = pending & (best > tau)
+                if pending.all():
                     best = np.minimum(best, point.at(tau, fitted))
-                elif todo.any():
-                    best[todo] = np.minimum(best[todo], point.some(todo).at(tau, fitted))
+                elif pending.any():
+                    best[pending] = np.minimum(best[pending], point.some(pending).at(tau, fitted))
     return best
 
 

@@ -1,17 +1,19 @@
-r"""Last digits of an answer at finite alpha: interior-point steps on the pairs, rows and limits that are near it.
+r"""Refinement of a nearly optimal solution at finite alpha, by an interior point with an augmented Newton system.
 
-Every condition is a product of two numbers u, v that are not negative, of which one is 0 at an answer:
+Every optimality condition is a product u v = 0 of two nonnegative numbers:
 
-    part of a pair in its user's tasks              by how much it costs more than it is worth, in logarithms over A
-    part of a row in what its users pay             part of it that idles
-    log price of a limit over A                     part of it that is left
+    u                                              v
+    fraction of its user's tasks at a pair         log cost minus log marginal utility, over A
+    largest share of a row in a pair's cost        idle fraction of the row
+    log price of a limit over A                    unused fraction of the limit
 
 .. math::
     (\log p_{ni} - \log m_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
     1 - x_n/q_n = v_n, \quad u v = \mu \to 0.
 
-Where pairs are eliminated what nearly ties is squared: a product of 1e-8 may be two numbers of 1e-4. Here v/u stays on
-the diagonal, so that both become small. What is left aside comes back where it is violated.
+Eliminating pairs first squares the condition number where the active set is degenerate: a product of 1e-8 may be two
+factors of 1e-4. In the augmented system the ratios v/u stay on the diagonal, so that both factors become small. Only
+nearly active pairs, rows and limits are included; excluded ones enter again where their conditions are violated.
 
 Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
 """
@@ -28,14 +30,30 @@ from ..base.libraries import lapack, optimize, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-from .sparse import TABLES, Factors, Order, ordered
+from .factors import TINY
+from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
 Solve = Callable[[Array], Array]
 
-#: Numbers in a table that would take too long, or gigabytes.
-_LARGE = 4e7
-#: Matrices are dense up to so many unknowns.
+#: Number of matrix entries above which the factors would take gigabytes.
+_MOST_ENTRIES = 4e7
+#: Number of unknowns up to which the augmented matrix is factored as a dense one.
 DENSE = 300
+
+
+#: Largest number of restricted problems, and of interior-point steps in all of them.
+_MOST_SETS, _MOST_STEPS = 5, 40
+#: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
+#: and the one below which the last iterate is the next start.
+_ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, 1e-6, 1e-13, 1e-4
+#: Bounds of the initial mu.
+_LEAST_MU, _MOST_MU = 1e-14, 1e-2
+#: Minus the log price of rows without one relative to the least cost; fraction of tasks of a pair that is in use.
+_LOG_UNPRICED, _IN_USE = 300, 1e-6
+#: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
+_REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
+#: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
+_TRUST = 0.03
 
 
 @dataclass(frozen=True)
@@ -49,72 +67,79 @@ class Refined:
 
 
 def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, aim: float) -> Refined | None:
-    """Refine `tasks` (pairs,) and `log_rows` (rows,): the iterate of smallest error.
+    """Refine tasks (pairs,) and log prices `log_rows` (rows,): the iterate of smallest error.
 
-    Errors are relative, in tasks; it ends below `aim`. None for users without tasks: whether they are to have some is
-    not asked here.
+    Errors are the largest min(u, v) or violation; iterations end below `aim`. None if some user has no tasks, where
+    marginal utilities are infinite or the user is priced out.
     """
-    if _starved(polytope, tasks):
+    if _has_empty_user(polytope, tasks):
         return None
     with np.errstate(all="ignore"):
-        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
-        start = whole.started(tasks, log_rows)
-        pairs, rows, mu = whole.near(start)
+        conditions = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
+        start = conditions.starting_point(tasks, log_rows)
+        pairs, rows, mu = conditions.nearly_active(start)
         best, steps = None, 0
-        for _ in range(5):
-            chosen = whole.some(pairs, rows)
-            if chosen.heavy:
+        for _ in range(_MOST_SETS):
+            restricted = conditions.restricted(pairs, rows)
+            if restricted.too_large:
                 break
-            found, excess = _run(chosen, start, mu, aim, 40 - steps)
-            steps += found.steps
-            there = whole.started(found.tasks, found.log_rows, excess)
-            outside, idles = found.tasks == 0, found.log_rows == -np.inf
-            back, full = outside & (there.slack < 3e-4), idles & (there.idle < 0)
-            violated = max(float(-there.slack[back].min(initial=0.0)), float(-there.idle[full].min(initial=0.0)))
-            error = max(found.error, violated)
+            candidate, excess = _run(restricted, start, mu, aim, _MOST_STEPS - steps)
+            steps += candidate.steps
+            moved = conditions.starting_point(candidate.tasks, candidate.log_rows, excess)
+            excluded_pairs, excluded_rows = candidate.tasks == 0, candidate.log_rows == -np.inf
+            entering_pairs, entering_rows = excluded_pairs & (moved.slack < _ENTERING), excluded_rows & (moved.idle < 0)
+            violated = max(
+                float(-moved.slack[entering_pairs].min(initial=0.0)), float(-moved.idle[entering_rows].min(initial=0.0))
+            )
+            error = max(candidate.error, violated)
             if best is None or error <= best.error:
-                best = Refined(found.tasks, found.log_rows, error, steps)
-            if steps >= 40 or found.error > 1e-6 or violated <= 1e-13:
+                best = Refined(candidate.tasks, candidate.log_rows, error, steps)
+            if steps >= _MOST_STEPS or candidate.error > _HOPELESS or violated <= _NO_VIOLATION:
                 break
-            if violated < 1e-4:
-                start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
+            if violated < _WARM:
+                start, mu, pairs, rows = (
+                    moved,
+                    min(max(violated**2, _LEAST_MU), _MOST_MU),
+                    ~excluded_pairs | entering_pairs,
+                    ~excluded_rows | entering_rows,
+                )
             else:
-                pairs, rows = pairs | back, rows | full
+                pairs, rows = pairs | entering_pairs, rows | entering_rows
         return None if best is None else replace(best, steps=steps)
 
 
 def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
-    """One LP-Newton step, whose linear program decides which factor of each product is zero; None if it fails.
+    """One step of the LP-Newton method, in which a linear program selects the factors that are zero; None if it fails.
 
-    At exact ties both factors become the root of a small number on every path, and the equations singular. The program
-    has as objective the products to first order, and factors that are not negative.
+    At degenerate solutions both factors tend to zero like sqrt(mu) along the central path, and Newton's equations are
+    singular in the limit. The program minimises the linearised products subject to nonnegative factors.
 
     Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
     """
     with np.errstate(all="ignore"):
-        if _starved(polytope, tasks):
+        if _has_empty_user(polytope, tasks):
             return None
-        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
-        start = whole.started(tasks, log_rows)
-        c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
-        if c.heavy or (np.bincount(c.user).astype(float) ** 2).sum() > _LARGE:
+        conditions = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
+        start = conditions.starting_point(tasks, log_rows)
+        active = conditions.restricted(start.slack < _TRUST, np.ones(len(log_rows), dtype=bool))
+        if active.too_large or (np.bincount(active.user).astype(float) ** 2).sum() > _MOST_ENTRIES:
             return None
-        state = _State(c, start, 1e-300)
+        state = _State(active, start, TINY)
         unit = state.error
-        length = min(30 * unit, 0.03)
+        length = min(30 * unit, _TRUST)
         if not 0 < unit < length:
             return None
-        slopes = (state.apart() + state.together()) @ sp.diags(1 / state.unit)
+        slopes = (state.sparse_part() + state.user_blocks()) @ sp.diags(1 / state.unit)
         totals = sp.csr_matrix(
-            (1 / state.unit[state.pairs], (c.user, np.arange(len(c.pairs)))), (len(start.total), len(state.u))
+            (1 / state.unit[state.pairs], (active.user, np.arange(len(active.pairs)))), (len(start.total), len(state.u))
         )
-        low, high = -state.u, np.full(len(state.u), np.inf)
-        low[state.rows], high[state.rows] = np.maximum(low[state.rows], -length), length
-        found = optimize.linprog(
+        lower, upper = -state.u, np.full(len(state.u), np.inf)
+        lower[state.rows], upper[state.rows] = np.maximum(lower[state.rows], -length), length
+        solution = optimize.linprog(
             np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
             A_ub=sp.vstack([-slopes, totals, -totals]),
             b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
-            bounds=np.stack([low, high], axis=1) / unit,
+            bounds=np.stack([lower, upper], axis=1) / unit,
             method="highs",
             options={
                 "primal_feasibility_tolerance": min(max(1e-13 / unit, 1e-10), 1e-4),
@@ -122,39 +147,41 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
                 "maxiter": 5_000,
             },
         )
-        if found.x is None:
+        if solution.x is None:
             return None
-        d = found.x * unit / state.unit
-        moved = np.zeros(len(tasks))
-        moved[c.pairs] = np.maximum(state.here.tasks + d[state.pairs] * state.here.total[c.user], 0.0)
-        return Refined(moved, state.here.log_rows + np.log(np.maximum(1 + d[state.rows], 1e-9)), unit, 1)
+        change = solution.x * unit / state.unit
+        new_tasks = np.zeros(len(tasks))
+        new_tasks[active.pairs] = np.maximum(
+            state.here.tasks + change[state.pairs] * state.here.total[active.user], 0.0
+        )
+        return Refined(new_tasks, state.here.log_rows + np.log(np.maximum(1 + change[state.rows], 1e-9)), unit, 1)
 
 
-def _starved(polytope: Polytope, tasks: Array) -> bool:
+def _has_empty_user(polytope: Polytope, tasks: Array) -> bool:
     """True if some user has no tasks."""
     return not len(tasks) or not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all()
 
 
 @dataclass(frozen=True)
 class Point:
-    """Tasks (pairs,), log prices (rows,), excess (users,) and derived quantities, on chosen pairs and rows."""
+    """Tasks (pairs,), log prices (rows,), prices of limits `excess` (users,) over A, and derived quantities."""
 
     tasks: Array
     log_rows: Array
     excess: Array
     total: Array  # (users,)
-    part: Array  # (pairs,)
-    weighty: Array  # (pairs,), part of its user's tasks or of its server, whichever is larger
-    slack: Array  # (pairs,)
-    slope: Array  # (pairs,), of slacks in the log of totals
-    share: Array  # (entries,), parts of rows in what pairs pay
-    weight: Array  # (rows,), the largest part of a row in what a pair costs, or would be worth
-    idle: Array  # (rows,)
-    room: Array  # (users,), 1 without a limit
+    part: Array  # (pairs,), x_ni/x_n
+    scaled_part: Array  # (pairs,), u: the larger of x_ni/x_n and x_ni/gamma_ni
+    slack: Array  # (pairs,), v
+    slope: Array  # (pairs,), derivative of slacks in log user tasks
+    share: Array  # (entries,), shares of rows in the costs of pairs
+    weight: Array  # (rows,), u: largest share in the cost of a pair, or in its marginal utility
+    idle: Array  # (rows,), v
+    room: Array  # (users,), v of limits, 1 without one
 
 
 class Conditions:
-    """Optimality conditions restricted to some pairs and rows."""
+    """Optimality conditions restricted to some pairs and rows (indices into those of the polytope)."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Index, rows: Index) -> None:
         self.polytope, self.criterion, self.pairs, self.rows = polytope, criterion, pairs, rows
@@ -168,106 +195,106 @@ class Conditions:
         self.limits = users[np.isfinite(polytope.limit[users])]
 
     @property
-    def heavy(self) -> bool:
-        """True if the matrix over rows would take gigabytes."""
+    def too_large(self) -> bool:
+        """True if the Schur complement over rows would take gigabytes."""
         if self.few_users:
-            return len(self.own.weight) * len(self.rows) > _LARGE
-        return (len(self.rows) - (len(self.order.pointer) - 1 if self.listed else 0)) ** 2 > _LARGE
+            return len(self.own.weight) * len(self.rows) > _MOST_ENTRIES
+        return (len(self.rows) - (len(self.order.pointer) - 1 if self.listed else 0)) ** 2 > _MOST_ENTRIES
 
     @property
     def few_users(self) -> bool:
-        """True if users are so few that rows are best coupled by thin matrices."""
+        """True if users are so few that their coupling of rows is a low-rank term (Woodbury)."""
         return 50 * len(self.own.weight) < len(self.rows)
 
     @cached_property
     def listed(self) -> bool:
-        """True if rows are so few of each user that they are coupled from lists."""
+        """True if each user has so few rows that the Schur complement is assembled as a sparse matrix."""
         couples, tables = 10.0 * np.bincount(self.user[self.pair]) ** 2, len(self.own.weight) * len(self.rows) ** 2
-        return bool(couples.sum() < tables > TABLES)
+        return bool(couples.sum() < tables > DENSE_FLOPS)
 
     @cached_property
     def order(self) -> Order:
-        """Order of rows, which users couple; those of a server apart."""
+        """Fill-reducing order of rows that users couple, with server blocks."""
         return ordered(self.user[self.pair], self.row, len(self.rows), 1, self.server[self.pair])
 
-    def some(self, pairs: Mask, rows: Mask) -> Conditions:
+    def restricted(self, pairs: Mask, rows: Mask) -> Conditions:
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
 
     def at(self, tasks: Array, log_rows: Array, excess: Array) -> Point:
         total = np.bincount(self.user, tasks, len(self.polytope.users)).astype(float)
         marginal, slope = self.own.log_marginal_of(total, self.user, self.server), self.own.elasticity(total)
         slope = slope[self.user, self.server] if slope.ndim == 2 else slope[self.user]
-        each = self.log_use + log_rows[self.row]
-        top = np.full(len(tasks), -np.inf)
-        np.maximum.at(top, self.pair, each)
-        paid = np.exp(each - top[self.pair])
-        whole = np.bincount(self.pair, paid, len(tasks))
-        cost = top + np.log(whole) - self.log_gamma
+        terms = self.log_use + log_rows[self.row]
+        largest = np.full(len(tasks), -np.inf)
+        np.maximum.at(largest, self.pair, terms)
+        paid = np.exp(terms - largest[self.pair])
+        total_paid = np.bincount(self.pair, paid, len(tasks))
+        cost = largest + np.log(total_paid) - self.log_gamma
         slack = (cost - marginal) / self.scale + excess[self.user]
         weight = np.zeros(len(log_rows))
-        most = np.maximum(cost, marginal) + self.log_gamma
-        np.maximum.at(weight, self.row, np.exp(np.minimum(each - most[self.pair], 0.0)))
+        value = np.maximum(cost, marginal) + self.log_gamma
+        np.maximum.at(weight, self.row, np.exp(np.minimum(terms - value[self.pair], 0.0)))
         idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows)).astype(float)
-        part, share, room = tasks / total[self.user], paid / whole[self.pair], 1 - total / self.polytope.limit
-        slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
-        return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
+        part, share, room = tasks / total[self.user], paid / total_paid[self.pair], 1 - total / self.polytope.limit
+        slope, scaled_part = slope / self.scale, np.maximum(part, tasks / self.gamma)
+        return Point(tasks, log_rows, excess, total, part, scaled_part, slack, slope, share, weight, idle, room)
 
-    def started(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
-        """Starting point on all pairs and rows; a row without a price gets a negligible one.
+    def starting_point(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
+        """Starting point on all pairs and rows; rows without a price get a negligible one, e^-300 of the least cost.
 
-        First prices of a global program are in the unit that suits most users, and who is served in full pays less
-        than its tasks are worth.
+        Without `excess` it is estimated: prices of a global program are first scaled by the median ratio of marginal
+        utility to cost, and users at their limits get the price of the limit that is left.
         """
         users = len(self.polytope.users)
         total = np.bincount(self.user, tasks, users).astype(float)
-        value = self.own.log_marginal_of(total, self.user, self.server) + self.log_gamma
-        least = np.full(len(log_rows), np.inf)
-        np.minimum.at(least, self.row, value[self.pair] - self.log_use)
+        gamma_value = self.own.log_marginal_of(total, self.user, self.server) + self.log_gamma
+        least_price = np.full(len(log_rows), np.inf)
+        np.minimum.at(least_price, self.row, gamma_value[self.pair] - self.log_use)
         if excess is not None:
-            return self.at(tasks, np.fmax(log_rows, least - 300), excess)
+            return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
         here = self.at(tasks, log_rows, np.zeros(users))
-        lowest, full = np.full(users, np.inf), here.room < 1e-3
-        np.minimum.at(lowest, self.user, np.where(here.part > 1e-6, here.slack, np.inf))
+        least_slack, at_limit = np.full(users, np.inf), here.room < 1e-3
+        np.minimum.at(least_slack, self.user, np.where(here.part > _IN_USE, here.slack, np.inf))
         if self.criterion.scope != "game":
-            unit = float(np.median(lowest[~full])) if not full.all() else 0.0
-            log_rows, lowest = log_rows - self.scale * unit, lowest - unit
-        excess = np.where(full & (lowest < 0), -lowest, 0.0)
-        return self.at(tasks, np.fmax(log_rows, least - 300), excess)
+            unit = float(np.median(least_slack[~at_limit])) if not at_limit.all() else 0.0
+            log_rows, least_slack = log_rows - self.scale * unit, least_slack - unit
+        excess = np.where(at_limit & (least_slack < 0), -least_slack, 0.0)
+        return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
 
-    def near(self, at: Point) -> tuple[Mask, Mask, float]:
-        """Pairs and rows that are nearly active, and the mean of their products."""
-        inside = at.weighty > np.maximum(at.slack, 0.0)
-        products = np.concatenate([(at.weighty * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
-        mu = min(max(float(products.mean()), 1e-14), 1e-2)
-        most = 2 * (len(at.total) + len(at.idle))
-        nearest = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
-        if most < len(at.slack):
-            nearest = min(nearest, float(np.partition(at.slack, most)[most]))
-        pairs = inside | (at.slack < nearest)
+    def nearly_active(self, at: Point) -> tuple[Mask, Mask, float]:
+        """Masks of nearly active pairs (pairs,) and rows (rows,), and the mean of their products, mu."""
+        inside = at.scaled_part > np.maximum(at.slack, 0.0)
+        products = np.concatenate([(at.scaled_part * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
+        mu = min(max(float(products.mean()), _LEAST_MU), _MOST_MU)
+        most_pairs = 2 * (len(at.total) + len(at.idle))
+        cutoff = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
+        if most_pairs < len(at.slack):
+            cutoff = min(cutoff, float(np.partition(at.slack, most_pairs)[most_pairs]))
+        pairs = inside | (at.slack < cutoff)
         rows = (at.weight > 1e-6) | (at.weight > at.idle) | (at.idle < 1e-2)
-        without = pairs & (np.bincount(self.pair, rows[self.row], len(pairs)) == 0)
-        rows[self.row[without[self.pair]]] = True
-        lost = np.where(pairs, 0.0, at.tasks)
-        left = max(
+        unpriced = pairs & (np.bincount(self.pair, rows[self.row], len(pairs)) == 0)
+        rows[self.row[unpriced[self.pair]]] = True
+        omitted = np.where(pairs, 0.0, at.tasks)
+        omitted_use = max(
             float(np.where(pairs, 0.0, at.part).max(initial=0.0)),
-            float(np.bincount(self.row, self.use * (lost / self.gamma)[self.pair]).max(initial=0.0)),
+            float(np.bincount(self.row, self.use * (omitted / self.gamma)[self.pair]).max(initial=0.0)),
         )
-        return pairs, rows, min(max(mu, 1e-3 * left), 1e-2)
+        return pairs, rows, min(max(mu, 1e-3 * omitted_use), _MOST_MU)
 
 
-def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int) -> tuple[Refined, Array]:
-    """Iterate until the error is below `aim` or stalls: the best iterate, and its excess."""
+def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
+    """Iterate until the error is below `aim` or stalls: the best iterate, and its prices of limits (users,)."""
     state = _State(conditions, start, mu)
-    best, steps, since, least = None, 0, 0, np.inf
+    best, steps, stalled, least_merit = None, 0, 0, np.inf
     while True:
         error = state.error
         if best is None or error < best[0]:
             best = error, state.here
-        # Where products still fall there is progress, though the error does not show it yet.
-        reached = min(error, float((state.u * state.v)[state.pairs].sum()))
-        since = 0 if reached < 0.5 * least else since + 1
-        least = min(least, reached)
-        if error <= aim or steps >= most or since > 8 or not np.isfinite(error) or not state.step():
+        # Decreasing products are progress too, even while the error does not decrease.
+        merit = min(error, float((state.u * state.v)[state.pairs].sum()))
+        stalled = 0 if merit < 0.5 * least_merit else stalled + 1
+        least_merit = min(least_merit, merit)
+        if error <= aim or steps >= max_steps or stalled > 8 or not np.isfinite(error) or not state.step():
             break
         steps += 1
     assert best is not None
@@ -278,11 +305,11 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int)
 
 
 class _State:
-    """Iterate: a point, and both factors of every complementarity product, of pairs, rows and limits in this order."""
+    """Iterate: a point, and the factors u and v of all products, of pairs, rows and limits in this order."""
 
     def __init__(self, conditions: Conditions, start: Point, mu: float) -> None:
         c = conditions
-        u = np.concatenate([start.weighty[c.pairs], start.weight[c.rows], start.excess[c.limits]])
+        u = np.concatenate([start.scaled_part[c.pairs], start.weight[c.rows], start.excess[c.limits]])
         v = np.concatenate([start.slack[c.pairs], start.idle[c.rows], start.room[c.limits]])
         root = np.sqrt(mu)
         self.u = np.maximum(u, 0.1 * mu / np.maximum(v, root))
@@ -293,25 +320,27 @@ class _State:
         self._move(start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
+        """Set tasks and log prices; u of pairs and the residuals follow."""
         c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
         excess[c.limits] = self.u[self.limits]
         at = c.at(tasks, log_rows, excess)
-        if len(c.limits):  # who is served in full pays what prices say
-            wanted = np.full(len(excess), -np.inf)
-            used = self.u[self.pairs] > self.v[self.pairs]
-            np.maximum.at(wanted, c.user[used], (excess[c.user] - at.slack)[used])
-            wanted = np.where((wanted > excess) & (at.room < 1e-2), wanted, excess)
-            at = replace(at, excess=wanted, slack=at.slack + (wanted - excess)[c.user])
-            self.u[self.limits] = wanted[c.limits]
-        self.here, self.u[self.pairs] = at, at.weighty
+        if len(c.limits):  # prices of binding limits follow from prices of rows
+            needed = np.full(len(excess), -np.inf)
+            active = self.u[self.pairs] > self.v[self.pairs]
+            np.maximum.at(needed, c.user[active], (excess[c.user] - at.slack)[active])
+            needed = np.where((needed > excess) & (at.room < 1e-2), needed, excess)
+            at = replace(at, excess=needed, slack=at.slack + (needed - excess)[c.user])
+            self.u[self.limits] = needed[c.limits]
+        self.here, self.u[self.pairs] = at, at.scaled_part
         self.f = np.concatenate([at.slack, at.idle, at.room[c.limits]])
 
     @property
     def error(self) -> float:
+        """Largest min(u, v), or violation of a constraint."""
         at, c = self.here, self.conditions
-        now = np.concatenate([at.part, at.weight, at.excess[c.limits]])
-        wrong = np.where(self.f < 0, -self.f, np.minimum(now, self.f))
-        return float(wrong.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
+        values = np.concatenate([at.part, at.weight, at.excess[c.limits]])
+        violations = np.where(self.f < 0, -self.f, np.minimum(values, self.f))
+        return float(violations.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
 
     def step(self) -> bool:
         """Take a predictor-corrector step; False if it is not finite."""
@@ -322,11 +351,11 @@ class _State:
         d, du, dv = self._direction(solve, -products)
         t = self._longest(d, du, dv)
         blocked = not t >= 0.1
-        after = float(((self.u + t * du) * (self.v + t * dv)).mean())
-        centre = 1.0 if blocked else min(max((after / mu) ** 3, 1e-6), 1.0)
-        target = max(centre * mu, 1e-26, min(1e-4 * largest**2, mu))
-        bend = 0.0 if blocked else du * dv
-        d, du, dv = self._direction(solve, np.minimum(target - bend, 10 * target) - products)
+        affine_mu = float(((self.u + t * du) * (self.v + t * dv)).mean())
+        centring = 1.0 if blocked else min(max((affine_mu / mu) ** 3, 1e-6), 1.0)
+        target = max(centring * mu, 1e-26, min(1e-4 * largest**2, mu))
+        second_order = 0.0 if blocked else du * dv
+        d, du, dv = self._direction(solve, np.minimum(target - second_order, 10 * target) - products)
         t = self._longest(d, du, dv)
         t = min(1.0, t * (min(max(0.99, 1 - target), 1 - 1e-10) if t > 0.9 else 0.8))
         if not np.isfinite(t) or not np.isfinite(d).all():
@@ -339,48 +368,48 @@ class _State:
         return True
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
-        """Newton direction: changes of unknowns and of both factors, for wanted changes of products."""
+        """Newton direction d of the unknowns, and changes du, dv of the factors, for `wanted` changes of products."""
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d
 
     def _longest(self, d: Array, du: Array, dv: Array) -> float:
-        """Longest step, at most 1, that keeps factors positive and changes no cost or total too much."""
-        falls = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
+        """Longest step, at most 1, that keeps factors positive, and changes log costs and log tasks by at most 3."""
+        decreases = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
         totals = np.bincount(self.conditions.user, d[self.pairs])
-        dearer = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
-        grown = max(float(np.abs(totals).max()), float(dearer.max(initial=0.0)), 1e-300)
-        return min(1 / falls, 3.0 / grown)
+        price_change = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
+        largest = max(float(np.abs(totals).max()), float(price_change.max(initial=0.0)), TINY)
+        return min(1 / decreases, 3.0 / largest)
 
     def _factored(self) -> Solve | None:
-        """Solver for the Newton matrix; factors are regularized, as splits and prices need not be unique."""
-        apart, size = self.apart(), len(self.u)
+        """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique."""
+        sparse_part, size = self.sparse_part(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)
         user, slope = self.conditions.user, self.here.slope
 
         def product(x: Array) -> Array:
-            found = apart @ x + self.diagonal * x
+            found = sparse_part @ x + self.diagonal * x
             found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
             return np.asarray(scale * found)
 
         if size <= DENSE:
-            whole = apart + self.together() + sp.diags(self.diagonal)
-            near = _regular((sp.diags(scale) @ whole).toarray(), np.full(size, 1e-9))
+            matrix = sparse_part + self.user_blocks() + sp.diags(self.diagonal)
+            approximate = _dense_solver((sp.diags(scale) @ matrix).toarray(), np.full(size, _REGULARIZATION_DENSE))
         else:
-            near = self._eliminated(1 / scale)
-        return None if near is None else _refining(near, product, scale)
+            approximate = self._eliminated(1 / scale)
+        return None if approximate is None else _refined_solver(approximate, product, scale)
 
-    def together(self) -> sp.csr_matrix:
-        """Derivatives of slacks by tasks of the same user: a dense block of pairs for each user."""
-        mine, other = _couples(self.conditions.user)
+    def user_blocks(self) -> sp.csr_matrix:
+        """Derivatives of slacks in tasks of the same user: a dense block of pairs for each user."""
+        mine, other = _pairs_in_groups(self.conditions.user)
         return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
 
-    def apart(self) -> sp.csr_matrix:
-        """Sparse derivatives: all but those of `together`."""
+    def sparse_part(self) -> sp.csr_matrix:
+        """Sparse derivatives of the conditions: all but those of `user_blocks`."""
         c, at, size = self.conditions, self.here, len(self.u)
         self.unit = np.ones(size)
-        self.unit[self.pairs] = at.weighty / at.part
+        self.unit[self.pairs] = at.scaled_part / at.part
         self.unit[self.rows] = self.u[self.rows]
         of_limit = np.full(len(at.total), -1)
         of_limit[c.limits] = np.arange(self.limits.start, size)
@@ -393,88 +422,95 @@ class _State:
         return sp.csr_matrix((values, (i, j)), shape=(size, size))
 
     def _eliminated(self, scale: Array) -> Solve | None:
-        """Eliminate limits, pairs and users in turn, which leaves a matrix over rows; None if it is singular."""
+        """Eliminate limits, pairs and users: solver by a Schur complement over rows, None if that is singular."""
         c, at = self.conditions, self.here
         users, count = len(at.total), len(c.rows)
-        soft = self.diagonal + 1e-8
-        weight = 1 / soft[self.pairs]
-        whole = np.zeros(users)
-        whole[c.limits] = (at.total / c.polytope.limit)[c.limits]
-        softness = np.ones(users)
-        softness[c.limits] = soft[self.limits]
-        slope = at.slope + (whole / softness)[c.user]
+        diagonal = self.diagonal + _REGULARIZATION
+        weight = 1 / diagonal[self.pairs]
+        limit_coupling = np.zeros(users)
+        limit_coupling[c.limits] = (at.total / c.polytope.limit)[c.limits]
+        limit_diagonal = np.ones(users)
+        limit_diagonal[c.limits] = diagonal[self.limits]
+        slope = at.slope + (limit_coupling / limit_diagonal)[c.user]
         use, share = c.use * (at.total[c.user] / c.gamma)[c.pair], at.share / c.scale
-        each = weight * slope
-        total = 1 + np.bincount(c.user, each, users)
-        # What a user's other pairs weigh: for the largest of them summed, not subtracted.
-        rest = total[c.user] - each
-        large = rest < 0.5 * total[c.user]
-        rest[large] = (1 + np.bincount(c.user, np.where(large, 0.0, each), users))[c.user[large]]
+        pair_slope = weight * slope
+        total = 1 + np.bincount(c.user, pair_slope, users)
+        # Sum over the other pairs of a user, added up without cancellation for its largest pair.
+        other_slope = total[c.user] - pair_slope
+        large = other_slope < 0.5 * total[c.user]
+        other_slope[large] = (1 + np.bincount(c.user, np.where(large, 0.0, pair_slope), users))[c.user[large]]
 
         def of_rows(parts: Array) -> Array:
             return np.bincount(c.row, use * parts[c.pair], count).astype(float)
 
-        def bought(value: Array) -> Array:
+        def respond(value: Array) -> Array:
             mean = np.bincount(c.user, weight * value, users) / total
             return np.asarray(weight * (value - slope * mean[c.user]))
 
-        before, after = use * (each / total[c.user])[c.pair], share * weight[c.pair]
-        # Blocks of servers, each of which a user has one pair of, are not a difference.
-        first, second = _couples(c.pair)
-        block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
-        first, second, of_rows_alone = c.row[first], c.row[second], None
+        left_values, right_values = use * (pair_slope / total[c.user])[c.pair], share * weight[c.pair]
+        # Diagonal blocks of servers have one pair a user, and are computed without cancellation.
+        first, second = _pairs_in_groups(c.pair)
+        block = use[first] * (weight * other_slope / total[c.user])[c.pair[first]] * share[second]
+        first, second, solve_rows = c.row[first], c.row[second], None
         if c.few_users or not c.listed:
             place, shape = (c.user[c.pair], c.row), (users, count)
-            left, right = (sp.csr_matrix((values, place), shape) for values in (before, after))
-            host = c.polytope.row_server[c.rows]
+            left, right = (sp.csr_matrix((values, place), shape) for values in (left_values, right_values))
+            server = c.polytope.row_server[c.rows]
             if c.few_users:
-                of_rows_alone = _less_thin(left, right, host, (first, second, block), soft[self.rows])
+                solve_rows = _low_rank_solver(left, right, server, (first, second, block), diagonal[self.rows])
             else:
                 matrix = -left.toarray().T @ right.toarray()
-                matrix[host[:, None] == host] = 0.0
+                matrix[server[:, None] == server] = 0.0
                 matrix += np.bincount(first * count + second, block, count * count).reshape(count, count)
-                of_rows_alone = _regular(matrix, soft[self.rows])
+                solve_rows = _dense_solver(matrix, diagonal[self.rows])
         else:
-            of_rows_alone = _from_lists(c.order, c.row, before, after, (first, second, block), soft[self.rows])
-        if of_rows_alone is None:
+            solve_rows = _sparse_solver(
+                c.order, c.row, left_values, right_values, (first, second, block), diagonal[self.rows]
+            )
+        if solve_rows is None:
             return None
 
-        def once(given: Array) -> Array:
+        def solve(given: Array) -> Array:
             given = given * scale
             full = np.zeros(users)
             full[c.limits] = given[self.limits]
-            value = given[self.pairs] - (full / softness)[c.user]
-            log_rows = of_rows_alone(given[self.rows] + of_rows(bought(value)))
+            value = given[self.pairs] - (full / limit_diagonal)[c.user]
+            log_rows = solve_rows(given[self.rows] + of_rows(respond(value)))
             cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
-            parts = bought(value - cost)
-            excess = ((full + whole * np.bincount(c.user, parts, users)) / softness)[c.limits]
+            parts = respond(value - cost)
+            excess = ((full + limit_coupling * np.bincount(c.user, parts, users)) / limit_diagonal)[c.limits]
             return np.concatenate([parts, log_rows, excess])
 
-        return once
+        return solve
 
 
-def _regular(matrix: Array, more: Array) -> Solve | None:
-    """Solver for a dense matrix with `more` added to its diagonal; None if it is singular."""
-    np.einsum("ii->i", matrix)[:] += more
+def _dense_solver(matrix: Array, diagonal: Array) -> Solve | None:
+    """Solver for a dense matrix with `diagonal` added to its own; None if it is singular."""
+    np.einsum("ii->i", matrix)[:] += diagonal
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
 
-def _from_lists(
-    order: Order, row: Index, before: Array, after: Array, block: tuple[Index, Index, Array], soft: Array
+def _sparse_solver(
+    order: Order,
+    row: Index,
+    left_values: Array,
+    right_values: Array,
+    block: tuple[Index, Index, Array],
+    diagonal: Array,
 ) -> Solve:
-    """Solver for server blocks less what users couple, with `soft` added to its diagonal."""
+    """Sparse solver for server blocks minus the coupling by users, with `diagonal` added."""
     first, second, value = block
-    own = first == second
-    even = 1 / np.sqrt(soft + np.bincount(first[own], value[own], len(soft)))
-    left, right = ((each * even[row])[order.member, None] for each in (before, after))
-    others = first[~own], second[~own], (value * even[first] * even[second])[~own]
-    found = Factors(order, left, right, others)
-    return lambda given: found.solve(given * even) * even
+    on_diagonal = first == second
+    scaling = 1 / np.sqrt(diagonal + np.bincount(first[on_diagonal], value[on_diagonal], len(diagonal)))
+    left, right = ((each * scaling[row])[order.member, None] for each in (left_values, right_values))
+    others = first[~on_diagonal], second[~on_diagonal], (value * scaling[first] * scaling[second])[~on_diagonal]
+    factors = Factors(order, left, right, others)
+    return lambda given: factors.solve(given * scaling) * scaling
 
 
-def _couples(group: Index) -> tuple[Index, Index]:
-    """List all ordered pairs of members (k,) of a group, with themselves too; groups are sorted."""
+def _pairs_in_groups(group: Index) -> tuple[Index, Index]:
+    """Indices of all ordered pairs of members (k,) of the same group, including equal ones; groups are sorted."""
     count = np.bincount(group)
     start, mine = np.cumsum(count) - count, count[group]
     first = np.repeat(np.arange(len(group)), mine)
@@ -482,44 +518,44 @@ def _couples(group: Index) -> tuple[Index, Index]:
     return first, start[group[first]] + offset
 
 
-def _less_thin(
-    left: sp.csr_matrix, right: sp.csr_matrix, host: Index, block: tuple[Index, Index, Array], soft: Array
+def _low_rank_solver(
+    left: sp.csr_matrix, right: sp.csr_matrix, server: Index, block: tuple[Index, Index, Array], diagonal: Array
 ) -> Solve | None:
     """Solver for server blocks minus the low-rank coupling by few users, `left' right` off the blocks (Woodbury)."""
-    i, j = _couples(host)
-    before, after, size = left.toarray(), right.toarray(), (len(host), len(host))
-    own = np.einsum("ui,ui->i", before[:, i], after[:, j])
-    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(soft)
+    i, j = _pairs_in_groups(server)
+    dense_left, dense_right, size = left.toarray(), right.toarray(), (len(server), len(server))
+    own = np.einsum("ui,ui->i", dense_left[:, i], dense_right[:, j])
+    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(diagonal)
     try:
-        of_servers = sparse_linalg.splu(blocks.tocsc())
-        through = of_servers.solve(np.ascontiguousarray(before.T))
-        users = np.linalg.inv(np.eye(len(before)) - after @ through)
+        block_factors = sparse_linalg.splu(blocks.tocsc())
+        block_left = block_factors.solve(np.ascontiguousarray(dense_left.T))
+        capacitance = np.linalg.inv(np.eye(len(dense_left)) - dense_right @ block_left)
     except (RuntimeError, np.linalg.LinAlgError):
         return None
 
     def coupled(given: Array) -> Array:
-        apart = of_servers.solve(given)
-        return np.asarray(apart + through @ (users @ (after @ apart)))
+        uncoupled = block_factors.solve(given)
+        return np.asarray(uncoupled + block_left @ (capacitance @ (dense_right @ uncoupled)))
 
     return coupled
 
 
-def _refining(once: Solve, product: Solve, scale: Array) -> Solve:
-    """Solver by approximate factors with iterative refinement."""
+def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:
+    """Solver by iterative refinement of an approximate one; `scale` are the row scales."""
 
     def solve(given: Array) -> Array:
         given = given * scale
-        found = once(given)
-        left = given - product(found)
+        found = approximate(given)
+        residual = given - product(found)
         for _ in range(8):
-            size = float(np.abs(left).max())
-            if not size > 1e-13 * float(np.abs(given).max()):
+            size = float(np.abs(residual).max())
+            if not size > _SOLVED * float(np.abs(given).max()):
                 break
-            better = found + once(left)
-            left = given - product(better)
-            if not float(np.abs(left).max()) < 0.5 * size:
+            improved = found + approximate(residual)
+            residual = given - product(improved)
+            if not float(np.abs(residual).max()) < 0.5 * size:
                 break
-            found = better
+            found = improved
         return np.asarray(found)
 
     return solve

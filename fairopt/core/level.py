@@ -1,11 +1,17 @@
-"""One interior point for a level of max-min: Mehrotra's predictor, Gondzio's correctors.
+r"""Primal-dual interior point for one level of lexicographic max-min: Mehrotra's predictor, Gondzio's correctors.
 
-With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
+With slacks z of costs, w of capacities and s of levels, and tau_n = 1 for users whose level rises, the conditions are
 
-    z = cost - p,  w = 1 - use,  s = sum_i y - tau t - held,  tau.p = 1,  y z = lambda w = p s = mu,
+.. math::
+    z = cost - p, \qquad w = 1 - use, \qquad s_n = \sum_i y_{ni} - \tau_n t - held_n, \qquad \tau \cdot p = 1,
 
-where those who are `exact` have no s and rows that are `full` no w: p and lambda are free there. Bounds from both
-sides say how well the level is known.
+    y_{ni} z_{ni} = \lambda_{ir} w_{ir} = p_n s_n = \mu.
+
+Users in `exact` have no s and rows in `full` no w: these constraints are equations, with p and lambda of either sign.
+Primal and dual bounds of t say how accurate the level is.
+
+Source: S. Mehrotra (1992), SIAM Journal on Optimization 2, 575-601. https://doi.org/10.1137/0802028; J. Gondzio (1996),
+Computational Optimization and Applications 6, 137-156. https://doi.org/10.1007/BF00249643
 """
 
 from __future__ import annotations
@@ -16,28 +22,35 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs
+from .factors import TINY
 
-#: By what part held users may miss their levels, and what counts as nothing beside the largest.
-SAME = 1e-9
-#: Equations may depend on each other: what is added to their diagonals, as a part.
-_DEPENDENT = 1e-11
-#: Factors in single precision will do until they leave so many times what may be left.
-_ROUGH = 50.0
-TINY = 1e-300
+#: Relative amount that counts as zero, and by which held users may fall short of their levels.
+NEGLIGIBLE = 1e-9
+#: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent.
+_REGULARIZATION = 1e-11
+#: Ratio of the residual to the wanted one above which factors in single precision are given up.
+_SINGLE_ACCURACY = 50.0
+
+
+#: Gondzio's correctors: largest number, step length above which none is tried, increase of the step length that a
+#: corrector aims at, and the least gain of a corrector.
+_CORRECTORS, _LONG_STEP, _LENGTHENED, _LEAST_GAIN = 3, 0.95, 0.3, 0.02
+#: Centring parameter: its bounds; and residuals of directions relative to the gap, at least those of rounding.
+_LEAST_CENTRING, _MOST_CENTRING, _RESIDUAL_PER_GAP, _LEAST_RESIDUAL = 1e-8, 0.1, 1e-2, 1e-15
 
 
 class Faces(NamedTuple):
-    """Face of a part: its users, servers and pairs by global number, and constraints turned into equations."""
+    """Face of the feasible set of a component: its users, servers and pairs, and constraints that are equations."""
 
-    user: Index  # (users,)
+    user: Index  # (users,), numbers in the whole problem
     server: Index  # (servers,)
     pair: Index  # (pairs,)
-    rising: Array  # (users,), 1 or 0
-    exact: Mask  # (users,), held at a level that is an equation
-    full: Mask  # (servers, resources), full rows that are equations
-    held: Array  # (users,), what the held have
+    rising: Array  # (users,), 1 for users whose level rises, else 0
+    exact: Mask  # (users,), frozen users, whose level is an equation
+    full: Mask  # (servers, resources), rows whose capacity is an equation
+    held: Array  # (users,), levels of users who do not rise
 
-    def taken(self, u: Index, s: Index, p: Index) -> Faces:
+    def restricted(self, u: Index, s: Index, p: Index) -> Faces:
         """Restrict to some users, servers and pairs."""
         return Faces(
             self.user[u], self.server[s], self.pair[p], self.rising[u], self.exact[u], self.full[s], self.held[u]
@@ -45,7 +58,7 @@ class Faces(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Iterate: tasks and slacks of pairs, slacks and prices of rows, slacks and worths of users, the level."""
+    """Iterate: tasks and slacks of pairs, slacks and prices of rows, slacks and prices of users, and the level."""
 
     y: Array
     z: Array
@@ -56,47 +69,47 @@ class Point(NamedTuple):
     t: float
 
     def plus(self, step: Point, primal: float = 1.0, dual: float = 1.0) -> Point:
-        """Point after parts `primal` and `dual` of a step."""
+        """Iterate after steps of lengths `primal` and `dual` along a direction."""
         lengths = primal, dual, primal, dual, primal, dual, primal
         every: Any = zip(self, lengths, step, strict=True)
         parts = (one + (change if length == 1 else length * change) for one, length, change in every)
         return Point(*parts)
 
-    def taken(self, u: Index, s: Index, p: Index) -> Point:
+    def restricted(self, u: Index, s: Index, p: Index) -> Point:
         """Restrict to some users, servers and pairs."""
         return Point(self.y[p], self.z[p], self.w[s], self.lam[s], self.s[u], self.p[u], self.t)
 
 
 class State:
-    """State of a part, a connected component of users and servers; `before` is the level that it comes from."""
+    """State of a connected component of users and servers; `lower_level` is the level at which it was split off."""
 
-    def __init__(self, pairs: Pairs, faces: Faces, point: Point, before: float = 0.0) -> None:
-        self.pairs, self.before = pairs, before
+    def __init__(self, pairs: Pairs, faces: Faces, point: Point, lower_level: float = 0.0) -> None:
+        self.pairs, self.lower_level = pairs, lower_level
         self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held = faces
         self.row = pairs.present & ~self.full
         self.count = len(pairs.user) + np.count_nonzero(self.row) + np.count_nonzero(~self.exact)
-        self.best = self.last = np.inf
-        self.known, self.still = False, 0
-        self.good = self.early = point
-        self.rough = True
+        self.best_gap = self.last_gap = np.inf
+        self.bounded, self.stalled = False, 0
+        self.best_point = self.bounded_point = point
+        self.single = True
         self.set(point)
 
     @property
     def faces(self) -> Faces:
-        """The face it lies on."""
+        """Face of the component."""
         return Faces(self.user, self.server, self.pair, self.rising, self.exact, self.full, self.held)
 
     def residuals(self) -> None:
-        """Update residuals of the linear equations, least costs of users, products, and mu."""
+        """Update residuals of the linear equations, least costs of users, complementarity products, and mu."""
         pairs = self.pairs
-        self.use, self.have = pairs.use(self.y), pairs.sums(self.y)
+        self.use, self.attained = pairs.use(self.y), pairs.sums(self.y)
         slack = pairs.slack(self.lam, self.p)
-        self.least = self.p + pairs.least(slack)
-        self.dual = np.subtract(self.z, slack, out=slack)
-        self.excess = np.where(pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
+        self.least_cost = self.p + pairs.least(slack)
+        self.dual_residual = np.subtract(self.z, slack, out=slack)
+        self.capacity_residual = np.where(pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
         wanted = np.where(self.rising > 0, self.t, self.held)
-        self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
-        self.sum = 1 - float(self.rising @ self.p)
+        self.level_residual = wanted - self.attained + np.where(self.exact, 0.0, self.s)
+        self.sum_residual = 1 - float(self.rising @ self.p)
         self.products = self.products_of(self.now)
         self.mu = self.total(self.products) / self.count
 
@@ -106,12 +119,12 @@ class State:
         return Point(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
 
     def products_of(self, point: Point) -> tuple[Array, Array, Array]:
-        """Complementarity products of pairs, rows and users at a point."""
+        """Complementarity products of pairs, rows and users at an iterate."""
         rows, users = point.lam * point.w, point.p * point.s
         return point.y * point.z, np.where(self.row, rows, 0.0), np.where(self.exact, 0.0, users)
 
     def set(self, to: Point) -> None:
-        """Move to a point."""
+        """Set the iterate."""
         self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
         self.residuals()
 
@@ -120,90 +133,93 @@ class State:
         """Sum over pairs, rows and users."""
         return float(sum(each.sum() for each in products))
 
-    def held_by(self, point: Point) -> Array:
-        """Log ratio of users' worths to slacks, in units of the level: large for held users, small for others."""
+    def log_multiplier_ratio(self, point: Point) -> Array:
+        """Log ratios of prices to slacks of users, in units of the level: large for users who are to be frozen."""
         return np.asarray(np.log(point.p * (max(self.rising.sum(), 1.0) * self.t) / point.s))
 
     def bounds(self) -> tuple[float, float, Array]:
-        """Primal and dual bounds of the level, and least costs of users.
+        """Lower and upper bound of the level, and least costs (users,).
 
-        Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
+        The lower bound is that of the tasks, scaled to capacities; the upper one follows from weak duality. Rows in
+        `full` and users in `exact` may have prices of either sign, if no other user has a negative cost.
         """
-        rising, least = self.rising > 0, self.least
-        have = self.have / max(self.use.max(), 1.0)
-        low = float(np.where(rising, have, np.inf).min())
-        fixed = ~rising & (self.held > 0)
-        if fixed.any():
-            met = float((have[fixed] / self.held[fixed]).min())
-            low = max(low * min(met, 1.0) if met > 1 - SAME else 0.0, self.shared()[1])
-        left = float(self.lam.sum() - (least * self.held)[~rising].sum())
-        total = float(np.maximum(least[rising], 0.0).sum())
-        paid = self.full.any() and (least[~self.exact] < 0).any()
-        return low, left / total if total > 0 and not paid else np.inf, least
+        rising, least_cost = self.rising > 0, self.least_cost
+        attained = self.attained / max(self.use.max(), 1.0)
+        low = float(np.where(rising, attained, np.inf).min())
+        is_held = ~rising & (self.held > 0)
+        if is_held.any():
+            fraction_met = float((attained[is_held] / self.held[is_held]).min())
+            low = max(low * min(fraction_met, 1.0) if fraction_met > 1 - NEGLIGIBLE else 0.0, self.rescaled()[1])
+        value = float(self.lam.sum() - (least_cost * self.held)[~rising].sum())
+        total = float(np.maximum(least_cost[rising], 0.0).sum())
+        subsidised = self.full.any() and (least_cost[~self.exact] < 0).any()
+        return low, value / total if total > 0 and not subsidised else np.inf, least_cost
 
-    def shared(self) -> tuple[Array, float]:
-        """Amounts of which the held get theirs and the others what is left, in the same proportions, and the level."""
+    def rescaled(self) -> tuple[Array, float]:
+        """Amounts (pairs,) rescaled so that held users attain their levels, others share the rest; and the level."""
         pairs = self.pairs
-        up = pairs.of_user(self.rising)
-        each = self.y * pairs.of_user(np.where(self.rising > 0, 1.0, self.held) / self.have)
-        before, after = pairs.use(each * (1 - up)), pairs.use(each * up)
-        room = np.divide(1 - before, after, out=np.full(after.shape, np.inf), where=after > 0)
-        level = float(room.min())
-        return each * np.where(up > 0, level, 1.0), level
+        rises = pairs.of_user(self.rising)
+        scaled = self.y * pairs.of_user(np.where(self.rising > 0, 1.0, self.held) / self.attained)
+        held_use, rising_use = pairs.use(scaled * (1 - rises)), pairs.use(scaled * rises)
+        levels = np.divide(1 - held_use, rising_use, out=np.full(rising_use.shape, np.inf), where=rising_use > 0)
+        level = float(levels.min())
+        return scaled * np.where(rises > 0, level, 1.0), level
 
 
 class Newton:
-    """Newton's equations at a state, factored once."""
+    """Newton's equations at an iterate, factored once."""
 
     def __init__(self, at: State) -> None:
         self.at, pairs = at, at.pairs
         self.weight = at.y / at.z
-        self.loose = np.where(at.exact, _DEPENDENT * pairs.sums(self.weight), at.s / at.p)
-        self.idle = np.where(at.row, at.w / np.maximum(at.lam, TINY), np.inf)
+        self.user_diagonal = np.where(at.exact, _REGULARIZATION * pairs.sums(self.weight), at.s / at.p)
+        self.row_diagonal = np.where(at.row, at.w / np.maximum(at.lam, TINY), np.inf)
         if at.full.any():
             size = np.einsum("rrk->kr", pairs.squares(self.weight))
-            self.idle = np.where(at.full, _DEPENDENT * size + TINY, self.idle)
-        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising, at.rough)
+            self.row_diagonal = np.where(at.full, _REGULARIZATION * size + TINY, self.row_diagonal)
+        self.equations = Equations(pairs, self.weight, self.row_diagonal, self.user_diagonal, at.rising, at.single)
 
-    def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
-        """Direction that changes products by `cy`, `cw`, `cs` to first order; with `wrong` it removes residuals too."""
+    def step(self, cy: Array, cw: Array, cs: Array, feasibility: bool = False) -> Point:
+        """Direction with first-order changes `cy`, `cw`, `cs` of products, and, if `feasibility`, without residuals."""
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
         users, of_sum = np.where(at.exact, 0.0, cs / at.p), 0.0
-        if wrong:
-            own += self.weight * at.dual
+        if feasibility:
+            own += self.weight * at.dual_residual
         b, e = pairs.use(own) + rows, users - pairs.sums(own)
-        if wrong:
-            b, e, of_sum = b - at.excess, e + at.short, at.sum
+        if feasibility:
+            b, e, of_sum = b - at.capacity_residual, e + at.level_residual, at.sum_residual
         lam, p, t = self.equations.solve(b, e, of_sum)
         z = pairs.slack(lam, p)
         own -= self.weight * z
-        if wrong:
-            z -= at.dual
+        if feasibility:
+            z -= at.dual_residual
         return self._whole(own, z, rows, lam, users, p, t)
 
     def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: float) -> Point:
         """Complete a direction by the slacks of rows and users."""
         at = self.at
-        w = np.where(at.row, rows - np.where(at.row, self.idle, 0.0) * lam, 0.0)
-        return Point(y, z, w, lam, np.where(at.exact, 0.0, users - self.loose * p), p, t)
+        w = np.where(at.row, rows - np.where(at.row, self.row_diagonal, 0.0) * lam, 0.0)
+        return Point(y, z, w, lam, np.where(at.exact, 0.0, users - self.user_diagonal * p), p, t)
 
-    def finished(self, step: Point, sharp: float) -> Point:
-        """Iteratively refine a direction until residuals of rows and users are below `sharp`, if possible."""
+    def finished(self, step: Point, tol: float) -> Point:
+        """Iteratively refine a direction until residuals of rows and users are below `tol`, if possible."""
         at, pairs, best, least = self.at, self.at.pairs, step, np.inf
         for _ in range(3):
-            rows = np.where(at.row, at.excess - pairs.use(step.y) - step.w, 0.0)
+            row_residual = np.where(at.row, at.capacity_residual - pairs.use(step.y) - step.w, 0.0)
             if at.full.any():
-                rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
-            users = np.where(at.exact, 0.0, step.s) + at.rising * step.t
-            users += at.short - pairs.sums(step.y)
-            size = max(float(np.abs(rows).max()), float(np.abs(users).max()) / abs(at.t)) / sharp
+                row_residual = np.where(at.full, at.capacity_residual - pairs.use(step.y), row_residual)
+            user_residual = np.where(at.exact, 0.0, step.s) + at.rising * step.t
+            user_residual += at.level_residual - pairs.sums(step.y)
+            size = max(float(np.abs(row_residual).max()), float(np.abs(user_residual).max()) / abs(at.t)) / tol
             if not size < least:
                 break
-            at.rough, best, least = at.rough and size < _ROUGH, step, size
+            at.single, best, least = at.single and size < _SINGLE_ACCURACY, step, size
             if size <= 1:
                 break
-            lam, p, t = self.equations.solve(-rows, users, at.sum - float(at.rising @ step.p), sharp)
+            lam, p, t = self.equations.solve(
+                -row_residual, user_residual, at.sum_residual - float(at.rising @ step.p), tol
+            )
             z = pairs.slack(lam, p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
         return best
@@ -222,42 +238,48 @@ def _lengths(at: State, step: Point) -> tuple[float, float]:
     )
 
 
-def _centred(at: State, newton: Newton, step: Point, target: float) -> Point:
+def _centrality_corrected(at: State, newton: Newton, step: Point, target: float) -> Point:
     """Add up to three Gondzio correctors, which bring products to within a factor of ten of the target."""
     primal, dual = _lengths(at, step)
-    for _ in range(3):
-        if min(primal, dual) > 0.95:
+    for _ in range(_CORRECTORS):
+        if min(primal, dual) > _LONG_STEP:
             break
-        far = at.products_of(at.now.plus(step, min(primal + 0.3, 1.0), min(dual + 0.3, 1.0)))
-        asked = [np.maximum(np.clip(q, 0.1 * target, 10 * target) - q, -10 * target) for q in far]
-        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
-        lengths = _lengths(at, tried)
-        if sum(lengths) <= primal + dual + 0.02:
+        products = at.products_of(at.now.plus(step, min(primal + _LENGTHENED, 1.0), min(dual + _LENGTHENED, 1.0)))
+        wanted = [np.maximum(np.clip(q, 0.1 * target, 10 * target) - q, -10 * target) for q in products]
+        corrected = step.plus(newton.step(wanted[0], wanted[1], wanted[2]))
+        lengths = _lengths(at, corrected)
+        if sum(lengths) <= primal + dual + _LEAST_GAIN:
             break
-        step, (primal, dual) = tried, lengths
+        step, (primal, dual) = corrected, lengths
     return step
 
 
 def advance(at: State, gap: float) -> None:
-    """Take one step: predictor, corrector, and up to three centrality correctors."""
+    """Take one step of Mehrotra's method with up to three centrality correctors; `gap` is that of the bounds."""
     newton, total = Newton(at), at.mu * at.count
     yz, lw, ps = at.products
-    aim = newton.step(-yz, -lw, -ps, wrong=True)
-    after = at.total(at.products_of(at.now.plus(aim, *_lengths(at, aim)))) / total
-    target = min(max(after**3, 1e-8), 0.1) * at.mu
-    step = aim.plus(newton.step(target - aim.y * aim.z, target - aim.lam * aim.w, target - aim.p * aim.s))
-    step = _centred(at, newton, step, target)
-    # Where held users have not their levels yet no gap is known; products know it.
-    left = min(gap, total / abs(at.t))
-    sharp = min(1e-2 * left, 1e-2 * SAME) if at.held.any() else 1e-2 * left
-    step = newton.finished(step, max(sharp, 1e-15))
+    affine = newton.step(-yz, -lw, -ps, feasibility=True)
+    affine_ratio = at.total(at.products_of(at.now.plus(affine, *_lengths(at, affine)))) / total
+    target = min(max(affine_ratio**3, _LEAST_CENTRING), _MOST_CENTRING) * at.mu
+    step = affine.plus(
+        newton.step(target - affine.y * affine.z, target - affine.lam * affine.w, target - affine.p * affine.s)
+    )
+    step = _centrality_corrected(at, newton, step, target)
+    # While held users miss their levels the bounds have no gap; the sum of products estimates it.
+    relative_gap = min(gap, total / abs(at.t))
+    tol = (
+        min(_RESIDUAL_PER_GAP * relative_gap, _RESIDUAL_PER_GAP * NEGLIGIBLE)
+        if at.held.any()
+        else _RESIDUAL_PER_GAP * relative_gap
+    )
+    step = newton.finished(step, max(tol, _LEAST_RESIDUAL))
     primal, dual = _lengths(at, step)
-    back = min(max(1 - left, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
-    at.set(at.now.plus(step, back * primal, back * dual))
+    damping = min(max(1 - relative_gap, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
+    at.set(at.now.plus(step, damping * primal, damping * dual))
 
 
-def cold(pairs: Pairs, faces: Faces) -> Point:
-    """Starting point, strictly feasible but for held users: equal prices, and loads about balanced."""
+def cold_start(pairs: Pairs, faces: Faces) -> Point:
+    """Starting point, strictly feasible except for held users: uniform prices, and balanced server loads."""
     present, rising = pairs.present, faces.rising
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
@@ -281,14 +303,14 @@ def cold(pairs: Pairs, faces: Faces) -> Point:
     return Point(y, z, w, lam, s, p, t)
 
 
-def renew(at: State) -> None:
-    """Start the next level: duals normalized by the worths of rising users, no product below a tenth of the mean."""
-    left = max(float(at.rising @ at.p), TINY)
+def warm_start(at: State) -> None:
+    """Warm start of the next level: prices normalized to `tau.p = 1`, and products at least a tenth of mu."""
+    total_price = max(float(at.rising @ at.p), TINY)
     w, s = np.where(at.row, at.w, 1.0), np.where(at.exact, 1.0, at.s)
-    lam, p = np.where(at.row, at.lam / left, 0.0), np.where(at.exact, 0.0, at.p / left)
-    at.set(Point(at.y, at.z / left, w, lam, s, p, at.t))
+    lam, p = np.where(at.row, at.lam / total_price, 0.0), np.where(at.exact, 0.0, at.p / total_price)
+    at.set(Point(at.y, at.z / total_price, w, lam, s, p, at.t))
     mu = 0.1 * at.mu
     lam = np.where(at.row, np.maximum(lam, mu / w), lam)
     p = np.where(at.exact, p, np.maximum(p, mu / s))
     at.set(at.now._replace(z=np.maximum(at.z, mu / at.y), lam=lam, p=p))
-    at.good = at.early = at.now
+    at.best_point = at.bounded_point = at.now

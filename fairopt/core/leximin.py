@@ -1,20 +1,21 @@
-r"""Lexicographic max-min over several servers: raise all levels, freeze whom prices hold, cut the state, go on.
+r"""Lexicographic max-min over several servers: raise all levels, freeze users with a price, split, and continue.
 
-A level is
+Each level is a linear program,
 
 .. math::
     \max t, \quad \sum_i y_{ni} \ge t \text{ (rising)}, \quad \ge f_n \text{ (held)}, \quad
     \sum_n a_{nir} y_{ni} \le 1, \quad y \ge 0,
 
-y in units of level. A primal-dual interior point ends at the analytic centre of the optimal face: prices, worths p and
-costs z above worth of whatever stays are exactly mu over their slacks. So the next level starts where this one ends:
-frozen users, dear pairs and full servers leave, duals are divided by what is left of `sum p`, and five steps later the
-next level is known. Where zero demands leave frozen users among those who rise, what they have and what is full become
-equations, with prices of either sign, so that the face has an interior. Parts that share no server are raised one
-after the other; one of a single server is filled, level by level.
+with y in units of level, solved by an interior point (`level`), which converges to the analytic centre of the optimal
+face. The prices of all constraints that are inactive at the centre are mu over their slacks, so that the centre is a
+warm start of the next level: frozen users, pairs with a reduced cost and full servers are removed, prices are divided
+by the remaining `sum p`, and about five more steps suffice. Where zero demands keep frozen users and rising ones in one
+component, frozen levels and full rows become equations with prices of either sign, so that the face has an interior.
+Components of users and servers are raised one after the other; those of one server are filled in closed form.
 
-A user whose limit lies below a level that everyone can have is held there at once; one whose floor lies above the
-level is held at that. Freezing has no proof here: `stages` have the prices from which a judge makes one.
+A user whose limit lies below a level that everyone can attain is held at the limit; one whose floor lies above the
+level is held at the floor. Freezing is a numerical decision: `stages` have the prices from which certificates derive a
+proof.
 """
 
 from __future__ import annotations
@@ -30,23 +31,24 @@ from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .algebra import Pairs
-from .level import SAME, TINY, Faces, Point, State, advance, cold, renew
+from .factors import TINY
+from .level import NEGLIGIBLE, Faces, Point, State, advance, cold_start, warm_start
 
-#: A level is known when it is bounded to within this and who stands still stands out, or nothing gets better.
-_KNOWN, _ROUNDING = 1e-11, 1e-14
-#: A level that is bounded no better than that is not known at all.
-_WORST = 1e-2
-#: Frozen or not: what says so must be so many times what says the opposite, in logs.
-_APART = np.log(1e5)
-#: Steps in which the bound gets no better by a tenth, in all, before a part is given up.
+#: Relative gap at which a level has converged, if frozen users are separated from others, and that of rounding.
+_CONVERGED, _ROUNDED = 1e-11, 1e-14
+#: Relative gap above which a level that no longer improves is a failure.
+_UNBOUNDED = 1e-2
+#: Least absolute log ratio of price to slack of every user at which frozen ones are identified.
+_LOG_SEPARATION = np.log(1e5)
+#: Number of successive steps without a reduction of the gap by a tenth after which a component is given up.
 _PATIENCE = 8
 
 
 class Stage(NamedTuple):
-    """Prices (servers, resources) of whole capacities that prove a level, and the pairs that they exclude.
+    """Dual solution of one level: prices (servers, resources) of whole capacities, and the pairs that they exclude.
 
-    `user_price` (users,) is the least that a unit of each costs, `surplus` (dropped,) by what pairs cost too much;
-    `full` are the rows that these prices fill, whose own may be negative from then on.
+    `user_price` (users,) is the least cost of a unit, `surplus` (dropped,) the excess cost of excluded pairs. `full`
+    are the rows that complementarity makes equations, whose prices in later stages may be negative.
     """
 
     level: float
@@ -60,31 +62,33 @@ class Stage(NamedTuple):
 
 
 def _gap(low: float, high: float) -> float:
+    """Relative gap of two bounds, infinite without a positive lower one."""
     return abs(high / low - 1) if low > 0 else np.inf
 
 
 class Leximin:
-    """Solver: `amount` (pairs,) in units of level, `level` (users,), and the prices of `stages`.
+    """Lexicographic max-min solution: `amount` (pairs,) in units of level, `level` (users,), and `stages`.
 
     Parameters
     ----------
     polytope : the feasible set
     criterion : of the same cluster, with infinite alpha
-    likely : finds pairs (pairs,) that may have tasks, where levels are many: users whom these connect are raised apart
-        from others. Who would have more on the servers of others is raised with them once more: it need not be right
+    candidates : function that predicts the pairs (pairs,) with tasks, for problems with many levels. Components of
+        predicted pairs are raised apart; those that a dropped pair should have connected are raised again together,
+        so that the prediction need not be right
 
     Raises
     ------
     SolverError
-        where a level could not be bounded
+        if a level could not be bounded
     """
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, likely: Callable[[], Mask] | None = None) -> None:
+    def __init__(self, polytope: Polytope, criterion: Criterion, candidates: Callable[[], Mask] | None = None) -> None:
         own = criterion.restrict(polytope.users)
         self.polytope = polytope
         self.tasks_per_level: Array = own.weight / own.share
         self.cap: Array = polytope.limit / self.tasks_per_level
-        self.floor: Array = (1 - SAME) * own.floor / self.tasks_per_level
+        self.floor: Array = (1 - NEGLIGIBLE) * own.floor / self.tasks_per_level
         capacity, count = polytope.cluster.capacity, len(polytope.users)
         self.inverse: Array = np.divide(1, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
         demand = polytope.cluster.demand[polytope.users] * self.tasks_per_level[:, None]
@@ -95,192 +99,210 @@ class Leximin:
         self.steps, self.gap = 0, 0.0
         if not count:
             return
-        self.likely = likely
+        self.candidates = candidates
         user, server, pair = (np.arange(size) for size in (count, len(capacity), len(self.amount)))
-        #: Parts that were told apart by what is likely.
+        #: Numbers of the components of predicted pairs.
         self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
         raised, stay, full = user >= 0, pair >= 0, np.zeros(capacity.shape, dtype=bool)
         while raised.any():
             self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
             self.amount[raised[self.pairs.user]] = 0.0
             faces = Faces(user, server, pair, raised.astype(float), user < 0, full, self.level)
-            left = self._apart(self.pairs, faces, stay, self.amount)
+            left = self._split(self.pairs, faces, stay, self.amount)
             while left:
                 at = left.pop()
-                left += self._raised(at)
-            raised, stay, least = self._owed()
+                left += self._advance(at)
+            raised, stay, least = self._linked()
 
-    def _owed(self) -> tuple[Mask, Mask, float]:
-        """Users (users,) to be raised once more, who may use servers of other parts: their pairs, and the least level.
+    def _linked(self) -> tuple[Mask, Mask, float]:
+        """Users (users,) to be raised again with other components, their pairs, and the least level from which.
 
-        A pair of two parts is excluded by the first level that fills a resource it needs, if any at which its user has
-        a worth is higher: stages come to know that.
+        A pair between two components is excluded by the first level that fills a resource it needs, if that is below
+        the level at which its user is frozen; it is then added to the excluded pairs of that stage.
         """
-        pairs, (user, server), raised = (
+        pairs, (user, server), again = (
             self.pairs,
             (self.pairs.user, self.pairs.server),
             np.zeros(len(self.level), bool),
         )
         apart = self.of_user[user] != self.of_server[server]
         if not apart.any():
-            return raised, apart, 0.0
-        level, by = np.array([one.level for one in self.stages] + [np.inf]), np.full(self.inverse.shape, -1)
-        held = np.full(len(self.level), np.inf)
+            return again, apart, 0.0
+        level, filled_by = np.array([stage.level for stage in self.stages] + [np.inf]), np.full(self.inverse.shape, -1)
+        frozen_at = np.full(len(self.level), np.inf)
         for number in np.argsort(-level[:-1], kind="stable"):
-            one = self.stages[number]
-            row, resource = np.nonzero(one.full)
-            by[one.servers[row], resource] = number
-            held[one.users[one.user_price > SAME * one.user_price.max()]] = one.level
-        table = np.where(pairs.demand[user] > 0, by[server], -1)
-        first = table[np.arange(len(user)), level[table].argmin(axis=1)]
-        low = held * (1 - SAME)
-        more = apart & (low[user] <= level[first]) & np.isfinite(low)[user]
-        if more.any():
-            _, self.of_user, self.of_server = self._connected(pairs, ~apart | more)
-            raised, least = np.isin(self.of_user, self.of_user[user[more]]), float(low[user[more]].min())
-            stay = raised[user] & (self.of_user[user] == self.of_server[server])
-            # Those below stay as they are, where others have no use for their servers.
-            upper, above = raised & (held >= least), stay & (level[first] >= least)
-            below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
-            if below.max(initial=0.0) > SAME:
-                return raised, stay, 0.0
+            stage = self.stages[number]
+            row, resource = np.nonzero(stage.full)
+            filled_by[stage.servers[row], resource] = number
+            frozen_at[stage.users[stage.user_price > NEGLIGIBLE * stage.user_price.max()]] = stage.level
+        table = np.where(pairs.demand[user] > 0, filled_by[server], -1)
+        excluded_by = table[np.arange(len(user)), level[table].argmin(axis=1)]
+        user_level = frozen_at * (1 - NEGLIGIBLE)
+        connected = apart & (user_level[user] <= level[excluded_by]) & np.isfinite(user_level)[user]
+        if connected.any():
+            _, self.of_user, self.of_server = self._connected(pairs, ~apart | connected)
+            again, least = (
+                np.isin(self.of_user, self.of_user[user[connected]]),
+                float(user_level[user[connected]].min()),
+            )
+            stay = again[user] & (self.of_user[user] == self.of_server[server])
+            # Users below that level stay frozen, if they do not use the servers of these pairs.
+            upper, above = again & (frozen_at >= least), stay & (level[excluded_by] >= least)
+            use_below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
+            if use_below.max(initial=0.0) > NEGLIGIBLE:
+                return again, stay, 0.0
             return upper, above & upper[user], least
-        for number in np.unique(first[apart & (first >= 0)]):
-            one, there = self.stages[number], np.flatnonzero(apart & (first == number))
-            cost = (pairs.takes[there] * one.prices[np.searchsorted(one.servers, server[there])]).sum(axis=1)
-            dropped, surplus = np.append(one.dropped, there), np.append(one.surplus, cost)
-            self.stages[number] = one._replace(dropped=dropped, surplus=surplus)
-        return raised, apart, 0.0
+        for number in np.unique(excluded_by[apart & (excluded_by >= 0)]):
+            stage, excluded = self.stages[number], np.flatnonzero(apart & (excluded_by == number))
+            cost = (pairs.takes[excluded] * stage.prices[np.searchsorted(stage.servers, server[excluded])]).sum(axis=1)
+            dropped, surplus = np.append(stage.dropped, excluded), np.append(stage.surplus, cost)
+            self.stages[number] = stage._replace(dropped=dropped, surplus=surplus)
+        return again, apart, 0.0
 
-    # --- one step of a part
+    # --- one step of a component
 
-    def _raised(self, at: State) -> list[State]:
-        """Take one step of a part, or split it once its level is known; the parts to go on with."""
-        low, high, least = at.bounds()
-        stop = (at.rising > 0) & (self.cap[at.user] < low)
-        if stop.any():
-            self._stopped(at, stop)
+    def _advance(self, at: State) -> list[State]:
+        """Take one step of a component, or split it once its level has converged; the components that remain."""
+        low, high, least_cost = at.bounds()
+        at_limit = (at.rising > 0) & (self.cap[at.user] < low)
+        if at_limit.any():
+            self._hold_at_limits(at, at_limit)
             if not at.rising.any():
-                at.y = at.shared()[0]
-                return self._cut(at, low, high, least)
-            low, high, least = at.bounds()
-        # Where equations contradict each other by rounding, bounds may cross: then products know better.
+                at.y = at.rescaled()[0]
+                return self._freeze(at, low, high, least_cost)
+            low, high, least_cost = at.bounds()
+        # Bounds may cross where equations are inconsistent by rounding: the products then estimate the gap.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
-        better = gap < (1.0 if at.known else 0.9) * at.best
-        at.still = 0 if better else at.still + 1
-        if better:
-            at.best, at.good = gap, at.now
-        lost = not at.known and (at.still > _PATIENCE or not np.isfinite(at.t))
-        if lost and at.best > _WORST:
+        improved = gap < (1.0 if at.bounded else 0.9) * at.best_gap
+        at.stalled = 0 if improved else at.stalled + 1
+        if improved:
+            at.best_gap, at.best_point = gap, at.now
+        failed = not at.bounded and (at.stalled > _PATIENCE or not np.isfinite(at.t))
+        if failed and at.best_gap > _UNBOUNDED:
             raise SolverError("a level could not be bounded")
-        # Steps beyond take idle capacity and what is paid too much down to rounding.
-        if lost or (at.known and not _ROUNDING < gap <= 0.3 * at.last):
-            if not gap <= at.best:
-                at.set(at.good)
-                low, high, least = at.bounds()
-            if lost:
-                at.early = at.now
-            return self._cut(at, low, high, least)
-        apart = np.abs(at.held_by(at.now))[~at.exact].min(initial=np.inf) > _APART
-        if not at.known and gap <= _KNOWN and (apart or at.still > 1):
-            at.early, at.known = at.now, True
-        at.last = gap
+        # Further steps reduce the slacks of active constraints to rounding.
+        if failed or (at.bounded and not _ROUNDED < gap <= 0.3 * at.last_gap):
+            if not gap <= at.best_gap:
+                at.set(at.best_point)
+                low, high, least_cost = at.bounds()
+            if failed:
+                at.bounded_point = at.now
+            return self._freeze(at, low, high, least_cost)
+        separated = np.abs(at.log_multiplier_ratio(at.now))[~at.exact].min(initial=np.inf) > _LOG_SEPARATION
+        if not at.bounded and gap <= _CONVERGED and (separated or at.stalled > 1):
+            at.bounded_point, at.bounded = at.now, True
+        at.last_gap = gap
         advance(at, gap)
         self.steps += 1
         return [at]
 
-    def _stopped(self, at: State, stop: Mask) -> None:
-        """Hold users at limits that they reach."""
-        at.rising = np.where(stop, 0.0, at.rising)
-        at.held = np.where(stop, self.cap[at.user], at.held)
-        at.s = np.where(stop, np.maximum(at.have - at.held, 0.1 * at.held), at.s)
-        left = max(float(at.rising @ at.p), TINY)
-        at.z, at.lam, at.p = at.z / left, at.lam / left, at.p / left
-        at.best = np.inf
+    def _hold_at_limits(self, at: State, at_limit: Mask) -> None:
+        """Hold users of the mask `at_limit` at their limits, and normalize prices of the others."""
+        at.rising = np.where(at_limit, 0.0, at.rising)
+        at.held = np.where(at_limit, self.cap[at.user], at.held)
+        at.s = np.where(at_limit, np.maximum(at.attained - at.held, 0.1 * at.held), at.s)
+        total_price = max(float(at.rising @ at.p), TINY)
+        at.z, at.lam, at.p = at.z / total_price, at.lam / total_price, at.p / total_price
+        at.best_gap = np.inf
         at.residuals()
 
-    # --- levels that are known
+    # --- converged levels
 
-    def _cut(self, at: State, low: float, high: float, least: Array) -> list[State]:
-        """Freeze users of a part whose level is known, keep its prices, and go on with the rest."""
-        pairs, rising, was = at.pairs, at.rising > 0, at.early
-        waiting = rising & (self.floor[at.user] > high * (1 + SAME))
-        if waiting.any():
-            return [self._waiting(at, waiting)]
-        # Frozen, dear or full is whatever has a larger price or cost than slack, both in parts of the level's.
-        risen, frozen = int(rising.sum()), ~at.exact & (at.held_by(was) > 0)
-        dropped, filled, load = np.zeros(len(at.y), dtype=bool), np.zeros(at.full.shape, dtype=bool), 1.0
-        if risen:
+    def _freeze(self, at: State, low: float, high: float, least_cost: Array) -> list[State]:
+        """Freeze users with a price at a converged level, record its prices, and split the rest."""
+        pairs, rising, optimum = at.pairs, at.rising > 0, at.bounded_point
+        below_floor = rising & (self.floor[at.user] > high * (1 + NEGLIGIBLE))
+        if below_floor.any():
+            return [self._hold_at_floors(at, below_floor)]
+        # A constraint is active if its price exceeds its slack, both relative to the level.
+        rising_count, frozen = int(rising.sum()), ~at.exact & (at.log_multiplier_ratio(optimum) > 0)
+        dropped, filled, overuse = np.zeros(len(at.y), dtype=bool), np.zeros(at.full.shape, dtype=bool), 1.0
+        if rising_count:
             self.gap = max(self.gap, _gap(low, high))
             if not (frozen & rising).any():
-                frozen |= rising & (was.p >= was.p[rising].max())
-            dropped = was.z * risen > was.y / at.t
-            filled = at.row & (was.lam * (pairs.present.sum() / at.t) > was.w)
-            total = max(float(least[rising].sum()), TINY)
-            lost = np.flatnonzero(dropped)
-            prices, user_price, surplus = (each / total for each in (at.lam, least, at.z[lost]))
-            at.before = max(low, at.before)
-            stage = Stage(at.before, at.server, prices, filled, at.user, user_price, at.pair[lost], surplus)
+                frozen |= rising & (optimum.p >= optimum.p[rising].max())
+            dropped = optimum.z * rising_count > optimum.y / at.t
+            filled = at.row & (optimum.lam * (pairs.present.sum() / at.t) > optimum.w)
+            total = max(float(least_cost[rising].sum()), TINY)
+            excluded = np.flatnonzero(dropped)
+            prices, user_price, surplus = (each / total for each in (at.lam, least_cost, at.z[excluded]))
+            at.lower_level = max(low, at.lower_level)
+            stage = Stage(at.lower_level, at.server, prices, filled, at.user, user_price, at.pair[excluded], surplus)
             self.stages.append(stage)
         else:
-            load = max(float(at.use.max()), 1.0)
+            overuse = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
-        # Those who wait at their floors rise again.
-        again = ~rising & ~exact & (at.held < self.cap[at.user] * (1 - SAME))
-        start = was._replace(s=np.where(again, np.maximum(at.held + was.s - at.t, TINY), was.s))
+        # Users who were held at their floors rise again.
+        released = ~rising & ~exact & (at.held < self.cap[at.user] * (1 - NEGLIGIBLE))
+        start = optimum._replace(s=np.where(released, np.maximum(at.held + optimum.s - at.t, TINY), optimum.s))
         faces = at.faces._replace(
-            rising=np.where(frozen, 0.0, np.where(again, 1.0, at.rising)), exact=exact, full=at.full | filled, held=held
+            rising=np.where(frozen, 0.0, np.where(released, 1.0, at.rising)),
+            exact=exact,
+            full=at.full | filled,
+            held=held,
         )
-        return self._apart(pairs, faces, ~dropped, at.y / load, start, at.before)
+        return self._split(pairs, faces, ~dropped, at.y / overuse, start, at.lower_level)
 
-    def _waiting(self, at: State, waiting: Mask) -> State:
-        """Hold users whose floors exceed the level, and restart their part."""
-        rising = np.where(waiting, 0.0, at.rising)
+    def _hold_at_floors(self, at: State, below_floor: Mask) -> State:
+        """Hold users whose floors exceed the level, and restart the component."""
+        rising = np.where(below_floor, 0.0, at.rising)
         if not rising.any():
             raise SolverError("floors leave no level to anybody")
-        faces = at.faces._replace(rising=rising, held=np.where(waiting, self.floor[at.user], at.held))
-        return State(at.pairs, faces, cold(at.pairs, faces), at.before)
+        faces = at.faces._replace(rising=rising, held=np.where(below_floor, self.floor[at.user], at.held))
+        return State(at.pairs, faces, cold_start(at.pairs, faces), at.lower_level)
 
-    # --- taking apart
+    # --- connected components
 
-    def _apart(
-        self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, before: float = 0.0
+    def _split(
+        self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, lower_level: float = 0.0
     ) -> list[State]:
-        """Split into connected parts that are still to be raised, cold or warm; record finished ones."""
+        """Split into connected components: states of those that still rise; finished ones are recorded."""
         count, of_user, of_server = self._connected(pairs, stay)
-        going = np.bincount(of_user, faces.rising, count) > 0
-        done = ~going[of_user]
-        self.level[faces.user[done]] = faces.held[done]
-        over = done[pairs.user]
-        self.amount[faces.pair[over]] = y[over]
-        left = []
-        for part in np.flatnonzero(going):
+        rises = np.bincount(of_user, faces.rising, count) > 0
+        finished = ~rises[of_user]
+        self.level[faces.user[finished]] = faces.held[finished]
+        of_finished = finished[pairs.user]
+        self.amount[faces.pair[of_finished]] = y[of_finished]
+        states = []
+        for part in np.flatnonzero(rises):
             u, s = np.flatnonzero(of_user == part), np.flatnonzero(of_server == part)
             p = np.flatnonzero(stay & (of_user[pairs.user] == part))
-            places = np.searchsorted(u, pairs.user[p]), np.searchsorted(s, pairs.server[p])
-            mine = Pairs(*places, pairs.demand[u], pairs.inverse[s])
-            own = faces.taken(u, s, p)
-            own = own._replace(full=own.full & mine.present)
-            if min(len(s), len(u)) == 1 and not self.floor[own.user].any():
-                (self._filled if len(s) == 1 else self._alone)(mine, own, before)
+            indices = np.searchsorted(u, pairs.user[p]), np.searchsorted(s, pairs.server[p])
+            own_pairs = Pairs(*indices, pairs.demand[u], pairs.inverse[s])
+            own_faces = faces.restricted(u, s, p)
+            own_faces = own_faces._replace(full=own_faces.full & own_pairs.present)
+            if min(len(s), len(u)) == 1 and not self.floor[own_faces.user].any():
+                (self._single_server if len(s) == 1 else self._single_user)(own_pairs, own_faces, lower_level)
                 continue
-            many = start is not None and mine.order.endswith("listed") and 2 * len(u) > len(self.level)
-            if many and self.likely is not None and not (own.exact.any() or own.full.any()):
-                likely, self.likely = self.likely()[own.pair], None
-                likely |= (np.bincount(mine.user[likely], minlength=len(u)) == 0)[mine.user]
-                _, by_user, by_server = self._connected(mine, likely)
-                self.of_user[own.user], self.of_server[own.server] = by_user + 1, by_server + 1
-                left += self._apart(mine, own, by_user[mine.user] == by_server[mine.server], y[p], None, before)
+            worthwhile = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
+            if worthwhile and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
+                candidates, self.candidates = self.candidates()[own_faces.pair], None
+                candidates |= (np.bincount(own_pairs.user[candidates], minlength=len(u)) == 0)[own_pairs.user]
+                _, by_user, by_server = self._connected(own_pairs, candidates)
+                self.of_user[own_faces.user], self.of_server[own_faces.server] = by_user + 1, by_server + 1
+                states += self._split(
+                    own_pairs,
+                    own_faces,
+                    by_user[own_pairs.user] == by_server[own_pairs.server],
+                    y[p],
+                    None,
+                    lower_level,
+                )
                 continue
-            at = State(mine, own, cold(mine, own) if start is None else start.taken(u, s, p), before)
+            at = State(
+                own_pairs,
+                own_faces,
+                cold_start(own_pairs, own_faces) if start is None else start.restricted(u, s, p),
+                lower_level,
+            )
             if start is not None:
-                renew(at)
-            left.append(at)
-        return left
+                warm_start(at)
+            states.append(at)
+        return states
 
     @staticmethod
     def _connected(pairs: Pairs, stay: Mask) -> tuple[int, Index, Index]:
-        """Number of connected components, and those of users and servers."""
+        """Number of connected components, and their numbers for users and servers."""
         users, servers = len(pairs.demand), len(pairs.inverse)
         if stay.all() and pairs.full:
             return 1, np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp)
@@ -289,44 +311,44 @@ class Leximin:
         count, label = csgraph.connected_components(graph, directed=False)
         return count, label[:users], label[users:]
 
-    def _alone(self, pairs: Pairs, faces: Faces, before: float) -> None:
-        """Give its servers to the only user of a part: a price for the scarcest resource of each."""
-        most = 1 / pairs.takes.max(axis=1)
-        level = min(float(most.sum()), float(self.cap[faces.user[0]]))
-        self.level[faces.user], self.amount[faces.pair] = level, most * (level / most.sum())
+    def _single_user(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
+        """Solve a component of one user: a price for the bottleneck resource of every server."""
+        monopoly = 1 / pairs.takes.max(axis=1)
+        level = min(float(monopoly.sum()), float(self.cap[faces.user[0]]))
+        self.level[faces.user], self.amount[faces.pair] = level, monopoly * (level / monopoly.sum())
         if level < self.cap[faces.user[0]]:
             scarce = pairs.takes.argmax(axis=1)[:, None] == np.arange(pairs.takes.shape[1])
             nobody = np.zeros(0, dtype=np.intp)
-            prices = scarce * most[:, None]
-            level = max(level, before)
+            prices = scarce * monopoly[:, None]
+            level = max(level, lower_level)
             self.stages.append(Stage(level, faces.server, prices, scarce, faces.user, np.ones(1), nobody, np.zeros(0)))
 
-    def _filled(self, pairs: Pairs, faces: Faces, before: float) -> None:
-        """Fill the only server of a part: every level is where its next resource is full."""
+    def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
+        """Solve a component of one server by progressive filling: each level exhausts one more resource."""
         rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
         while rising.any():
-            rate, left = rising @ pairs.takes, np.maximum(1 - np.where(rising, 0.0, held) @ pairs.takes, 0.0)
-            levels = np.divide(left, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+            rate, available = rising @ pairs.takes, np.maximum(1 - np.where(rising, 0.0, held) @ pairs.takes, 0.0)
+            levels = np.divide(available, rate, out=np.full(len(rate), np.inf), where=rate > 0)
             scarce = np.arange(len(rate)) == levels.argmin()
-            stop = rising & (cap < levels.min())
-            if stop.any():
-                stop &= cap == cap[stop].min()
-                held[stop] = cap[stop]
+            frozen = rising & (cap < levels.min())
+            if frozen.any():
+                frozen &= cap == cap[frozen].min()
+                held[frozen] = cap[frozen]
             elif not levels.min() < np.inf:
                 raise SolverError("a level could not be bounded")
             else:
-                stop, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
-                held[stop] = levels.min()
+                frozen, cost = rising & (pairs.takes @ scarce > 0), pairs.takes @ scarce / rate[scarce]
+                held[frozen] = levels.min()
                 prices = (scarce / rate[scarce])[None]
-                before = max(float(levels.min()), before)
+                lower_level = max(float(levels.min()), lower_level)
                 self.stages.append(
-                    Stage(before, faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0))
+                    Stage(lower_level, faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0))
                 )
-            rising &= ~stop
+            rising &= ~frozen
         self.level[faces.user] = held
         self.amount[faces.pair] = held / max(float((held @ pairs.takes).max()), 1.0)
 
-    # --- what was found
+    # --- results
 
     def tasks(self) -> Array:
         """Allocation (all users, servers), scaled to the levels found and to capacities."""
@@ -335,27 +357,29 @@ class Leximin:
         return polytope.allocation(polytope.inside(fractions))
 
     def amounts(self) -> Array:
-        """Amounts y (pairs,), cut to the users' levels."""
-        have = np.maximum(np.bincount(self.polytope.pair_user, self.amount, len(self.level)), TINY)
-        return self.amount * np.minimum(self.level / have, 1.0)[self.polytope.pair_user]
+        """Amounts y (pairs,), scaled down to the users' levels."""
+        attained = np.maximum(np.bincount(self.polytope.pair_user, self.amount, len(self.level)), TINY)
+        return self.amount * np.minimum(self.level / attained, 1.0)[self.polytope.pair_user]
 
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
-        stages, pairs = sorted(self.stages, key=lambda one: one.level), self.pairs
+        stages, pairs = sorted(self.stages, key=lambda stage: stage.level), self.pairs
         result, user_price = (np.zeros((len(stages), *shape)) for shape in (self.inverse.shape, self.level.shape))
         for number in reversed(range(len(stages))):
-            one, above, paid = stages[number], result[number + 1 :], user_price[number + 1 :]
-            result[number, one.servers], user_price[number, one.users] = one.prices, one.user_price
-            # Multiples that exclude what was dropped here, and make up for prices below zero.
-            row, resource = np.nonzero(one.full)
-            lacks = -above[:, one.servers[row], resource] / np.maximum(one.prices[row, resource], TINY)
-            factor, user = lacks.max(axis=1, initial=0.0), pairs.user[one.dropped]
-            dear = np.flatnonzero(paid[:, user].any(axis=1))
-            cost = np.einsum("pr,spr->sp", pairs.takes[one.dropped], above[dear[:, None], pairs.server[one.dropped]])
-            lacks = (paid[dear[:, None], user] - cost) / np.maximum(one.surplus, TINY)
-            factor[dear] = np.maximum(factor[dear], lacks.max(axis=1, initial=0.0))
-            more = np.flatnonzero(factor)
-            factor = 1.001 * factor[more, None]
-            above[more[:, None], one.servers] += factor[:, :, None] * one.prices
-            paid[more[:, None], one.users] += factor * one.user_price
+            stage, prices_above, user_prices_above = stages[number], result[number + 1 :], user_price[number + 1 :]
+            result[number, stage.servers], user_price[number, stage.users] = stage.prices, stage.user_price
+            # Later stages get multiples of these prices that exclude the pairs dropped here and offset negative prices.
+            row, resource = np.nonzero(stage.full)
+            shortfall = -prices_above[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)
+            multiple, user = shortfall.max(axis=1, initial=0.0), pairs.user[stage.dropped]
+            affected = np.flatnonzero(user_prices_above[:, user].any(axis=1))
+            cost = np.einsum(
+                "pr,spr->sp", pairs.takes[stage.dropped], prices_above[affected[:, None], pairs.server[stage.dropped]]
+            )
+            shortfall = (user_prices_above[affected[:, None], user] - cost) / np.maximum(stage.surplus, TINY)
+            multiple[affected] = np.maximum(multiple[affected], shortfall.max(axis=1, initial=0.0))
+            scaled = np.flatnonzero(multiple)
+            multiple = 1.001 * multiple[scaled, None]
+            prices_above[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
+            user_prices_above[scaled[:, None], stage.users] += multiple * stage.user_price
         return np.asarray(np.maximum(result, 0.0) * self.inverse)

@@ -1,14 +1,16 @@
-r"""The data of concave welfare and of the game in units of a problem, and where a run of `welfare` begins.
+r"""Scaled data of a concave welfare program or of the game, and starting points of the interior point in `welfare`.
 
-alpha has two ends at which the game is known: at 1 it is one program, and its limit at infinity is PS-DSF, whose prices
-of servers P and tasks X `choices` finds where demands are positive. Near that end the game is measured in its limit:
-prices of servers in `P_i^alpha`, what users pay in what their tasks are worth at X. Then prices and pays are of order 1
-whatever alpha is, and a task is worth on a server
+The game is tractable at two values of alpha: at 1 it is a single convex program, and its limit for alpha to infinity is
+PS-DSF, whose prices P of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
+large alpha the game is scaled by this limit: prices of server i in units of `P_i^alpha`, prices of users in units of
+their marginal utilities at X. Prices are then of order 1 at every alpha, and the scaled marginal utility of a task of n
+on server i is
 
 .. math::
-    (\phi_n \gamma_{ni} / (P_i X_n))^\alpha \le 1
+    (\phi_n \gamma_{ni} / (P_i X_n))^\alpha \le 1,
 
-beside its price, 1 where n runs in the limit. Choices as smooth as `_SMOOTH / alpha` are where the run begins.
+with equality where n has tasks in the limit. The starting point is then the smoothed choice at the temperature
+`_TEMPERATURE / alpha`.
 """
 
 from __future__ import annotations
@@ -23,53 +25,58 @@ from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
 from .choices import Choices, Users
+from .factors import TINY
 
-TINY = 1e-300
-#: Where alpha begins.
-GENTLE = 4.0
-#: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
-_MOST = 500.0
-#: Temperature of the choices near PS-DSF from which the game begins, times alpha, and the least worth of a task there,
-#: in logarithms: nobody goes where it is worth less.
-_SMOOTH, _WORTHLESS = 0.25, -300.0
-#: Limits of task counts are far from what a user has in PS-DSF up to this part of them.
-_FAR = 0.9
-#: Steps of mirror descent to a first point, and over how many of them it is an average: they go to and fro.
-_DESCENTS, _LAST = 25, 13
-#: With more pairs, most users being on most servers, welfare without limits takes another start, and bolder steps.
-_MANY = 20_000
+#: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
+FIRST_ALPHA = 4.0
+#: Upper bound of log marginal utilities in the unit of prices, since those of users with limits could overflow.
+_LOG_CAP = 500.0
+#: Temperature of the choice model at the starting point, times alpha, and a lower bound of log marginal utilities in
+#: units of the limit: pairs below it have no tasks in double precision.
+_TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
+#: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
+_BELOW_LIMIT = 0.9
+#: Iterations of mirror descent to the starting point, and the number of last ones averaged, since iterates oscillate.
+_DESCENTS, _AVERAGED = 25, 13
+#: Mirror descent: target utilization, damping of fractions and of log prices, largest utilization at the end, and the
+#: log of the smallest price relative to the largest.
+_LOAD, _DAMPING, _PRICE_DAMPING, _MOST_LOAD, _LOG_UNDERFLOW = 0.7, 0.7, 0.35, 0.9, -600
+#: Number of pairs above which dense welfare programs without limits start from an even split and take longer steps.
+_LARGE = 20_000
 
 
-class Worth(NamedTuple):
-    """Marginal worth of a unit, and its derivatives."""
+class MarginalUtility(NamedTuple):
+    """Log marginal utility of a user's unit of tasks, and its derivatives."""
 
     log: Array  # (users,)
-    elastic: Array  # (users,), by how much it falls with the log of the tasks
-    part: Array | float  # (users,), how it grows with the log of the weight of sums of shares
+    elasticity: Array  # (users,), minus its derivative in the log of tasks
+    part: Array | float  # (users,), its derivative in the log weight of the sum of shares
 
 
 class Point(NamedTuple):
+    """Primal-dual iterate, in units of users and of whole capacities; `fairopt.core` has the notation."""
+
     y: Array  # (pairs,)
-    z: Array
+    z: Array  # (pairs,)
     lam: Array  # (servers, resources)
     w: Array
     x: Array  # (users,)
     p: Array
     xi: Array  # (limits,)
     v: Array
-    tilt: float  # log of the weight of the sum of shares
+    log_weight: float  # log weight of the sum of shares, in fairness-efficiency
     level: float  # log of the unit of lam, z, p and xi
 
     def along(self, step: Change, t: float) -> Point:
-        """Point after a part t of a step."""
+        """Iterate after a step of length t along a direction."""
         parts: Any = (one + t * change for one, change in zip(self[2:], step[2:], strict=True))  # type: ignore[operator]
         return Point(self.y * (1 + t * step.y), self.z * (1 + t * step.z), *parts)
 
 
 class Change(NamedTuple):
-    """Change of a point; amounts and slacks of pairs relative to themselves.
+    """Search direction: changes of an iterate, those of y and z relative to their values.
 
-    Prices change in units of `level`, the log of what all pay, which changes by itself.
+    Prices are in the unit exp(level), and the level of all prices is an unknown of its own.
     """
 
     y: Array
@@ -80,66 +87,68 @@ class Change(NamedTuple):
     p: Array
     xi: Array
     v: Array
-    tilt: float
+    log_weight: float
     level: float
 
     def plus(self, other: Change) -> Change:
-        """Sum of two changes."""
+        """Sum of two directions."""
         parts: Any = (one + more for one, more in zip(self, other, strict=True))  # type: ignore[operator]
         return Change(*parts)
 
 
 class Market:
-    """Data of a problem, scaled so that users have about 1."""
+    """Data of a problem in units in which every user has about one unit of tasks, and every capacity is one."""
 
     def __init__(self, problem: Problem, weight: float | None = None) -> None:
-        #: At which the log of the weight of the sum of shares is held, if it is.
+        #: Fixed log weight of the sum of shares, or None if it is an unknown.
         self.weight = weight
-        self.most = np.inf
+        self.log_cap = np.inf
         polytope, rule = problem.polytope, problem.criterion
         self.polytope, self.problem = polytope, problem
         servers = polytope.cluster.shape[1]
-        crowd = np.bincount(polytope.pair_server, minlength=servers)
-        self.unit: Array = np.bincount(polytope.pair_user, polytope.gamma / crowd[polytope.pair_server]).astype(float)
+        contention = np.bincount(polytope.pair_server, minlength=servers)
+        self.unit: Array = np.bincount(polytope.pair_user, polytope.gamma / contention[polytope.pair_server]).astype(
+            float
+        )
         self.unit = np.minimum(self.unit, polytope.limit)
         self.pairs = self._pairs()
         self.row = self.pairs.present
         own = self.own = rule.restrict(polytope.users)
-        #: The game's limit, from which it begins, and logs of units of pay (users,) and of prices (servers,).
+        #: PS-DSF, the limit of the game by which it is scaled, and log units of prices of users and of servers.
         self.limit: Choices | None = None
-        self.log_user, self.log_server = np.zeros(len(self.unit)), np.zeros(servers)
-        #: In the game logs of what a user could run on a server, beside the most on any, (pairs,).
+        self.log_user_unit, self.log_server_unit = np.zeros(len(self.unit)), np.zeros(servers)
+        #: In the game the log ratios of gamma to the user's largest, (pairs,).
         self.log_gamma: Array | None = None
         if rule.scope == "game":
             largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
             self.log_gamma = np.log(polytope.gamma / largest[polytope.pair_user])
             self.own = own = replace(own, share=1 / largest)
-            if type(rule) is Criterion and rule.alpha > GENTLE:
+            if type(rule) is Criterion and rule.alpha > FIRST_ALPHA:
                 self._near_limit()
-        #: What of each user a server could run, (pairs,).
+        #: Monopoly tasks in the user's unit, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
         if self.limit is None and not isinstance(own, FairnessEfficiency):
-            self._take(min(own.alpha, GENTLE))
+            self._set_alpha(min(own.alpha, FIRST_ALPHA))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
-        self.of_row = self.of_limit = 1.0
-        #: What is left of weights after a step, at least, at first and later. Where limits bind prices swing; in the
-        #: game without limits some are so far below others that weights have to fall with them.
+        self.row_unit = self.limit_unit = 1.0
+        #: Least ratio of units of products in successive steps, for large and for small mu. Prices oscillate where
+        #: limits bind; in the game without limits some fall by decades, and their units have to follow.
         game = self.log_gamma is not None
-        self.follow = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
-        #: Many pairs, and nothing that makes prices swing: steps are bold.
-        self.plain = not (game or len(self.user)) and len(self.size) > _MANY and rule.alpha > 0
-        self.plain = self.plain and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
-        if self.plain:
-            self.follow = 0.1, 0.1
-        self.ratio = 0.0
+        self.weight_decay = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
+        #: Large dense welfare programs without limits, whose prices do not oscillate: longer steps are safe.
+        self.large = not (game or len(self.user)) and len(self.size) > _LARGE and rule.alpha > 0
+        self.large = self.large and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
+        if self.large:
+            self.weight_decay = 0.1, 0.1
+        self.log_weight_ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
-            self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
+            self.log_weight_ratio = float(np.log(rule.efficient) - np.log(rule.fair))
 
     def _pairs(self) -> Pairs:
-        """Pairs in units of users."""
+        """Pairs with demands in the units of users."""
         cluster = self.polytope.cluster
         with np.errstate(divide="ignore"):
             inverse = np.where(cluster.capacity > 0, 1 / cluster.capacity, 0.0)
@@ -147,30 +156,38 @@ class Market:
         return Pairs(self.polytope.pair_user, self.polytope.pair_server, demand, inverse)
 
     def _near_limit(self) -> None:
-        """Measure the game in its limit, if that has no zero demands nor limits near what users have."""
+        """Scale the game by PS-DSF, if all demands are positive and its tasks are well below the limits."""
         pairs, own, polytope = self.pairs, self.own, self.polytope
         if not ((pairs.takes > 0) | ~self.row[pairs.server]).all():
             return
         gain = np.log((own.weight / self.unit)[pairs.user] * polytope.gamma)
-        near = Choices(Users(pairs.start, pairs.user, pairs.server, gain, pairs.takes, self.row))
-        near.cool(_SMOOTH / own.alpha)
-        if near.tau > _SMOOTH / own.alpha or not (near.total * self.unit < _FAR * polytope.limit).all():
+        reference = Choices(Users(pairs.start, pairs.user, pairs.server, gain, pairs.takes, self.row))
+        reference.cool(_TEMPERATURE / own.alpha)
+        if (
+            reference.tau > _TEMPERATURE / own.alpha
+            or not (reference.total * self.unit < _BELOW_LIMIT * polytope.limit).all()
+        ):
             return
-        self.limit, self.unit = near, self.unit * near.total
-        self.pairs, self.most = self._pairs(), _MOST
-        self.log_user, self.log_server = own.log_marginal(self.unit) + np.log(self.unit), own.alpha * near.price
-        self._take(own.alpha)
+        self.limit, self.unit = reference, self.unit * reference.total
+        self.pairs, self.log_cap = self._pairs(), _LOG_CAP
+        self.log_user_unit, self.log_server_unit = (
+            own.log_marginal(self.unit) + np.log(self.unit),
+            own.alpha * reference.price,
+        )
+        self._set_alpha(own.alpha)
 
-    def _take(self, alpha: float) -> None:
-        """Switch to another alpha; in the game the worth of a task on each server follows."""
+    def _set_alpha(self, alpha: float) -> None:
+        """Set alpha, and in the game the marginal utilities of tasks on each server relative to the best."""
         self.own = replace(self.own, alpha=alpha)
         if self.log_gamma is not None:
-            log = (alpha - 1) * self.log_gamma + self.pairs.of_user(self.log_user)
-            self.pairs = self.pairs.worth(np.exp(np.maximum(log - self.log_server[self.pairs.server], _WORTHLESS)))
+            log = (alpha - 1) * self.log_gamma + self.pairs.of_user(self.log_user_unit)
+            self.pairs = self.pairs.with_value(
+                np.exp(np.maximum(log - self.log_server_unit[self.pairs.server], _LEAST_LOG_VALUE))
+            )
 
     @property
-    def steep(self) -> bool:
-        """True once alpha has reached the problem's."""
+    def at_final_alpha(self) -> bool:
+        """True if alpha is the problem's, at the end of the continuation."""
         return self.own.alpha >= self.problem.criterion.alpha
 
     @property
@@ -179,26 +196,28 @@ class Market:
         return max(self.own.alpha, 1.0)
 
     @property
-    def tilted(self) -> bool:
-        """True if marginal worth has a free weight on the sum of shares."""
+    def log_weight_free(self) -> bool:
+        """True if the weight of the sum of shares is an unknown (fairness-efficiency)."""
         return isinstance(self.own, FairnessEfficiency) and self.weight is None
 
-    def worth(self, x: Array, tilt: float) -> Worth:
-        """Marginal worth at tasks x (users,), in scaled units."""
+    def marginal_utility(self, x: Array, log_weight: float) -> MarginalUtility:
+        """Log marginal utilities and derivatives at tasks x (users,), in scaled units."""
         own, tasks, log_unit = self.own, x * self.unit, np.log(self.unit)
         if isinstance(own, FairnessEfficiency):
             log_share = np.log(own.share * tasks)
             fair = own.alpha * (np.log(own.weight) - log_share)
-            log = np.logaddexp(fair, tilt)
-            part = np.exp(tilt - log)
-            return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
-        log = own.log_marginal(tasks) + log_unit - self.log_user
-        return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
+            log = np.logaddexp(fair, log_weight)
+            part = np.exp(log_weight - log)
+            return MarginalUtility(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
+        log = own.log_marginal(tasks) + log_unit - self.log_user_unit
+        return MarginalUtility(
+            np.minimum(log, self.log_cap), np.where(log < self.log_cap, own.elasticity(tasks), 0.0), 0.0
+        )
 
-    def tilt(self, x: Array, free: bool = False) -> tuple[float, Array]:
-        """Log weight of the sum of shares at tasks x (users,), and its derivatives by log x.
+    def log_weight(self, x: Array, free: bool = False) -> tuple[float, Array]:
+        """Log weight of the sum of shares that tasks x (users,) imply, and its derivatives (users,) in log x.
 
-        `free`: also where it is held.
+        A fixed weight is returned as it is, unless `free`.
         """
         own = self.own
         if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
@@ -207,179 +226,185 @@ class Market:
         powers = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
         total, fair = log_sum(log_share), log_sum(powers)
         slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
-        return self.ratio + fair - total, slope
+        return self.log_weight_ratio + fair - total, slope
 
-    def weights(self, at: Point) -> tuple[Array, Array]:
-        """Units of products: of pairs the smaller turnover of user and server, of rows `of_rows`."""
+    def product_units(self, at: Point) -> tuple[Array, Array]:
+        """Units of products: for pairs the smaller expenditure of user and server, (pairs,); for rows `row_units`."""
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
         turnover *= pairs.of_user(pairs.least(cost))
-        return turnover, self.of_rows(cost)
+        return turnover, self.row_units(cost)
 
-    def even(self, at: Point, weights: tuple[Array, Array]) -> None:
-        """Scale units of rows and limits so that products at the starting point are about equal."""
-        pair = float((at.y * at.z / weights[0]).mean())
-        self.of_row = float(np.sqrt(max((at.lam * at.w / weights[1])[self.row].mean() / pair, 1.0)))
-        pays = (at.p + self.on_users(self.sign * at.xi))[self.user]
-        if len(pays):
-            self.of_limit = float(np.sqrt(max((at.xi * at.v / (self.bound * pays)).mean() / pair, 1.0)))
+    def balance(self, at: Point, product_units: tuple[Array, Array]) -> None:
+        """Scale units of rows and limits so that mean scaled products of the starting point are equal."""
+        pair_mean = float((at.y * at.z / product_units[0]).mean())
+        self.row_unit = float(np.sqrt(max((at.lam * at.w / product_units[1])[self.row].mean() / pair_mean, 1.0)))
+        full_price = (at.p + self.on_users(self.sign * at.xi))[self.user]
+        if len(full_price):
+            self.limit_unit = float(np.sqrt(max((at.xi * at.v / (self.bound * full_price)).mean() / pair_mean, 1.0)))
 
-    def of_rows(self, cost: Array) -> Array:
-        """Units of products of rows, (servers, resources): the price at which a row alone is the cost of a pair."""
+    def row_units(self, cost: Array) -> Array:
+        """Units of products of rows, (servers, resources): least price of a row that alone is the cost of some pair."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
         table = pairs.table(cost, np.inf) if pairs.dense else cost
         with np.errstate(divide="ignore"):
             for r in range(result.shape[1]):
                 if pairs.dense:
-                    each = (table / pairs.demand[:, r, None]).min(axis=0)
-                    each /= pairs.inverse[:, r]
+                    unit_cost = (table / pairs.demand[:, r, None]).min(axis=0)
+                    unit_cost /= pairs.inverse[:, r]
                 else:
-                    each = np.full(len(result), np.inf)
-                    np.minimum.at(each, pairs.server, cost / pairs.takes[:, r])
-                result[:, r] = each
-        return self.of_row * np.where(self.row, result, 1.0)
+                    unit_cost = np.full(len(result), np.inf)
+                    np.minimum.at(unit_cost, pairs.server, cost / pairs.takes[:, r])
+                result[:, r] = unit_cost
+        return self.row_unit * np.where(self.row, result, 1.0)
 
     def on_users(self, of_limits: Any) -> Array:
-        """Sum over limits of each user, (users,)."""
+        """Sum of values (limits,) over the limits of each user, (users,)."""
         if not len(self.user):
             return np.zeros(len(self.unit))
         return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
 
-    def begin(self) -> Point:
-        """Starting point by mirror descent in logs: prices follow use, amounts follow worth over cost.
+    def starting_point(self) -> Point:
+        """Starting point by mirror descent on log prices and log tasks, from utilization and from reduced costs.
 
-        Near the limit of the game it is that, with one price for all resources of a server.
+        If the game is scaled by its limit, it is that limit, with equal prices of a server's resources.
         """
         pairs, power = self.pairs, self.power
         size = self.size
-        if self.plain:
-            return self._even()
-        crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
-        y = 0.7 * size / crowd[pairs.server]
-        caps = np.flatnonzero(self.sign > 0)
-        who, cap = self.user[caps], self.bound[caps]
+        if self.large:
+            return self._uniform_point()
+        contention = np.bincount(pairs.server, minlength=len(pairs.inverse))
+        y = _LOAD * size / contention[pairs.server]
+        limit_at = np.flatnonzero(self.sign > 0)
+        capped, cap = self.user[limit_at], self.bound[limit_at]
         excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
         means: list[Any] = [0.0, 0.0, 0.0]
         if self.limit is not None:
             y = np.zeros(len(size))
             y[self.limit.pairs] = self.limit.near
             means = [y, np.full(self.row.shape, -np.log(self.row.shape[1]) / power), excess]
-        for number in range(_DESCENTS if self.limit is None else 0):
+        for iteration in range(_DESCENTS if self.limit is None else 0):
             x = pairs.sums(y)
-            full = x[who] / cap
+            limit_use = x[capped] / cap
             shrink = np.ones(len(x))
-            shrink[who] = 0.7 / np.maximum(full, 0.7)
+            shrink[capped] = _LOAD / np.maximum(limit_use, _LOAD)
             y, x = y * pairs.of_user(shrink), x * shrink
-            excess[who] = np.maximum(excess[who] + 0.7 * np.maximum(np.log(full / 0.7), -1), 0.0)
-            value = self.worth(x, self.tilt(x)[0]).log / power - excess
-            if number == 0:
-                most = np.full(len(pairs.inverse), -np.inf)
-                np.maximum.at(most, pairs.server, pairs.of_user(value) - np.log(pairs.over_value(1 / size)) / power)
-                log_lam = np.repeat(most[:, None], pairs.inverse.shape[1], axis=1)
-            change = np.log(np.maximum(pairs.use(y), TINY) / 0.7)
-            log_lam = log_lam + 0.35 * np.clip(change, -1, 1)
+            excess[capped] = np.maximum(excess[capped] + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
+            marginal = self.marginal_utility(x, self.log_weight(x)[0]).log / power - excess
+            if iteration == 0:
+                first_price = np.full(len(pairs.inverse), -np.inf)
+                np.maximum.at(
+                    first_price, pairs.server, pairs.of_user(marginal) - np.log(pairs.over_value(1 / size)) / power
+                )
+                log_lam = np.repeat(first_price[:, None], pairs.inverse.shape[1], axis=1)
+            change = np.log(np.maximum(pairs.use(y), TINY) / _LOAD)
+            log_lam = log_lam + _PRICE_DAMPING * np.clip(change, -1, 1)
             top = power * log_lam[self.row].max()
-            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
+            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
             cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
-            y = np.minimum(y * np.exp(np.clip(0.7 * (pairs.of_user(value) - cost), -2, 2)), size)
-            if number >= _DESCENTS - _LAST:
-                means = [mean + one / _LAST for mean, one in zip(means, (y, log_lam, excess), strict=True)]
+            y = np.minimum(y * np.exp(np.clip(_DAMPING * (pairs.of_user(marginal) - cost), -2, 2)), size)
+            if iteration >= _DESCENTS - _AVERAGED:
+                means = [mean + one / _AVERAGED for mean, one in zip(means, (y, log_lam, excess), strict=True)]
         y, log_lam, excess = means
         top = power * log_lam[self.row].max()
-        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
-        # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
-        lam = np.where(self.row, np.maximum(lam, 0.3 * self.of_rows(pairs.cost(lam))), 0.0)
+        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
+        # Every row has at least a share of 0.3 in the cost of some pair: smaller prices would not move Newton's method.
+        lam = np.where(self.row, np.maximum(lam, 0.3 * self.row_units(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
-        p = np.exp(self.worth(x, self.tilt(x)[0]).log - top - power * excess)
+        p = np.exp(self.marginal_utility(x, self.log_weight(x)[0]).log - top - power * excess)
         p = np.minimum(p, 0.9 * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]))
+        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / contention[pairs.server]))
         z = np.minimum(z, turnover / y)
-        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
-        # Where alpha is large nobody's worth is that of nine tenths of its tasks.
+        y = y * (_MOST_LOAD / np.maximum(pairs.use(y).max(axis=1), _MOST_LOAD))[pairs.server]
+        # Near the limit tasks follow from prices: a change by 10% would change marginal utilities by decades.
         x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
-        shrink[who] = 0.9 / np.maximum(x[who] / cap, 0.9)
+        shrink[capped] = _MOST_LOAD / np.maximum(x[capped] / cap, _MOST_LOAD)
         y, x = y * pairs.of_user(shrink), x * shrink
-        tilt = self.tilt(x)[0]
-        worth = np.exp(self.worth(x, tilt).log - top)
+        weight = self.log_weight(x)[0]
+        marginal_value = np.exp(self.marginal_utility(x, weight).log - top)
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
+        at_limit = np.where(excess > 0, np.maximum(marginal_value - p, 0.1 * p), 0.1 * p)[self.user]
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
-        return Point(y, z, lam, w, x, p, at_limit, v, tilt, top)
+        return Point(y, z, lam, w, x, p, at_limit, v, weight, top)
 
-    def _even(self) -> Point:
-        """Starting point with servers split evenly and uniform prices per resource."""
-        pairs, crowd = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
-        y = self.size / crowd[pairs.server]
+    def _uniform_point(self) -> Point:
+        """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
+        pairs, contention = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
+        y = self.size / contention[pairs.server]
         y = y * (0.8 / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
-        tilt = self.tilt(x)[0]
-        log = self.worth(x, tilt).log
-        level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # users spend 1 on average
+        weight = self.log_weight(x)[0]
+        log = self.marginal_utility(x, weight).log
+        level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # expenditure is 1 on average
         p = np.maximum(np.exp(log - level), 1e-12)
-        part = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
-        part /= np.maximum(part.sum(axis=0), TINY)
-        lam = np.where(self.row, len(x) * np.maximum(part / part.sum(), 1e-12), 0.0)
-        cost, pays = pairs.cost(lam), pairs.of_user(p)
-        z = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
+        split = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
+        split /= np.maximum(split.sum(axis=0), TINY)
+        lam = np.where(self.row, len(x) * np.maximum(split / split.sum(), 1e-12), 0.0)
+        cost, full_price = pairs.cost(lam), pairs.of_user(p)
+        z = np.maximum(cost - full_price, 0.1 * np.maximum(cost, full_price))
         w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), tilt, level)
+        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), weight, level)
 
-    def steepened(self, at: Point, alpha: float) -> Point:
-        """Starting point for a larger alpha: prices of rows grow by powers of the levels of their users."""
+    def continued(self, at: Point, alpha: float) -> Point:
+        """Starting point for a larger alpha: prices of rows are raised to the power that their users' levels imply."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
-        self._take(alpha)
+        self._set_alpha(alpha)
         pairs = self.pairs
-        low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
+        level_growth = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
         part = at.y / (pairs.of_user(at.x) * cost)
-        of_pair = pairs.of_user(low)
-        if self.log_gamma is not None:  # in the game a server's prices are what its users pay times what it is worth
-            of_pair = of_pair + (alpha - own.alpha) * self.log_gamma
-        of_row = pairs.use(part * of_pair) / np.maximum(pairs.use(part), TINY)
-        top = float(of_row[self.row].max())
-        of_row = np.exp(of_row - top)
+        pair_level = pairs.of_user(level_growth)
+        if self.log_gamma is not None:  # prices of a server also scale with gamma^alpha of its users
+            pair_level = pair_level + (alpha - own.alpha) * self.log_gamma
+        row_growth = pairs.use(part * pair_level) / np.maximum(pairs.use(part), TINY)
+        top = float(row_growth[self.row].max())
+        row_growth = np.exp(row_growth - top)
         level = at.level * alpha / own.alpha + top
-        self.most = level + _MOST
-        lam = np.where(self.row, at.lam * of_row, 0.0)
-        # Of pairs on servers of several levels the dearer ones matter less; nobody pays more than its cheapest.
-        dearer = pairs.cost(lam)
-        grown = dearer / cost
-        of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
-        of_user = np.minimum(of_user, pairs.least(dearer) / pairs.least(cost))
-        y = at.y * np.minimum(1.0, 3 * pairs.of_user(of_user) / grown)
-        at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
-        pays = at.p + self.on_users(self.sign * at.xi)
-        missed = self.worth(at.x, at.tilt).log - np.log(pays)
-        # What a unit costs is known better than tasks, but for those whom a limit holds.
-        more = at.x * np.expm1(np.clip((missed - level) / self.power, -2.0, 2.0))
-        toward = np.where(at.xi * self.bound > at.v * pays[self.user], np.inf, self.sign * more[self.user])
-        more[self.user] = self.sign * np.minimum(toward, 0.5 * at.v)
-        x, y = at.x + more, at.y * pairs.of_user(1 + more / at.x)
-        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - level) - at.p)[self.user]
-        xi = np.where(toward < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
-        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user], level=level)
+        self.log_cap = level + _LOG_CAP
+        lam = np.where(self.row, at.lam * row_growth, 0.0)
+        # Pairs whose costs rise most lose tasks; prices of users rise at most as their least costs.
+        new_cost = pairs.cost(lam)
+        cost_growth = new_cost / cost
+        user_growth = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / cost_growth)
+        user_growth = np.minimum(user_growth, pairs.least(new_cost) / pairs.least(cost))
+        y = at.y * np.minimum(1.0, 3 * pairs.of_user(user_growth) / cost_growth)
+        at = at._replace(
+            y=y, z=at.z * cost_growth, lam=lam, x=pairs.sums(y), p=at.p * user_growth, xi=at.xi * user_growth[self.user]
+        )
+        full_price = at.p + self.on_users(self.sign * at.xi)
+        misfit = self.marginal_utility(at.x, at.log_weight).log - np.log(full_price)
+        # Prices are more accurate than tasks, so that tasks are adjusted to them, except where a limit binds.
+        task_change = at.x * np.expm1(np.clip((misfit - level) / self.power, -2.0, 2.0))
+        step_to_limit = np.where(
+            at.xi * self.bound > at.v * full_price[self.user], np.inf, self.sign * task_change[self.user]
+        )
+        task_change[self.user] = self.sign * np.minimum(step_to_limit, 0.5 * at.v)
+        x, y = at.x + task_change, at.y * pairs.of_user(1 + task_change / at.x)
+        excess = self.sign * (np.exp(self.marginal_utility(x, at.log_weight).log - level) - at.p)[self.user]
+        xi = np.where(step_to_limit < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
+        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * task_change[self.user], level=level)
 
-    def begin_from(self, start: Start) -> Point:
-        """Starting point from that of another alpha, in the median user's unit."""
+    def warm_point(self, start: Start) -> Point:
+        """Starting point from the iterate of another alpha, in the median user's unit of prices."""
         at = start.point
-        self._take(start.alpha)
-        pays = at.p + self.on_users(self.sign * at.xi)
-        level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
-        return self.steepened(at._replace(level=level), self.problem.criterion.alpha)
+        self._set_alpha(start.alpha)
+        full_price = at.p + self.on_users(self.sign * at.xi)
+        level = float(np.median(self.marginal_utility(at.x, at.log_weight).log - np.log(full_price)))
+        return self.continued(at._replace(level=level), self.problem.criterion.alpha)
 
-    def fits(self, start: Start) -> bool:
-        """True if a warm start has the same pairs, limits and units; at alpha = 0 its prices say nothing of levels."""
-        at, own = start.point, (self.size.shape, self.row.shape, self.bound.shape)
-        alike = (at.y.shape, at.lam.shape, at.xi.shape) == own and np.array_equal(start.unit, self.unit)
-        return alike and self.limit is None and start.alpha > 0
+    def accepts(self, start: Start) -> bool:
+        """True if a warm start has the same pairs, limits and units, and an alpha > 0, so that prices imply levels."""
+        at, shapes = start.point, (self.size.shape, self.row.shape, self.bound.shape)
+        compatible = (at.y.shape, at.lam.shape, at.xi.shape) == shapes and np.array_equal(start.unit, self.unit)
+        return compatible and self.limit is None and start.alpha > 0
 
 
 @dataclass(frozen=True)
 class Start:
-    """Warm start for another alpha."""
+    """Warm start of a problem from the solution at another alpha."""
 
     point: Point
     unit: Array

@@ -1,4 +1,11 @@
-"""Max-min, and the largest sum of shares, of stacks of small problems: answers by vertices, with their certificates."""
+r"""Max-min and utilitarian optima of stacks of small problems, by the dense simplex method, with certificates.
+
+.. math::
+    \text{lex}\max_x \min_n \frac{x_n}{r_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
+
+over the polytope of `system`, with tasks per level r (`rate`) and shares per task u. Vertices are those of `simplex`;
+single servers are filled (`filling`).
+"""
 
 from __future__ import annotations
 
@@ -12,13 +19,14 @@ from ..certificates.leximin import least_rises, unprotected
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
+from .factors import TINY
 from .filling import filled
 from .judge import backward_errors, infeasibility
 from .system import Stack, stacked
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), sets of prices of whole capacities (B, sets, K, R), used sets (B,)."""
+    """Tasks (B, N, K), certificates (B,), price vectors of whole capacities (B, sets, K, R), and their numbers (B,)."""
 
     tasks: Array
     certificate: Array
@@ -29,7 +37,7 @@ class Found(NamedTuple):
 def leximin(problems: list[Problem]) -> Found:
     """Lexicographic max-min over a pool or servers, of problems of one shape.
 
-    What failed, and where rounding may hide a user, has no finite certificate.
+    Failures, and ill-scaled problems in which rounding may hide a user's use, have an infinite certificate.
     """
     q = stacked(problems, np.ones(len(problems)))
     rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
@@ -42,18 +50,18 @@ def leximin(problems: list[Problem]) -> Found:
         part = np.divide(q.gamma, reach[:, None], out=np.zeros(q.gamma.shape), where=q.usable)
         tasks, prices, rounds = _vertices(q, _by_user(part), per_level)
         rise = np.where(rounds < 0, np.inf, lexicographic_rise(q, rate, tasks, prices))
-    error = np.where(_hidden(q, rate), np.inf, np.maximum(rise, infeasibility(q, fractions(q, tasks))))
+    error = np.where(_ill_scaled(q, rate), np.inf, np.maximum(rise, infeasibility(q, fractions(q, tasks))))
     return Found(tasks, error, prices, np.zeros(len(tasks), dtype=np.intp) if rounds is None else rounds)
 
 
 def largest_sum(problems: list[Problem]) -> Found:
-    """Largest sum of shares over a pool or servers, of problems of one shape, with its backward error."""
+    """Utilitarian optimum (alpha = 0) over a pool or servers, of problems of one shape, with its backward error."""
     q = stacked(problems, np.zeros(len(problems)))
     share = np.stack([one.criterion.share for one in problems], axis=-1)
-    worth = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
-    unit = np.maximum(worth.sum(axis=1).max(axis=0), 1e-300)
-    sums = (worth / unit).transpose(2, 0, 1).reshape(len(unit), 1, -1)
-    tasks, prices, rounds = _vertices(q, sums, (unit > 1e-300)[:, None] * 1.0)
+    share_of_gamma = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
+    unit = np.maximum(share_of_gamma.sum(axis=1).max(axis=0), TINY)
+    objective = (share_of_gamma / unit).transpose(2, 0, 1).reshape(len(unit), 1, -1)
+    tasks, prices, rounds = _vertices(q, objective, (unit > TINY)[:, None] * 1.0)
     prices *= unit[:, None, None, None]
     z = fractions(q, tasks)
     with np.errstate(divide="ignore"):
@@ -72,7 +80,7 @@ def _by_user(values: Array) -> Array:
 
 
 def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, Index]:
-    """Tasks (B, N, K), prices of whole capacities of every round (B, rounds, K, R), and rounds, -1: it failed."""
+    """Tasks (B, N, K), prices of whole capacities (B, rounds, K, R), and rounds (B,), -1 for a failure."""
     resources, users, servers, count = q.use.shape
     of_servers = np.arange(servers)
     use = np.zeros((count, servers, resources, users, servers))
@@ -97,12 +105,12 @@ def alone(problems: list[Problem]) -> Found:
 
 
 def fractions(q: Stack, tasks: Array) -> Array:
-    """z (N, K, B) from tasks (B, N, K)."""
+    """Fractions z (N, K, B) of gamma from tasks (B, N, K)."""
     return tasks.transpose(1, 2, 0) / np.where(q.usable, q.gamma, 1.0)
 
 
 def _filled(q: Stack, rate: Array) -> Array:
-    """Max-min of tasks over `rate` (N, K, B) inside every server on its own, (B, N, K)."""
+    """Tasks (B, N, K) of max-min of levels x/rate inside every server alone, with `rate` (N, K, B)."""
     users, servers, count = q.gamma.shape
     unit = np.where(q.usable, q.gamma, 1.0)
     gain = np.where(q.usable, rate, 1.0) / unit
@@ -113,7 +121,7 @@ def _filled(q: Stack, rate: Array) -> Array:
 
 
 def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
-    """Exploitability (B,) of tasks (B, N, K), with levels of users `everywhere` or on each server alone."""
+    """Largest relative increase (B,) that a server allows a user; levels are of tasks `everywhere` or per server."""
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
     total = tasks.transpose(1, 2, 0)
@@ -136,9 +144,9 @@ def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
 
 
 def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
-    """Largest relative rise (B,) of a user that prices leave open.
+    """Upper bound (B,) of the relative increase of a user in any lexicographically better allocation.
 
-    An upper bound of `certificates.lexicographic_rise`, whose linear programs may prove more.
+    It bounds `certificates.lexicographic_rise` from above, whose linear programs may prove more.
 
     Parameters
     ----------
@@ -150,7 +158,7 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
     count, users = able.shape
     gamma, use, usable = q.gamma.transpose(2, 0, 1), q.use.transpose(3, 1, 2, 0), q.usable.transpose(2, 0, 1)
     total = np.where(able, tasks.sum(axis=2), 1.0)
-    none = (able & ~(total > 0)).any(axis=1)
+    without_tasks = (able & ~(total > 0)).any(axis=1)
     total = np.where(total > 0, total, 1.0)
     level = np.divide(total, rate.T, out=np.full(total.shape, np.inf), where=able)
     order = np.argsort(level, axis=1, kind="stable")
@@ -171,12 +179,15 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
         gap = unused[:, s, None] + unprotected(above, least)
         best = np.minimum(best, least_rises(ordered(level), gap, least))
     rise = np.where(ordered(able), np.minimum(best, ordered(q.limit.T / total - 1)), 0.0)
-    return np.where(none, np.inf, np.maximum(rise.max(axis=1), 0.0))
+    return np.where(without_tasks, np.inf, np.maximum(rise.max(axis=1), 0.0))
 
 
-def _hidden(q: Stack, rate: Array) -> Mask:
-    """True (B,) if some use of a row is below rounding beside that of others at equal levels."""
-    needed = q.use > 0
-    own = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))
-    low, high = np.where(needed, own, np.inf).min(axis=1), np.where(needed, own, 0.0).max(axis=1)
+def _ill_scaled(q: Stack, rate: Array) -> Mask:
+    """True (B,) if the use of a row by some user is below rounding relative to another's at equal levels."""
+    demanded = q.use > 0
+    use_per_level = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))
+    low, high = (
+        np.where(demanded, use_per_level, np.inf).min(axis=1),
+        np.where(demanded, use_per_level, 0.0).max(axis=1),
+    )
     return np.asarray((low < SEEN * high).any(axis=(0, 1)))

@@ -1,7 +1,8 @@
-"""The active set of an answer at finite alpha: pairs with tasks, priced rows, limits that bind, to the last digits.
+"""Active set of a solution at finite alpha: pairs with tasks, rows with a price, and binding limits.
 
-Tasks and log prices that are known to a tolerance leave open which of many small numbers are 0: unless they solve the
-equations of the set that they show to rounding, their last digits are found (`last_digits`).
+Tasks and log prices that are accurate to a tolerance do not tell which small numbers are zero. An active set is
+accepted if its equations hold, and inactive constraints are satisfied, to rounding; otherwise the solution is first
+refined (`last_digits`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from ..model.polytope import Polytope
 from .first_order import Active, Prices
 from .last_digits import refined
 
-#: Tasks, prices and slacks up to this count as 0.
+#: Tasks, prices and slacks up to this, as fractions, count as zero.
 ZERO = 1e-7
-#: Outside the set nothing is violated by more, and equations are not missed by more, in logarithms.
+#: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
 VIOLATED = 1e-10
-#: Last digits that change a user's tasks by a larger part are those of another answer.
-_ASTRAY = 1e-3
-#: What is free costs `exp(-FREE max(alpha, 1))` of what it is worth.
+#: Relative change of a user's tasks above which the refined solution is another one, and rejected.
+_MOST_CHANGE = 1e-3
+#: Costs are bounded from below by `exp(-FREE max(alpha, 1))` times the marginal utility.
 FREE = 50.0
 
 
@@ -31,30 +32,34 @@ def settled(
 ) -> Active:
     """Active set at tasks (all users, servers) and log prices of whole capacities (rows,).
 
-    What is at most `zero` is told apart from its members as weak; with None all of them are members.
+    Conditions with both factors at most `zero` are weakly active; with None no condition is, and factors are compared.
 
     Raises
     ------
     SolverError
-        The answer is not near enough to an exact one.
+        If the solution is too inaccurate to identify the active set.
     """
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
     with np.errstate(all="ignore"):
         log_rows = backward_error(polytope, criterion, tasks, log_rows).every_row
-        at = Shown(polytope, criterion, x, log_rows)
-        if at.missed > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
-            other = Shown(polytope, criterion, found.tasks, found.log_rows)
-            at = other if other.missed < at.missed and np.abs(other.total / at.total - 1).max() <= _ASTRAY else at
-        if at.missed > 10 * VIOLATED:
+        shown = Indicated(polytope, criterion, x, log_rows)
+        if shown.residual > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
+            other = Indicated(polytope, criterion, found.tasks, found.log_rows)
+            shown = (
+                other
+                if other.residual < shown.residual and np.abs(other.total / shown.total - 1).max() <= _MOST_CHANGE
+                else shown
+            )
+        if shown.residual > 10 * VIOLATED:
             raise SolverError(
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
                 "a smaller tol, such as solve(cluster, tol=1e-9)"
             )
-        return at.active(zero)
+        return shown.active(zero)
 
 
-class Shown:
-    """Tasks and log prices, and the active set that they indicate."""
+class Indicated:
+    """Tasks x (pairs,) and log prices (rows,), and the active set that they indicate."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, x: Array, log_rows: Array) -> None:
         self.polytope, self.criterion, self.log_rows = polytope, criterion, log_rows
@@ -63,7 +68,7 @@ class Shown:
         self.total = np.add.reduceat(x, polytope.start[:-1])
         self.part = x / self.total[user]
         marginal = criterion.restrict(polytope.users).log_marginal_of(self.total, user, polytope.pair_server)
-        # Where nothing has a price, users who are served in full pay next to nothing.
+        # A pair whose resources have no price gets a negligible cost, so that its logarithm is finite.
         least = marginal - FREE * scale
         self.cost = np.maximum(log_price_per_task(polytope, log_rows), least)
         self.free = self.cost <= least
@@ -73,7 +78,7 @@ class Shown:
         self.excess = np.where((self.room < 1e-6) & (lowest < 0), -lowest, 0.0)
         self.slack = slack + self.excess[user]
         uses, whole = polytope.use.tocoo(), np.maximum(self.cost, marginal) + np.log(polytope.gamma)
-        #: (rows,): the largest part of a row in what a pair costs, or would be worth.
+        #: Largest share of a row in the cost of a pair, or in its marginal utility if that is larger, (rows,).
         self.weight = np.zeros(len(log_rows))
         paid = np.log(uses.data) + log_rows[uses.row] - whole[uses.col]
         np.maximum.at(self.weight, uses.row, np.exp(np.minimum(paid, 0.0)))
@@ -83,15 +88,15 @@ class Shown:
         self.limits = self.excess > np.maximum(self.room, 0.0)
 
     @property
-    def missed(self) -> float:
+    def residual(self) -> float:
         """Largest residual of active conditions, or violation of inactive ones."""
         sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
         return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
 
     def active(self, zero: float | None) -> Active:
-        """The set as it is, or with members above `zero` and weakly active conditions apart.
+        """Active set, with weakly active conditions if `zero` is given.
 
-        Who is served in full where nothing has a price follows its limit alone.
+        Users at their limits whose servers have no price follow their limits alone.
         """
         pairs, rows, limits = self.pairs, self.rows, self.limits
         weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]
@@ -103,11 +108,11 @@ class Shown:
                 ~limits & (self.room <= zero),
             ]
         users = np.arange(len(self.total))
-        held = limits.copy()
+        at_limit = limits.copy()
         if zero is not None:
-            held[self.user[self.free & pairs]] = False
-        cheap = (pairs | weak[0]) & ~(self.free & (zero is not None))
-        prices = Prices(np.where(rows, self.log_rows, -np.inf), self.cost, cheap)
+            at_limit[self.user[self.free & pairs]] = False
+        equal_cost = (pairs | weak[0]) & ~(self.free & (zero is not None))
+        prices = Prices(np.where(rows, self.log_rows, -np.inf), self.cost, equal_cost)
         return Active(
             self.polytope,
             self.criterion,
@@ -121,6 +126,6 @@ class Shown:
             weak[2],
             np.zeros(len(users), dtype=bool),
             users,
-            held,
+            at_limit,
             (prices,),
         )

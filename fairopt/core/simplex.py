@@ -1,14 +1,14 @@
-r"""Lexicographic maximisation over small polytopes by the simplex method, for a stack of problems of one shape.
+r"""Lexicographic maximisation over small polytopes by the primal simplex method, vectorised over a stack of problems.
 
-Every round raises a common bound t of the levels that rise,
+Every round maximises a common bound t of the levels that still rise,
 
 .. math::
     \max t, \quad \omega_l t \le \sum_p L_{lp} z_p, \quad \sum_p A_{kp} z_p \le 1, \quad z \ge 0,
 
-and levels whose row has a price then are done. Bases stay from round to round: the column of t is made anew from the
-slacks of the levels that are left. All problems of a stack exchange a pair of variables at the same time, each where it
-is in its own rounds. Dantzig's rule; of tied rows the one of the largest entry leaves. A problem that goes round in a
-circle, of which none is known, fails after many steps.
+and freezes the levels whose constraint has a price. The basis is kept from round to round: only the column of t is
+recomputed from the slacks of the remaining levels. All problems of a stack pivot at the same time, each in its own
+round. Pricing is Dantzig's rule; ties of the ratio test are broken by the largest pivot. Cycling is not excluded, but
+ends in a failure after a bounded number of steps.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 
-#: Entries of a tableau below this are rounding, ratios closer than the second are the same; parts of the price of a
-#: bound below the third are none.
-_SMALL, _TIE, _PRICED = 1e-9, 1e-13, 1e-10
-#: Most steps in one round, in parts of rows + columns.
-_MOST = 50
-#: Numbers of the tableaus that are worked on at a time: more do not stay in the cache.
-_CACHE = 60_000
+#: Tolerances for zero entries of a tableau (scaled to 1), for tied ratios, and for zero prices of levels.
+_ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = 1e-9, 1e-13, 1e-10
+#: Largest number of steps in a round, in multiples of rows + columns.
+_MOST_STEPS = 50
+#: Number of tableau entries of a chunk of problems, which should stay in the cache.
+_CACHE_ENTRIES = 60_000
 
 
 class Found(NamedTuple):
-    """Columns (B, columns), prices of every round (B, rounds, rows), and rounds (B,), -1: it failed."""
+    """Columns z (B, columns), prices (B, rounds, rows), and numbers of rounds (B,), -1 for a failure."""
 
     columns: Array
     prices: Array
@@ -45,7 +44,7 @@ def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
     levels : (B, levels, columns)
     """
     (count, height, columns), several = rows.shape, levels.shape[1]
-    most = max(_CACHE // ((height + several) * (columns + 2)), 1)  # at a time
+    most = max(_CACHE_ENTRIES // ((height + several) * (columns + 2)), 1)  # at a time
     found = Found(np.zeros((count, columns)), np.zeros((count, several, height)), np.zeros(count, dtype=np.intp))
     for first in range(0, count, most):
         some = slice(first, first + most)
@@ -55,10 +54,10 @@ def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
 
 
 class _Tableaus:
-    """`basic = table[..., -1] - table[..., :-1] @ free` of every problem that is not done.
+    """Tableaus (dictionaries) `basic = table[..., -1] - table[..., :-1] @ free` of the unfinished problems.
 
-    Variables by number: columns, the bound, then the slacks of rows and of levels. `place` has the column of a
-    variable, or the complement of its row.
+    Variables are numbered: columns, the bound t, then the slacks of rows and of levels. `place` has the column of a
+    free variable, or the complement of the row of a basic one.
     """
 
     def __init__(self, rows: Array, levels: Array, per_level: Array, into: Found) -> None:
@@ -76,29 +75,29 @@ class _Tableaus:
         self.per_level, self.rising = per_level, per_level > 0
         self.column = np.full(count, columns)  # of the bound, while it is to be raised
         self.row = np.zeros(count, dtype=np.intp)  # of the bound, while it rises
-        self.begins = np.ones(count, dtype=bool)
+        self.starting = np.ones(count, dtype=bool)
         self.round = np.zeros(count, dtype=np.intp)
         self.steps = np.zeros(count, dtype=np.intp)
         self.size = every + slack
 
     def run(self) -> None:
-        """Pivot until all problems are done; columns and prices are filled in."""
+        """Pivot until all problems are finished; columns and prices are written to `into`."""
         self._keep(np.asarray(self.rising.any(axis=1)))
         every = np.arange(len(self.problem))
-        self._bound(every)
+        self._bound_column(every)
         while len(self.problem):
             if len(every) != len(self.problem):
                 every = np.arange(len(self.problem))
-            enter = np.where(self.begins, self.column, self.table[every, self.row, :-1].argmin(axis=1))
-            ends = ~self.begins & (self.table[every, self.row, enter] >= -_SMALL)
+            enter = np.where(self.starting, self.column, self.table[every, self.row, :-1].argmin(axis=1))
+            ends = ~self.starting & (self.table[every, self.row, enter] >= -_ZERO_ENTRY)
             done = np.zeros(len(every), dtype=bool)
             if ends.any():
-                done[ends] = self._ended(np.flatnonzero(ends))
+                done[ends] = self._finish_round(np.flatnonzero(ends))
                 enter = np.where(ends, self.column, enter)
             column = self.table[every, :, enter]
-            leave, failed = self._leaving(column)
+            leave, failed = self._ratio_test(column)
             leave = np.where(ends, self.row, leave)
-            failed = (failed & ~ends) | (self.steps > _MOST * self.size)
+            failed = (failed & ~ends) | (self.steps > _MOST_STEPS * self.size)
             if failed.any():
                 self.into.rounds[self.problem[failed]] = -1
                 done |= failed
@@ -107,29 +106,30 @@ class _Tableaus:
                 enter, leave, ends, column = enter[stay], leave[stay], ends[stay], column[stay]
                 self._keep(stay)
                 every = np.arange(len(self.problem))
-            self._exchange(every, leave, enter, column, ends)
+            self._pivot(every, leave, enter, column, ends)
             if ends.any():
-                self._bound(np.flatnonzero(ends))
+                self._bound_column(np.flatnonzero(ends))
 
     def _keep(self, stay: Mask) -> None:
+        """Drop the problems outside a mask (problems,)."""
         if not stay.all():
             for name in (
-                "table", "basic", "free", "place", "problem", "per_level", "rising", "column", "row", "begins", "round",
-                "steps",
+                "table", "basic", "free", "place", "problem", "per_level", "rising", "column", "row", "starting",
+                "round", "steps",
             ):  # fmt: skip
                 setattr(self, name, getattr(self, name)[stay])
 
-    def _leaving(self, column: Array) -> tuple[Index, Mask]:
-        """Ratio test: the leaving row, that of the largest entry among ties, and where a column is unbounded."""
-        held = column > _SMALL
-        ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=held)
+    def _ratio_test(self, column: Array) -> tuple[Index, Mask]:
+        """Ratio test: the leaving rows, those of the largest pivot among ties, and a mask of unbounded columns."""
+        bounding = column > _ZERO_ENTRY
+        ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=bounding)
         least = ratio.min(axis=1)
-        tied = ratio <= (least + _TIE)[:, None]
+        tied = ratio <= (least + _TIED_RATIO)[:, None]
         leave = np.where(tied, column, -np.inf).argmax(axis=1)
         return leave, np.isinf(least)
 
-    def _exchange(self, every: Index, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
-        """Exchange basic and free variables; where a round ends the bound keeps its value as a free variable."""
+    def _pivot(self, every: Index, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
+        """Exchange basic and free variables; where a round ends, t becomes free at its value."""
         table = self.table
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
@@ -142,12 +142,12 @@ class _Tableaus:
         comes, goes = self.free[every, enter], self.basic[every, leave]
         self.free[every, enter], self.basic[every, leave] = goes, comes
         self.place[every, goes], self.place[every, comes] = enter, ~leave
-        self.row = np.where(self.begins, leave, self.row)
+        self.row = np.where(self.starting, leave, self.row)
         self.steps = np.where(ends, 0, self.steps + 1)
-        self.begins = ends
+        self.starting = ends
 
-    def _bound(self, some: Index) -> None:
-        """Build the column of the bound, from the slacks of rising levels, where a round begins."""
+    def _bound_column(self, some: Index) -> None:
+        """Compute the column of t from the slacks of rising levels, for problems whose round begins."""
         if not len(some):
             return
         weight = np.where(self.rising[some], self.per_level[some], 0.0)
@@ -164,8 +164,8 @@ class _Tableaus:
         whole[which, ~place[which, level]] += weight[which, level]
         self.table[some, :, column] = whole
 
-    def _ended(self, some: Index) -> Mask:
-        """Record prices of rounds that end and stop levels with a price; the problems that are done."""
+    def _finish_round(self, some: Index) -> Mask:
+        """Record prices of rounds that end, and freeze levels with a price; mask of the finished problems."""
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)
         problem, rising = self.problem[some], self.rising[some]
@@ -173,7 +173,7 @@ class _Tableaus:
         into.prices[problem, self.round[some]] = np.maximum(price[:, self.of_rows], 0.0)
         weight = np.where(rising, self.per_level[some], 0.0)
         part = weight / weight.max(axis=1)[:, None] * price[:, self.of_levels]
-        stops = part > _PRICED
+        stops = part > _ZERO_PRICE
         self.rising[some] = rising & ~stops
         self.round[some] += 1
         self.column[some] = place[np.arange(len(some)), part.argmax(axis=1) + self.of_levels.start]

@@ -1,4 +1,4 @@
-"""Results of engines: candidates, to be certified."""
+"""Candidate solutions of engines, which certificates accept or reject."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from ..model._arrays import Array
 
-#: What is called the solver of a run that found the last digits of another's answer.
+#: Name of the solver in runs that refined the solution of another one (`last_digits`).
 LAST_DIGITS = "augmented Newton"
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an algorithm or call of a solver: its cost in seconds, and what a solver said (never believed)."""
+    """One run of an algorithm or solver: times in seconds, and its reported status, which certificates ignore."""
 
     solver: str
     solve: float
@@ -23,14 +23,14 @@ class Run:
 
 
 class ServerStart:
-    """A start that knows servers and nothing of users: it may serve others on the same servers."""
+    """Warm start with prices of servers only, which other users of the same servers may use."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Candidate of an engine: tasks (users, servers), prices (servers, resources) or None, and its cost.
+    """Candidate of an engine: tasks (users, servers), prices (servers, resources) or None, and its cost in seconds.
 
-    Prices per resource unit, as they are or as logarithms where doubles would not hold them.
+    Prices are per resource unit, given as numbers or as logarithms (`log`), which cannot overflow.
     """
 
     tasks: Array
@@ -40,15 +40,15 @@ class Solution:
     build: float = 0.0
     rounds: int = 0
     status: str = ""
-    notes: tuple[str, ...] = ()  # what the reader should know of how it was found
-    warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
-    log: Array | None = None  # prices as logarithms
-    rough: bool = False  # its engine knows that last digits are missing
-    fine: bool = False  # its engine has found the last digits
+    notes: tuple[str, ...] = ()  # remarks on the method, for the user
+    warm: object = None  # warm start of a similar problem, opaque except to its engine
+    log: Array | None = None  # log prices per resource unit
+    rough: bool = False  # not converged: refinement is worthwhile
+    fine: bool = False  # accurate to rounding: refinement is not needed
 
     @property
     def log_prices(self) -> Array | None:
-        """Logarithms of prices, -inf for none; `None` if there are no prices."""
+        """Log prices per resource unit, (servers, resources), -inf for zero; None if there are no prices."""
         if self.log is not None or self.prices is None:
             return self.log
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Answers to problems of one shape and scope at finite alpha: tasks and prices as certificates take them."""
+"""Solutions of problems of one shape and scope at finite alpha, with tasks and prices as certificates take them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from .interior import solved
 from .judge import infeasibility
 from .system import stacked
 
+#: Number of array entries of a chunk of problems, which should stay in the cache.
+_CACHE_ENTRIES = 40_000
+
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), -inf for none, and steps (B,)."""
+    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), -inf for zero, and steps (B,)."""
 
     tasks: Array
     certificate: Array
@@ -28,19 +31,19 @@ def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None 
     Parameters
     ----------
     problems : of one shape (users, servers, resources) and one scope
-    tol, aim : runs go on to an error of `aim`; above `tol` there is another
-    alpha : (problems,), in place of the criteria's
+    tol, aim : iterations end at a backward error of `aim`; above `tol` there is a restart
+    alpha : (problems,), replaces the alphas of the criteria
 
     Returns
     -------
     Found
-        certificates are the larger of `certificates.backward_error` and of what is infeasible, infinite for none
+        the certificate is the larger of the backward error and the infeasibility, infinite without a solution
     """
     users, servers, resources = problems[0].cluster.shape
-    most = max(40_000 // (users * servers * (resources + 1)), 1)  # more do not stay in the cache
+    chunk = max(_CACHE_ENTRIES // (users * servers * (resources + 1)), 1)
     parts = []
-    for first in range(0, len(problems), most):
-        chosen = slice(first, first + most)
+    for first in range(0, len(problems), chunk):
+        chosen = slice(first, first + chunk)
         q = stacked(problems[chosen], None if alpha is None else alpha[chosen])
         found = solved(q, tol, aim)
         error = np.maximum(found.error, infeasibility(q, found.z))

@@ -1,4 +1,9 @@
-"""Iterates of the interior point, directions, and derived quantities."""
+"""Iterates of the primal-dual interior point, search directions, and residuals.
+
+For every complementarity condition an iterate has a variable and its slack, both positive: fractions z and slacks s of
+pairs, prices m and slacks w of rows, prices xi and slacks `left` of limits. Prices are iterated as powers
+`m = (v/unit)^min(A, 4)`, between the level v and the price v^A, whose exponent makes conditions nearly linear.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..model._arrays import Array
+from .factors import TINY
 from .system import OfLimits, Stack
+
+#: Largest exponent of level prices v in the variable m: prices v^A themselves span too many decades at large alpha.
+LARGEST_POWER = 4.0
 
 
 class Direction(NamedTuple):
-    """Direction: relative changes of fractions z and prices m, xi, and changes of their slacks."""
+    """Search direction: relative changes of the fractions z and the prices m and xi, and changes of their slacks."""
 
-    a: Array  # (N, K, B)
-    b: Array  # (R, K, B)
-    n: OfLimits  # (N, B)
+    a: Array  # (N, K, B), dz/z
+    b: Array  # (R, K, B), dm/m
+    n: OfLimits  # (N, B), dxi/xi
     s: Array  # (N, K, B)
     w: Array  # (R, K, B)
     left: OfLimits  # (N, B)
@@ -24,23 +33,23 @@ class Direction(NamedTuple):
 
 @dataclass
 class State:
-    """Iterates of a stack; the axis of problems comes last."""
+    """Primal-dual iterate of a stack; the axis of problems comes last."""
 
     z: Array  # (N, K, B), fractions
     s: Array  # (N, K, B), slacks of pairs
     m: Array  # (R, K, B), prices (v/unit)^min(A, 4)
-    w: Array  # (R, K, B), what idles
+    w: Array  # (R, K, B), slacks of capacities, as fractions of them
     xi: OfLimits  # (N, B), prices of limits
-    left: OfLimits  # (N, B), what limits leave
-    log_unit: Array  # (R, K, B)
-    norm: Array  # (B,), exponent of sums over rows, A at last
+    left: OfLimits  # (N, B), slacks of limits, as fractions of them
+    log_unit: Array  # (R, K, B), log of the unit of v
+    norm: Array  # (B,), exponent of sums over rows, raised to A as mu falls
 
     def log_v(self, q: Stack) -> Array:
-        """Log level prices of rows, (R, K, B)."""
-        return self.log_unit + np.log(self.m) / np.minimum(q.power, 4.0)
+        """Log prices v of rows as levels, (R, K, B)."""
+        return self.log_unit + np.log(self.m) / np.minimum(q.power, LARGEST_POWER)
 
     def after(self, d: Direction, length: Array) -> State:
-        """Iterate after a part of a direction."""
+        """Iterate after a step of a `length` (B,) along a direction."""
         return State(
             self.z * (1 + length * d.a),
             self.s + length * d.s,
@@ -53,47 +62,49 @@ class State:
         )
 
     def longest(self, d: Direction) -> Array:
-        """Longest step (B,) that keeps all variables nonnegative."""
-        falls = [d.a, d.s / self.s, d.b, d.w / self.w]
+        """Ratio test: largest step lengths (B,) that keep all variables nonnegative."""
+        decreases = [d.a, d.s / self.s, d.b, d.w / self.w]
         if self.left is not None:
-            falls += [d.n, d.left / self.left]
-        worst = np.maximum.reduce([np.maximum.reduce(-one.reshape(-1, one.shape[-1]), axis=0) for one in falls])
-        return np.asarray(1 / np.maximum(worst, 1e-300))
+            decreases += [d.n, d.left / self.left]
+        largest = np.maximum.reduce([np.maximum.reduce(-one.reshape(-1, one.shape[-1]), axis=0) for one in decreases])
+        return np.asarray(1 / np.maximum(largest, TINY))
 
 
 @dataclass
 class Measured:
-    """Quantities derived from an iterate: user tasks, actual slacks and use, residuals and mu."""
+    """Functions of an iterate: user tasks, slacks of the constraints, residuals, and the barrier parameter mu."""
 
-    x: Array  # (N, B)
-    slack: Array  # (N, K, B)
-    share: Array  # (R, N, K, B)
-    part: Array  # (N, K, B), of a pair in its user's tasks
-    omega: Array  # (N, K, B), a user whose tasks are a small part of a server counts by that part
-    idle: Array  # (R, K, B)
-    room: OfLimits  # (N, B)
-    residual: Array  # (B,)
-    mu: Array  # (B,)
+    x: Array  # (N, B), user tasks in units of the largest gamma
+    slack: Array  # (N, K, B), log cost minus log marginal utility, over A
+    share: Array  # (R, N, K, B), shares of rows in the cost of a pair
+    part: Array  # (N, K, B), fraction of the user's tasks that a pair has
+    omega: Array  # (N, K, B), min(x/size, 1): scale of z, less than 1 for users with few tasks on a large server
+    idle: Array  # (R, K, B), idle fraction of capacities
+    room: OfLimits  # (N, B), unused fraction of limits
+    residual: Array  # (B,), largest infeasibility
+    mu: Array  # (B,), mean scaled complementarity product
 
 
 def measured(q: Stack, at: State, count: Array) -> Measured:
-    """Evaluate an iterate; residuals of pairs are weighted by their part in the user's tasks.
+    """Evaluate an iterate, with `count` (B,) complementarity conditions.
 
-    Prices of limits take what a step leaves of their users' slacks, where prices of rows fall by decades.
+    Dual residuals of pairs are weighted by their fraction of the user's tasks. Prices of limits are first updated (in
+    place), by at most a factor of two, to the values that cancel the weighted dual residuals of their users: Newton's
+    method alone does not follow prices of rows that fall by decades.
     """
     x, slack, share = q.slacks(at.z, at.log_v(q), at.xi, at.norm)
     part = q.size * at.z / x[:, None]
     omega = np.where(q.usable, np.minimum(x[:, None] / q.size, 1.0), 1.0)
     idle, room = 1 - q.used(at.z), None
     mu = np.add.reduce(at.z * at.s / omega, axis=(0, 1)) + np.add.reduce(at.m * at.w * q.rows, axis=(0, 1))
-    worst = [np.where(q.rows, np.abs(idle - at.w), 0.0)]
+    violations = [np.where(q.rows, np.abs(idle - at.w), 0.0)]
     if at.xi is not None:
-        to = at.xi + np.add.reduce(part * (at.s - slack), axis=1)
-        to = np.where(q.limited, np.minimum(np.maximum(to, at.xi / 2), at.xi * 2), 0.0)
-        slack = slack + (to - at.xi)[:, None]
-        at.xi, room = to, 1 - q.of_limits(at.z)
+        limit_price = at.xi + np.add.reduce(part * (at.s - slack), axis=1)
+        limit_price = np.where(q.limited, np.minimum(np.maximum(limit_price, at.xi / 2), at.xi * 2), 0.0)
+        slack = slack + (limit_price - at.xi)[:, None]
+        at.xi, room = limit_price, 1 - q.of_limits(at.z)
         mu = mu + np.add.reduce(at.xi * at.left, axis=0)
-        worst.append((np.abs(room - at.left) * q.limited)[None])
-    worst.append(np.abs(slack - at.s) * part)
-    residual = np.maximum.reduce([np.maximum.reduce(one, axis=(0, 1)) for one in worst])
+        violations.append((np.abs(room - at.left) * q.limited)[None])
+    violations.append(np.abs(slack - at.s) * part)
+    residual = np.maximum.reduce([np.maximum.reduce(violation, axis=(0, 1)) for violation in violations])
     return Measured(x, slack, share, part, omega, idle, room, residual, mu / count)

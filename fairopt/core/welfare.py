@@ -1,26 +1,26 @@
-r"""Concave welfare, and the game, by an interior point whose matrix `algebra` eliminates, in either order.
+r"""Primal-dual interior point for concave welfare and for the game, with the Schur complements of `algebra`.
 
-With what a unit of user n is worth `m_n(x)`, costs of pairs at prices lambda of whole capacities, pay p, limits q and
-floors (sign -1) with excesses xi:
+With marginal utilities `m_n(x)`, costs of pairs at prices lambda of whole capacities, prices p of users, and limits or
+floors b (sign +1 or -1) with prices xi, the conditions are
 
 .. math::
 
     z = cost - p \ge 0 \perp y \ge 0, \qquad w = 1 - use\,y \ge 0 \perp \lambda \ge 0, \qquad
-    v = \pm(q - x) \ge 0 \perp \xi \ge 0,
+    v = \pm(b - x) \ge 0 \perp \xi \ge 0,
 
     x = \sum_i y, \qquad \log(p \pm \xi) = \log m(x).
 
-A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
-limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
-sum of shares, one more unknown is what that part weighs; where that goes to and fro it is held in a run, and Brent's
-method finds it. In the game costs are divided by what a task is worth on its server beside the user's best one
-(`Pairs.value`).
+Complementarity products are scaled by the expenditure of a user or by the price of a row, so that small users count as
+much as large ones. p may have any sign where a limit binds. With fairness-efficiency the weight of the sum of shares is
+one more unknown; where its iteration oscillates, it is fixed in each run and found by Brent's method. In the game costs
+are divided by the marginal utility of a task on its server relative to the user's best server (`Pairs.value`).
 
-The logarithm of the common level of prices is one more unknown: where alpha is large, an error of 1/alpha in the tasks
-of all users changes prices by decades, which steps that are linear in prices would take one by one.
+The log of the common level of prices is an unknown of its own: at a large alpha a relative error of 1/alpha in all
+tasks changes prices by decades, over which steps linear in prices would move one at a time.
 
-Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
-4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
+Homotopy in alpha: at a large alpha prices of servers are decades apart, and no starting point is near. alpha begins at
+`FIRST_ALPHA`, and is raised by a factor as soon as the equations hold approximately; prices are then raised to the
+power that their users' levels imply.
 """
 
 from __future__ import annotations
@@ -37,209 +37,246 @@ from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem
 from .algebra import Equations
-from .market import GENTLE, TINY, Change, Market, Point, Start
+from .factors import TINY
+from .market import FIRST_ALPHA, Change, Market, Point, Start
 
-#: By what alpha grows, and how well the equations are met before it does; in the game.
-_STEEPER, _STEEPER_GAME = (2.0, 0.1), (3.0, 0.3)
-#: A point is judged where its mean product is below that part of the tolerance, before which it hardly ever passes, or
-#: below that number, after which rounding is near.
-_WITHIN, _SMALL = 1e-2, 1e-11
-#: Below that mean product nothing is found in steps that fail.
-_ROUNDING = 1e-12
-#: Steps for the decades of tasks: for those of one decade of prices, over alpha, and for all that numbers have.
-_PRICES, _NUMBERS = 3.0, 1000.0
+#: Factor by which alpha is raised, and the residual below which it is; for welfare and for the game.
+_GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
+#: Iterates are certified at a mu below this fraction of the tolerance, above which they rarely pass, or below the
+#: second number, at which rounding is near.
+_JUDGED, _SMALL_MU = 1e-2, 1e-11
+#: Value of mu below which steps that fail are due to rounding, so that iterations end.
+_ROUNDING_MU = 1e-12
+#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: per 1/alpha, and at most.
+_STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
+
+
+#: Centring parameter: its lower bound, its upper bound if the affine step is longer than the third number, and else;
+#: and its least value relative to the residual while mu is above the last number.
+_LEAST_CENTRING, _MOST_CENTRING, _SHORT_STEP, _SHORT_CENTRING, _RESIDUAL_CENTRING, _LARGE_MU = (
+    1e-6, 0.1, 0.1, 0.5, 0.005, 1e-4,
+)  # fmt: skip
+#: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
+_PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
+#: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
+_PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
+#: Largest number of halvings of a step, and rounding of the merit function.
+_HALVINGS, _MERIT_ROUNDING = 8, 1e-9
+#: Ratio of the residual of a refined direction to the wanted one above which single precision is given up.
+_SINGLE_ACCURACY = 50
+#: Largest number of certified iterates without progress.
+_PATIENCE = 5
 
 
 class Step:
-    """Newton's equations at a point, factored."""
+    """Newton's equations at an iterate: residuals, factors and search directions."""
 
     def __init__(self, market: Market, at: Point, weights: tuple[Array, Array], rough: bool) -> None:
         self.market, self.at, self.weights = market, at, weights
         q, pairs = market, market.pairs
-        self.worth = q.worth(at.x, at.tilt)
-        self.pays = at.p + q.on_users(q.sign * at.xi)
+        self.marginal = q.marginal_utility(at.x, at.log_weight)
+        self.full_price = at.p + q.on_users(q.sign * at.xi)
         self.inverse = 1 / at.z
         self.product = at.y * at.z / weights[0]
-        #: Errors of slacks as parts of them.
+        #: Dual residuals relative to the slacks z, (pairs,).
         self.dual = 1 - pairs.slack(at.lam, at.p) * self.inverse
-        self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
-        self.short = at.x - pairs.sums(at.y)
-        self.rho = np.log(self.pays) - self.worth.log + at.level
-        self.off = at.v - q.sign * (q.bound - at.x[q.user])
-        tilt, self.slopes = q.tilt(at.x)
-        self.untilted = tilt - at.tilt if q.tilted else 0.0
+        self.capacity_residual = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
+        self.task_residual = at.x - pairs.sums(at.y)
+        self.rho = np.log(self.full_price) - self.marginal.log + at.level
+        self.limit_residual = at.v - q.sign * (q.bound - at.x[q.user])
+        log_weight, self.slopes = q.log_weight(at.x)
+        self.log_weight_residual = log_weight - at.log_weight if q.log_weight_free else 0.0
         self.mu = self._mean(float(self.product.sum()), at)
         errors = (
-            self.dual * self.product, self.excess, self.short / at.x, self.rho / q.power, self.off / q.bound,
-            self.untilted,
+            self.dual * self.product, self.capacity_residual, self.task_residual / at.x, self.rho / q.power,
+            self.limit_residual / q.bound, self.log_weight_residual,
         )  # fmt: skip
-        self.missed = max(float(np.abs(each).max(initial=0.0)) for each in errors)
+        self.residual = max(float(np.abs(each).max(initial=0.0)) for each in errors)
         self.rough = rough
 
     def _mean(self, of_pairs: float, at: Point) -> float:
-        """Mean of weighted products, given their sum over pairs."""
+        """Mean scaled complementarity product, given the sum over pairs."""
         q = self.market
-        of_limits = at.xi * at.v / (q.bound * self._worth_of_limits)
+        of_limits = at.xi * at.v / (q.bound * self._limit_scale)
         total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()
         return float(total / (len(at.y) + np.count_nonzero(q.row) + len(at.v)))
 
     @property
-    def _worth_of_limits(self) -> Array:
-        return np.asarray(self.market.of_limit * self.pays[self.market.user])
+    def _limit_scale(self) -> Array:
+        """Units of prices of limits, (limits,)."""
+        return np.asarray(self.market.limit_unit * self.full_price[self.market.user])
 
     def factor(self) -> None:
-        """Eliminate pairs, limits and tasks."""
+        """Eliminate pairs, limits and tasks, and factor the Schur complement."""
         q, at = self.market, self.at
         self.weight = at.y * self.inverse
-        stiff = np.maximum(self.worth.elastic, 1e-13) * self.pays / at.x + q.on_users(at.xi / at.v)
-        self.loose = 1 / stiff
+        stiff = np.maximum(self.marginal.elasticity, 1e-13) * self.full_price / at.x + q.on_users(at.xi / at.v)
+        self.user_diagonal = 1 / stiff
         self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
         idle = np.where(q.row, self.ratio, np.inf)
-        common = self.loose * self.pays if q.power > GENTLE and q.log_gamma is None else 0 * at.x
-        self.equations = Equations(q.pairs, self.weight, idle, self.loose, common, self.rough)
-        #: Users whose worth hardly depends on tasks, and does not say these.
-        self.unsaid = self.loose > q.pairs.sums(self.weight)
-        if q.tilted:
-            users = self.worth.part * self.pays
-            self.by_tilt = self._solve(None, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, None)
+        common = self.user_diagonal * self.full_price if q.power > FIRST_ALPHA and q.log_gamma is None else 0 * at.x
+        self.equations = Equations(q.pairs, self.weight, idle, self.user_diagonal, common, self.rough)
+        #: Users whose marginal utility hardly depends on tasks, so that tasks follow from those of pairs.
+        self.inelastic = self.user_diagonal > q.pairs.sums(self.weight)
+        if q.log_weight_free:
+            users = self.marginal.part * self.full_price
+            self.per_log_weight = self._solve(None, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, None)
 
     def _solve(
-        self, own: Array | None, rows: Array, short: Array, k: Array, excess: Array, sharp: float | None
+        self,
+        rhs_pairs: Array | None,
+        rows: Array,
+        task_residual: Array,
+        k: Array,
+        capacity_residual: Array,
+        tol: float | None,
     ) -> tuple[Array, Array, Array, float]:
-        """Solve for changes of prices, pay, tasks and the level."""
+        """Solve for changes of row prices, user prices, tasks and the level; right-hand sides as in `direction`."""
         pairs = self.market.pairs
-        b, e = rows - excess, short - self.loose * k
-        if own is not None:
-            b, e = b + pairs.use(own), e - pairs.sums(own)
-        lam, p, down = self.equations.solve(b, e, 0.0, sharp)
-        return lam, p, -self.loose * (p + k - down * self.pays), -down
+        b, e = rows - capacity_residual, task_residual - self.user_diagonal * k
+        if rhs_pairs is not None:
+            b, e = b + pairs.use(rhs_pairs), e - pairs.sums(rhs_pairs)
+        lam, p, level_fall = self.equations.solve(b, e, 0.0, tol)
+        return lam, p, -self.user_diagonal * (p + k - level_fall * self.full_price), -level_fall
 
     def direction(
-        self, cy: Array | float, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True
+        self, cy: Array | float, cw: Array, cv: Array, curvature: Array | None = None, feasibility: bool = True
     ) -> Change:
-        """Direction for changes of products, of pairs relative; with `wrong` it removes residuals too."""
+        """Direction with given changes of products, relative for pairs; with `feasibility` it removes residuals too."""
         q, at = self.market, self.at
-        none = np.zeros(len(at.x))
-        short, excess, off = (self.short, self.excess, self.off) if wrong else (none, 0 * at.lam, 0 * at.v)
-        rho = (self.rho if wrong else none) + (none if bend is None else bend)
-        own = at.y * (self.dual + cy if wrong else cy)
+        zeros = np.zeros(len(at.x))
+        task_residual, capacity_residual, limit_residual = (
+            (self.task_residual, self.capacity_residual, self.limit_residual)
+            if feasibility
+            else (zeros, 0 * at.lam, 0 * at.v)
+        )
+        rho = (self.rho if feasibility else zeros) + (zeros if curvature is None else curvature)
+        rhs_pairs = at.y * (self.dual + cy if feasibility else cy)
         rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
-        k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
-        lam, p, x, level = self._solve(own, rows, short, k, excess, None)
-        tilt: Any = 0.0
-        if q.tilted:
+        k = rho * self.full_price + q.on_users(q.sign * (cv + at.xi * limit_residual) / at.v)
+        lam, p, x, level = self._solve(rhs_pairs, rows, task_residual, k, capacity_residual, None)
+        log_weight: Any = 0.0
+        if q.log_weight_free:
             slope = self.slopes / at.x
-            tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
-            tilt = float(np.clip(tilt, -1.0, 1.0))  # where its slope is nearly 0 it would run away
-            both = zip((lam, p, x, level), self.by_tilt, strict=True)
-            lam, p, x, level = (one + tilt * more for one, more in both)
-        return self._whole(cy, rows, lam, p, x, wrong, short, off, cv, tilt, level)
+            log_weight = ((self.log_weight_residual if feasibility else 0.0) + slope @ x) / (
+                1 - slope @ self.per_log_weight[2]
+            )
+            log_weight = float(np.clip(log_weight, -1.0, 1.0))  # bounded, since the denominator may be nearly zero
+            both = zip((lam, p, x, level), self.per_log_weight, strict=True)
+            lam, p, x, level = (one + log_weight * more for one, more in both)
+        return self._whole(cy, rows, lam, p, x, feasibility, task_residual, limit_residual, cv, log_weight, level)
 
     def _whole(
-        self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, wrong: bool, short: Array, off: Array,
-        cv: Array, tilt: float, level: float,
+        self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, feasibility: bool, task_residual: Array,
+        limit_residual: Array, cv: Array, log_weight: float, level: float,
     ) -> Change:  # fmt: skip
-        """Complete a direction from changes of prices, pay and tasks."""
+        """Complete a direction from changes of row prices, user prices and tasks."""
         q, at, pairs = self.market, self.at, self.market.pairs
         z = pairs.slack(lam, p)
         z *= self.inverse
-        if wrong:
+        if feasibility:
             z -= self.dual
         y = cy - z
-        if self.unsaid.any():
-            x = np.where(self.unsaid, pairs.sums(at.y * y) - short, x)
+        if self.inelastic.any():
+            x = np.where(self.inelastic, pairs.sums(at.y * y) - task_residual, x)
         w = rows - self.ratio * lam
-        v = -q.sign * x[q.user] - off
+        v = -q.sign * x[q.user] - limit_residual
         xi = (cv - at.xi * v) / at.v
-        return Change(y, z, lam, w, x, p, xi, v, tilt, level)
+        return Change(y, z, lam, w, x, p, xi, v, log_weight, level)
 
-    def finished(self, step: Change, sharp: float) -> Change:
-        """Iteratively refine a direction until residuals of rows and users are below `sharp`."""
+    def finished(self, step: Change, tol: float) -> Change:
+        """Iteratively refine a direction until residuals of rows and users are below `tol`."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
             tasks = at.y * step.y
-            rows = np.where(q.row, self.excess - pairs.use(tasks) - step.w, 0.0)
-            users = self.short + step.x - pairs.sums(tasks)
+            rows = np.where(q.row, self.capacity_residual - pairs.use(tasks) - step.w, 0.0)
+            users = self.task_residual + step.x - pairs.sums(tasks)
             size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
             if not size < least:
                 break
             best, least = step, size
-            if size <= sharp:
+            if size <= tol:
                 break
             nothing = 0 * at.lam
-            lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, sharp)
+            lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, tol)
             step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0, level))
-        self.rough = self.rough and least < 50 * sharp
+        self.rough = self.rough and least < _SINGLE_ACCURACY * tol
         return best
 
     def longest(self, step: Change) -> float:
-        """Longest step, at most 1, that keeps all variables nonnegative."""
+        """Ratio test: longest step, at most 1, that keeps all variables nonnegative, and tasks and prices positive."""
         q, at = self.market, self.at
-        pays = step.p + q.on_users(q.sign * step.xi)
-        falls = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
-        falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
-        return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
+        full_price = step.p + q.on_users(q.sign * step.xi)
+        decreases = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
+        decreases += [step.x / at.x / 0.95, full_price / self.full_price / 0.95, step.xi / at.xi, step.v / at.v]
+        return 1 / max(max(float(-each.min(initial=0.0)) for each in decreases), 1.0)
 
-    def moved(self, change: Change, t: float) -> tuple[Step, float]:
-        """Iterate after the part t of a direction, halved while residuals grow; weights follow."""
+    def line_search(self, change: Change, t: float) -> tuple[Step, float]:
+        """Backtracking line search from the step t: the next iterate, with updated units of products, and the step."""
         q = self.market
-        follow = q.follow[0] if self.mu > 1e-4 else q.follow[1]
-        for _ in range(8):
-            there = self.at.along(change, t)
-            weights = zip(q.weights(there), self.weights, strict=True)
-            of_pairs, of_rows = (np.maximum(now, follow * before) for now, before in weights)
-            new = Step(q, there, (of_pairs, of_rows), self.rough)
-            if new.missed + new.mu <= 2 * (self.missed + self.mu) + 1e-9:
+        decay = q.weight_decay[0] if self.mu > _LARGE_MU else q.weight_decay[1]
+        for _ in range(_HALVINGS):
+            trial = self.at.along(change, t)
+            weights = zip(q.product_units(trial), self.weights, strict=True)
+            of_pairs, of_rows = (np.maximum(now, decay * before) for now, before in weights)
+            step = Step(q, trial, (of_pairs, of_rows), self.rough)
+            if step.residual + step.mu <= 2 * (self.residual + self.mu) + _MERIT_ROUNDING:
                 break
             t /= 2
-        return new, t
+        return step, t
 
-    def aims(self) -> tuple[Change, float]:
-        """Predictor, corrector and centrality correctors: the direction, and its longest step."""
+    def search_direction(self) -> tuple[Change, float]:
+        """Mehrotra's predictor and corrector with up to five of Gondzio's: the direction, and its longest step."""
         q, at = self.market, self.at
         self.factor()
-        of_row, of_limit = self.weights[1], q.bound * self._worth_of_limits
+        row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
-        aim = self.direction(-1.0, -lw, -xv)
-        t = self.longest(aim)
-        if self.rough and not (
-            t > 1e-3 and np.isfinite(aim.p).all()
-        ):  # as where factors are singular in single precision
+        affine = self.direction(-1.0, -lw, -xv)
+        t = self.longest(affine)
+        if self.rough and not (t > 1e-3 and np.isfinite(affine.p).all()):  # factors in single precision are singular
             self.rough = False
-            return self.aims()
-        bent, there = aim.y * aim.z, at.along(aim, t)
-        whole, curved = float(self.product.sum()), float(self.product @ bent)
-        target = (self._mean(whole * (1 - t) + t * t * curved, there) / self.mu) ** 3
-        target = min(max(target, 1e-6), (0.05 if q.plain else 0.1) if t > 0.1 else 0.5) * self.mu
-        if self.mu > 1e-4:
-            target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
-        bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + there.level
-        most = 0.5 * np.minimum(self.worth.elastic, 1.0)
-        bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
-        aimed = target / self.product
+            return self.search_direction()
+        second_order, trial = affine.y * affine.z, at.along(affine, t)
+        whole, curved = float(self.product.sum()), float(self.product @ second_order)
+        target = (self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu) ** 3
+        target = (
+            min(
+                max(target, _LEAST_CENTRING),
+                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > _SHORT_STEP else _SHORT_CENTRING,
+            )
+            * self.mu
+        )
+        if self.mu > _LARGE_MU:
+            target = max(target, min(_RESIDUAL_CENTRING * self.residual, 0.5 * self.mu))
+        curvature = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
+        largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
+        curvature = np.clip(
+            curvature - q.marginal_utility(trial.x, trial.log_weight).log - (1 - t) * self.rho, -largest, largest
+        )
+        centre = target / self.product
         step = self.direction(
-            aimed - bent - 1,
-            np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
-            target * of_limit - xv - aim.xi * aim.v,
-            bend,
+            centre - second_order - 1,
+            np.where(q.row, target * row_scale - lw - affine.lam * affine.w, 0.0),
+            target * limit_scale - xv - affine.xi * affine.v,
+            curvature,
         )
         t = self.longest(step)
-        for _ in range(5):
+        for _ in range(_CORRECTORS):
             if t > 0.9:
                 break
-            far = min(1.1 * t + 0.5 if q.plain else t + 0.3, 1.0)
-            pairs = (1 + far * step.y) * (1 + far * step.z)
-            rows = np.where(q.row, (at.lam + far * step.lam) * (at.w + far * step.w) / of_row, target)
-            limits = (at.xi + far * step.xi) * (at.v + far * step.v) / of_limit
-            low, high = (0.2, 5.0) if q.plain else (0.1, 10.0)
-            groups = (pairs, aimed), (rows, target), (limits, target)
-            asked = [np.maximum(np.clip(one, low * aim, high * aim) - one, -high * aim) for one, aim in groups]
-            tried = self.direction(asked[0], asked[1] * of_row, asked[2] * of_limit, wrong=False)
-            tried = step.plus(tried)
-            longer = self.longest(tried)
-            if longer < t + (0.01 * (far - t) if q.plain else 0.02):
+            reach = min(1.1 * t + 0.5 if q.large else t + 0.3, 1.0)
+            pairs = (1 + reach * step.y) * (1 + reach * step.z)
+            rows = np.where(q.row, (at.lam + reach * step.lam) * (at.w + reach * step.w) / row_scale, target)
+            limits = (at.xi + reach * step.xi) * (at.v + reach * step.v) / limit_scale
+            low, high = _PRODUCT_BOUNDS_LARGE if q.large else _PRODUCT_BOUNDS
+            groups = (pairs, centre), (rows, target), (limits, target)
+            wanted = [np.maximum(np.clip(one, low * goal, high * goal) - one, -high * goal) for one, goal in groups]
+            corrected = self.direction(wanted[0], wanted[1] * row_scale, wanted[2] * limit_scale, feasibility=False)
+            corrected = step.plus(corrected)
+            corrected_length = self.longest(corrected)
+            if corrected_length < t + (0.01 * (reach - t) if q.large else 0.02):
                 break
-            step, t = tried, longer
+            step, t = corrected, corrected_length
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
         longest = self.longest(step)
         self.rough = self.rough and longest > 0.95 * t
@@ -248,105 +285,119 @@ class Step:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Fractions (pairs,) of a feasible allocation, log prices of whole capacities (rows,), their error, and steps."""
+    """Feasible fractions (pairs,), log prices of whole capacities (rows,), their backward error, and steps."""
 
     fractions: Array
     log_rows: Array
     error: float
     steps: int
     warm: Start | None = None
-    off: float = 0.0  # by what the weight of the sum of shares is to change, if it was held
+    off: float = 0.0  # residual of a fixed log weight of the sum of shares
 
 
 def run(
-    problem: Problem, tol: float, start: object = None, most: int = 90, patience: float = math.inf,
+    problem: Problem, tol: float, start: object = None, max_steps: int = 90, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
-    """Solve by the interior point, from a warm start if one fits: the best iterate.
+    """Solve by the interior point, from a warm start if it is compatible: the iterate of least backward error.
 
-    At small alpha tasks span `1/alpha` times the decades of prices, each of which takes steps: beside `most` these.
-    `patience`: it ends after so many steps in which products do not halve, nor alpha grows. `weight`: the log of what
-    the sum of shares weighs, which is held; `Candidate.off` is by what it should change.
+    Parameters
+    ----------
+    problem : at finite alpha
+    tol : backward error at which iterations end
+    start : a `Start` of the same problem at another alpha, or None
+    most : number of steps at most, besides those that small alphas need
+    patience : number of steps, at the final alpha, in which mu does not halve, after which iterations end
+    weight : log weight of the sum of shares, if it is fixed; `Candidate.off` is then its residual
     """
     polytope, alpha = problem.polytope, problem.criterion.alpha
-    decades = int(min(_PRICES / alpha, _NUMBERS)) if alpha > 0 else 0
-    most += decades
+    decades = int(min(_STEPS_PER_DECADE / alpha, _MOST_STEPS)) if alpha > 0 else 0
+    max_steps += decades
     q, warm = Market(problem, weight), None
-    known = start if isinstance(start, Start) and q.fits(start) else None
-    at = first = q.begin() if known is None else q.begin_from(known)
+    warm_start = start if isinstance(start, Start) and q.accepts(start) else None
+    at = first = q.starting_point() if warm_start is None else q.warm_point(warm_start)
     best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
-    weights = q.weights(at)
-    q.even(at, weights)
-    step, since, short, slow, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
-    for number in range(most + 1):
-        if not np.isfinite(step.mu + step.missed):
+    weights = q.product_units(at)
+    q.balance(at, weights)
+    step, stalled, short_steps, slow_steps, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
+    for number in range(max_steps + 1):
+        if not np.isfinite(step.mu + step.residual):
             break
-        if q.steep and step.mu > 1e-3 and step.missed < 0.1:
+        if q.at_final_alpha and step.mu > 1e-3 and step.residual < 0.1:
             warm = Start(step.at, q.unit, q.own.alpha)
-        if q.steep and step.mu * len(at.y) <= max(_WITHIN * tol, _SMALL) * len(at.x) and step.missed < 1e-4:
-            found = _judged(q, step.at, tol, number)
-            since = 0 if found.error < 0.7 * best.error or step.mu < 0.5 * least else since + 1
-            best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
-            if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
+        if (
+            q.at_final_alpha
+            and step.mu * len(at.y) <= max(_JUDGED * tol, _SMALL_MU) * len(at.x)
+            and step.residual < 1e-4
+        ):
+            candidate = _judged(q, step.at, tol, number)
+            stalled = 0 if candidate.error < 0.7 * best.error or step.mu < 0.5 * least else stalled + 1
+            best, least = min(best, candidate, key=lambda one: one.error), min(least, step.mu)
+            if best.error <= 0.5 * tol or stalled > _PATIENCE or step.mu < 1e-16:
                 break
-        change, t = step.aims()
-        near = 0.9 if q.plain and t < 0.9 else 1 - np.sqrt(10 * step.mu)  # who blocks a step stays near others
+        change, t = step.search_direction()
+        near = (
+            0.9 if q.large and t < 0.9 else 1 - np.sqrt(10 * step.mu)
+        )  # blocking variables stay near the central path
         t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
-        new, t = step.moved(change, t)
-        if not np.isfinite(new.mu + new.missed):
+        new, t = step.line_search(change, t)
+        if not np.isfinite(new.mu + new.residual):
             break
-        gains = q.steep and step.mu < 0.5 * lowest
-        slow, lowest = (0, step.mu) if gains else (slow + 1, lowest)
-        if slow > patience:
+        progress = q.at_final_alpha and step.mu < 0.5 * lowest
+        slow_steps, lowest = (0, step.mu) if progress else (slow_steps + 1, lowest)
+        if slow_steps > patience:
             break
-        if step.mu < 1e-9 and (t < 0.5 or new.missed > 10 * step.missed):
-            since += 2  # rounding is about all that is left: others find last digits from here
-            if since > 5 and step.mu < _ROUNDING and number > decades:
+        if step.mu < 1e-9 and (t < 0.5 or new.residual > 10 * step.residual):
+            stalled += 2  # mostly rounding: the refinement of `last_digits` goes on
+            if stalled > _PATIENCE and step.mu < _ROUNDING_MU and number > decades:
                 break
-        short = short + 1 if t < 0.01 else 0
-        if short > 10 and q.power > GENTLE:
+        short_steps = short_steps + 1 if t < 0.01 else 0
+        if short_steps > 10 and q.power > FIRST_ALPHA:
             break
         step = new
-        steeper, ready = _STEEPER if q.log_gamma is None else _STEEPER_GAME
-        if not q.steep and step.missed < ready:
-            slow = 0
-            at = q.steepened(step.at, min(q.own.alpha * steeper, problem.criterion.alpha))
-            step = Step(q, at, q.weights(at), step.rough)
-    if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
-        best = _judged(q, step.at, tol, most)
-    if known is not None and best.error > tol:
+        growth, feasible = _GROWTH if q.log_gamma is None else _GROWTH_GAME
+        if not q.at_final_alpha and step.residual < feasible:
+            slow_steps = 0
+            at = q.continued(step.at, min(q.own.alpha * growth, problem.criterion.alpha))
+            step = Step(q, at, q.product_units(at), step.rough)
+    if np.isinf(best.error) and np.isfinite(step.mu + step.residual):
+        best = _judged(q, step.at, tol, max_steps)
+    if warm_start is not None and best.error > tol:
         return run(problem, tol, patience=patience)
-    if q.tilted and best.error > tol and most > 1:
-        best = min(best, _weighed(problem, tol, first.tilt), key=lambda one: one.error)
-    return replace(best, warm=warm, off=q.tilt(step.at.x, free=True)[0] - step.at.tilt)
+    if q.log_weight_free and best.error > tol and max_steps > 1:
+        best = min(best, _by_root_finding(problem, tol, first.log_weight), key=lambda one: one.error)
+    return replace(best, warm=warm, off=q.log_weight(step.at.x, free=True)[0] - step.at.log_weight)
 
 
-def _weighed(problem: Problem, tol: float, weight: float) -> Candidate:
-    """Find the weight of the sum of shares by Brent's method, with a run for each trial."""
-    tried: list[Candidate] = []
+def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
+    """Find the log weight of the sum of shares by Brent's method, with one interior-point run an evaluation."""
+    trials: list[Candidate] = []
 
     @cache
-    def off(weight: float) -> float:
-        found = run(problem, tol, weight=weight)
-        tried.append(found)
-        return found.off if found.error > tol and np.isfinite(found.off) else 0.0
+    def weight_error(weight: float) -> float:
+        candidate = run(problem, tol, weight=weight)
+        trials.append(candidate)
+        return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0
 
-    length, here = 8.0, off(weight)
-    while here and length <= 1024:
-        further = weight + math.copysign(length, here)
-        there = off(further)
-        if here * there < 0:
-            optimize.brentq(off, weight, further, xtol=1e-12, maxiter=30, disp=False)
-        if here * there <= 0:
+    length, here_error = 8.0, weight_error(weight)
+    while here_error and length <= 1024:
+        other_weight = weight + math.copysign(length, here_error)
+        other_error = weight_error(other_weight)
+        if here_error * other_error < 0:
+            optimize.brentq(weight_error, weight, other_weight, xtol=1e-12, maxiter=30, disp=False)
+        if here_error * other_error <= 0:
             break
-        weight, here, length = further, there, 2 * length
-    best = min(tried, key=lambda one: one.error)
-    return replace(best, steps=sum(each.steps for each in tried))
+        weight, here_error, length = other_weight, other_error, 2 * length
+    best = min(trials, key=lambda one: one.error)
+    return replace(best, steps=sum(each.steps for each in trials))
 
 
 def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
+    """Round an iterate to a feasible allocation, with its backward error."""
     polytope = q.polytope
     fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
-    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + at.level + q.log_server[polytope.row_server]
+    log_rows = (
+        np.log(at.lam[polytope.row_server, polytope.row_resource]) + at.level + q.log_server_unit[polytope.row_server]
+    )
     error = error_at(polytope, q.problem.criterion, polytope.allocation(fractions), log_rows, tol)
     return Candidate(fractions, log_rows, error, steps)

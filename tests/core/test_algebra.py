@@ -40,9 +40,9 @@ def test_orders(
 ) -> None:
     """Factors in single precision are put right as well as others, where numbers are not too far apart."""
     decades = min(decades, 2) if rough else decades
-    monkeypatch.setattr(algebra, "_DOUBLE", 0)
-    monkeypatch.setattr(sparse, "_FEW", 0)
-    monkeypatch.setattr(sparse, "_FULL", 0.7)
+    monkeypatch.setattr(algebra, "_SINGLE_FROM", 0)
+    monkeypatch.setattr(sparse, "_UNORDERED", 0)
+    monkeypatch.setattr(sparse, "_DENSE_DEGREE", 0.7)
     rng = np.random.default_rng(3)
     pairs = one_part(rng, 6, 5) if kind == "full" else apart(rng, 0.9 if kind == "dense" else 0.4)
     vars(pairs)["order"] = order
@@ -54,7 +54,7 @@ def test_orders(
     idle[~pairs.present] = np.inf
     rising = (np.arange(len(loose)) % 3 > 0).astype(float)
     if game:
-        pairs, rising = pairs.worth(rng.uniform(0.3, 3, len(pairs.user))), np.zeros(len(loose))
+        pairs, rising = pairs.with_value(rng.uniform(0.3, 3, len(pairs.user))), np.zeros(len(loose))
     b = np.where(pairs.present, rng.standard_normal(idle.shape), 0.0)
     e, f = rng.standard_normal(len(loose)), rng.standard_normal() * (not game)
     equations = Equations(pairs, weight, idle, loose, rising, rough)
@@ -97,5 +97,5 @@ def test_the_cheaper_order_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     some_of = Pairs(few.user[some], few.server[some], few.demand, few.inverse)
     assert some_of.order == "users"  # lists are not worth compiling
     del vars(some_of)["order"]
-    monkeypatch.setattr(algebra, "TABLES", 0.0)
+    monkeypatch.setattr(algebra, "DENSE_FLOPS", 0.0)
     assert some_of.order == "users listed"

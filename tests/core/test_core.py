@@ -57,7 +57,7 @@ def random_state(q: Stack, rng: np.random.Generator) -> State:
 def test_a_direction_solves_the_equations_whatever_is_eliminated(
     family: str, whole: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newton, "WHOLE", whole)
+    monkeypatch.setattr(newton, "UNREDUCED", whole)
     rng = np.random.default_rng(3)
     for seed in range(3):
         q = stacked([stated(fo.AlphaPFVDS(2.0), family, seed, 8, 6, 3)])

@@ -74,8 +74,8 @@ def test_later_levels_take_few_steps(name: str) -> None:
 @pytest.mark.parametrize("limited", [False, True])
 def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are told apart by half of the pairs, drawn: levels and proofs are those without."""
-    monkeypatch.setattr("fairopt.core.algebra.TABLES", 0.0)
-    monkeypatch.setattr("fairopt.core.algebra._LISTED", 0.0)
+    monkeypatch.setattr("fairopt.core.algebra.DENSE_FLOPS", 0.0)
+    monkeypatch.setattr("fairopt.core.algebra._LIST_COST", 0.0)
     cluster, asked = CLUSTERS[name], []
     problem = Problem(cluster, get("drfh").criterion(cluster))
     with np.errstate(all="ignore"):

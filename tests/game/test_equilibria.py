@@ -81,7 +81,7 @@ def test_an_engine_that_ends_at_index_minus_one_is_left(monkeypatch: pytest.Monk
     assert any("which best responses leave" in note for note in left.notes)
     assert any("first equilibrium on the curve" in note for note in left.notes)
     assert apart(left.arrays.user_tasks, middle.arrays.user_tasks) > 0.01
-    monkeypatch.setattr("fairopt.core.game.selection._first", lambda *arguments: iter(()))
+    monkeypatch.setattr("fairopt.core.game.selection._first_crossing", lambda *arguments: iter(()))
     assert any("chained in alpha" in note for note in fo.AlphaPFVDS(3).solve(SEVERAL).notes)
     monkeypatch.setattr(fo.AlphaPFVDS, "neighbours", lambda *arguments: iter(()))
     kept = fo.AlphaPFVDS(3).solve(SEVERAL)

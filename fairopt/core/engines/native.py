@@ -1,6 +1,6 @@
-"""The native engines of the global mechanisms: from a criterion alone, without a program.
+"""Native engines of the global mechanisms, which work on a criterion and formulate no program in a modelling language.
 
-Where there is room for all tasks prices are zero, and there is nothing to optimize (`served`).
+If all task limits can be attained together, prices are zero, and no optimization is needed (`served`).
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from ...model.problem import Problem
 from ..solution import Solution
 from . import maxmin, small
 
-#: Times that tasks move away from servers that are overfull: parts fall as this power of what these are overfull by.
-_ROUNDS, _POWER = 30, 0.5
+#: Iterations of rebalancing overloaded servers, and the power of the overload by which their weights fall.
+_ITERATIONS, _DAMPING = 30, 0.5
 
 
 def served(problem: Problem, engine: str) -> Iterator[Solution]:
-    """The answer in which everybody has all its tasks, if there is room for these; prices are 0 then."""
+    """Solution in which every user attains its task limit, with prices of zero, if that is feasible."""
     rule, begun = problem.criterion, clock.now()
-    known = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
-    if not known or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
+    applies = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
+    if not applies or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
         return
     found = everybody_served(problem.polytope)
     if found is not None and len(found):
-        tasks, free = problem.polytope.allocation(found), np.full(problem.cluster.capacity.shape, -np.inf)
-        log = free if np.isfinite(rule.alpha) else None
+        tasks, zero_prices = problem.polytope.allocation(found), np.full(problem.cluster.capacity.shape, -np.inf)
+        log = zero_prices if np.isfinite(rule.alpha) else None
         seconds = clock.now() - begun
         yield Solution(tasks, None, engine, build=seconds, status="everybody has all its tasks", log=log, fine=True)
 
 
 def everybody_served(polytope: Polytope) -> Array | None:
-    """Fractions (pairs,) with which everybody has all its tasks, or None: there is no room, or none was found.
+    """Fractions (pairs,) with which every user attains its limit; None if infeasible, or if the heuristic fails.
 
-    Users split their tasks in proportion to what they could run on servers, less on those that are overfull.
+    Users split their tasks in proportion to gamma times a weight of each server, which falls while it is overloaded.
     """
     if not np.isfinite(polytope.limit).all() or (polytope.reach < polytope.limit).any():
         return None
     servers, owner = polytope.cluster.shape[1], polytope.pair_user
-    need = polytope.limit @ polytope.cluster.demand[polytope.users]
-    if (need > polytope.cluster.capacity.sum(axis=0)).any():
+    total_demand = polytope.limit @ polytope.cluster.demand[polytope.users]
+    if (total_demand > polytope.cluster.capacity.sum(axis=0)).any():
         return None
-    weight = np.ones(servers)
-    for _ in range(_ROUNDS if servers > 1 else 1):
-        part = weight[polytope.pair_server]
-        reach = np.bincount(owner, polytope.gamma * part, len(polytope.users))
-        fraction = part * (polytope.limit / reach)[owner]
+    server_weight = np.ones(servers)
+    for _ in range(_ITERATIONS if servers > 1 else 1):
+        pair_weight = server_weight[polytope.pair_server]
+        reach = np.bincount(owner, polytope.gamma * pair_weight, len(polytope.users))
+        fraction = pair_weight * (polytope.limit / reach)[owner]
         columns = (fraction * column for column in polytope.pair_use.T)
-        used = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
-        if (used <= 1).all():
+        utilization = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
+        if (utilization <= 1).all():
             return np.asarray(fraction)
-        weight = weight / np.maximum(used, 1e-3) ** _POWER
+        server_weight = server_weight / np.maximum(utilization, 1e-3) ** _DAMPING
     return None
 
 
@@ -66,7 +66,7 @@ def handles(criterion: Criterion) -> bool:
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one."""
+    """Candidates of increasing cost, for certificates to accept the first."""
     yield from served(problem, "native")
     yield from small.solutions(problem, tol, "native", warm)
     if np.isinf(problem.criterion.alpha):

@@ -1,4 +1,4 @@
-"""Small problems: the dense method of their kind by criterion, up to which size it is fastest, and its answers."""
+"""Small problems: the dense method for each kind of criterion, the sizes up to which it is fastest, and candidates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .. import maxmin
 from ..solution import Run, Solution
 from ..solve import Found, finite
 
-#: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the largest sum of
-#: shares (alpha = 0), the game's limit.
+#: Kinds of problems with a dense method: max-min over a pool or servers (`leximin`), max-min of every server alone,
+#: welfare at finite alpha, utilitarian (alpha = 0), the game at finite alpha, and its limit PS-DSF.
 Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
-#: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
+#: Number of pairs (user, server) up to which dense methods are faster than the engines for large problems (measured).
 LARGEST: dict[Kind, int] = {
     "leximin": 450,
     "per_server": 10_000,
@@ -29,38 +29,38 @@ LARGEST: dict[Kind, int] = {
     "game": 500,
     "psdsf": 400,
 }
-#: The same above this alpha, where ties of many pairs cost steps.
-_STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
+#: The same above this alpha, where nearly degenerate active sets cost steps.
+_LARGE_ALPHA, _LARGEST_AT_LARGE_ALPHA = 5.0, {"global": 80, "game": 250}
 
 
-#: Kernels of concave programs with alpha of at most `_GENTLE` count usable pairs only, where there are at most `_ROWS`
-#: rows, a resource of a server each, and `_PAIRS` pairs in all: their algebra is dense in rows.
-_GENTLE, _ROWS, _PAIRS = 2.0, 120, 10_000
-#: Most numbers in a tableau of max-min: beyond it the interior point of large problems is faster.
-_TABLEAU = 40_000
+#: For concave programs with an alpha up to the first only usable pairs count, if there are at most so many rows
+#: (server, resource) and pairs in all, since the Schur complement is dense in rows.
+_SMALL_ALPHA, _MOST_ROWS, _MOST_PAIRS = 2.0, 120, 10_000
+#: Tableau entries of max-min above which the interior point for large problems is faster (measured).
+_TABLEAU_ENTRIES = 40_000
 
 
 def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
-    """True if the kernel is usually the fastest, by the number of pairs, usable or not."""
-    steep = alpha > _STEEP and kind in _LARGEST_STEEP
-    return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
+    """True if the dense method is usually the fastest, by the number of pairs, eligible or not."""
+    large_alpha = alpha > _LARGE_ALPHA and kind in _LARGEST_AT_LARGE_ALPHA
+    return pairs <= (min(LARGEST[kind], _LARGEST_AT_LARGE_ALPHA[kind]) if large_alpha else LARGEST[kind])
 
 
 def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
-    """True if the kernel is the fastest for a cluster: its pairs, or its usable pairs, are few."""
+    """True if the dense method is the fastest for a cluster, by its pairs, or by its usable pairs."""
     users, servers, resources = cluster.shape
     pairs = users * servers
-    if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU:
+    if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU_ENTRIES:
         return False
     if small_enough(kind, pairs, alpha):
         return True
-    concave = (kind == "global" and alpha <= _GENTLE) or (kind == "game" and alpha == 1)
-    gentle = concave and servers * resources <= _ROWS and pairs <= _PAIRS
-    return gentle and int(np.count_nonzero(cluster.usable)) <= LARGEST["global"]
+    concave = (kind == "global" and alpha <= _SMALL_ALPHA) or (kind == "game" and alpha == 1)
+    few_rows = concave and servers * resources <= _MOST_ROWS and pairs <= _MOST_PAIRS
+    return few_rows and int(np.count_nonzero(cluster.usable)) <= LARGEST["global"]
 
 
 def kind_of(rule: Criterion) -> Kind | None:
-    """Kernel for a criterion; `None` for floors, the game at alpha = 0, and other welfare."""
+    """Kind of a criterion; `None` for floors, the game at alpha = 0, and other welfare functions."""
     if type(rule) is not Criterion or rule.floor.any():
         return None
     if rule.alpha == 0:
@@ -73,16 +73,16 @@ def kind_of(rule: Criterion) -> Kind | None:
     return "game" if rule.scope == "game" else "global"
 
 
-#: Kernels go on to this error, where last digits need not be looked for, but never end above that part of a tolerance.
-_FINE, _AIM = 1e-12, 0.1
-#: An error that says that the last digits are found.
-_DIGITS = 1e-10
-#: Users who lack less than this part of their task count are held by it.
-_BINDS = 1e-6
+#: Backward error at which dense methods end, and its largest value as a fraction of the tolerance.
+_FINEST, _AIM_OF_TOL = 1e-12, 0.1
+#: Backward error below which no refinement is needed.
+_TO_ROUNDING = 1e-10
+#: Relative slack of a task limit below which it counts as binding.
+_BINDING = 1e-6
 
 
 class Together:
-    """Alphas at which one cluster is to be shared: as a start, the kernel of finite alpha answers them at once."""
+    """Warm start of a path in alpha: the dense method solves one cluster at all alphas as one stack."""
 
     def __init__(self, alphas: Sequence[float]) -> None:
         self.alphas = alphas
@@ -90,7 +90,7 @@ class Together:
         self.found: dict[float, tuple[Found, float]] = {}
 
     def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
-        """Result of a problem as a stack of one, and its part of the seconds; None for another cluster."""
+        """Solution of a problem as a stack of one, and its part of the time in seconds; None for another cluster."""
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
             self.cluster, begun = cluster, clock.now()
@@ -104,9 +104,9 @@ class Together:
 
 
 def solutions(problem: Problem, tol: float, engine: str, warm: object = None) -> Iterator[Solution]:
-    """The answer of a kernel, if the problem is small and the kernel's own certificate reaches `tol`."""
+    """Solution of the dense method, if the problem is small and the certificate reaches `tol`."""
     kind, servers = kind_of(problem.criterion), problem.cluster.shape[1]
-    # Of several optima at alpha = 0 the interior point finds one that depends on no order; single servers are filled.
+    # At alpha = 0 the interior point selects an optimum that does not depend on the order; single servers are filled.
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
     if kind in (None, "efficient", "psdsf") or filled:
         return
@@ -119,25 +119,24 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
         with np.errstate(divide="ignore"):
             log = np.log(found.prices[0])
     else:
-        by, errors = "dense interior point", (_AIM * tol, min(_AIM * tol, _FINE))
+        by, errors = "dense interior point", (_AIM_OF_TOL * tol, min(_AIM_OF_TOL * tol, _FINEST))
         known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
         (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), clock.now() - begun)
         log = log[0]
-        # Where a task count binds equilibria of the game are many: none, so that size does not choose.
-        bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
+        # If a limit binds equilibria are not unique: none is offered, so that the selection does not depend on size.
+        bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDING)) & (problem.limits > 0)
         if kind == "game" and bound.any():
             return
     error, log = float(certificate[0]), _per_unit(problem, log)
     if error <= tol:
-        run, fine = Run(by, seconds), error <= _DIGITS
+        run, fine = Run(by, seconds), error <= _TO_ROUNDING
         yield Solution(tasks[0], None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """The best that the kernel of finite alpha finds, if anything, whatever the size: prices in money may be too far
-    apart for the engines of large problems."""
+    """Best iterate of the dense method at any size: prices as levels, where prices span too many decades for others."""
     begun = clock.now()
-    found = finite([problem], tol, _AIM * tol)
+    found = finite([problem], tol, _AIM_OF_TOL * tol)
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
     if np.isfinite(error):
         status = "converged" if error <= tol else "not converged"
@@ -147,9 +146,9 @@ def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:
-    """Log prices of whole capacities (..., servers, resources) to those per resource unit, -inf for none."""
-    nothing = np.full(log_rows.shape, -np.inf)
+    """Log prices per resource unit from those of whole capacities (..., servers, resources), -inf for zero."""
+    minus_infinity = np.full(log_rows.shape, -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(
-            np.subtract(log_rows, np.log(problem.cluster.capacity), out=nothing, where=log_rows > -np.inf)
+            np.subtract(log_rows, np.log(problem.cluster.capacity), out=minus_infinity, where=log_rows > -np.inf)
         )

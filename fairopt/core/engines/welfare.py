@@ -1,8 +1,8 @@
-"""Concave welfare by the core's interior point, whatever the utilities.
+"""Engine of concave welfare, for any utilities, by the interior point of `core.welfare`, and floors as limits.
 
-Floors as limits are the alpha-fair program with the same optimum for engines that know no floors: at prices p user n
-has `max(floor_n, what it would buy)` tasks. Whoever would buy less than its floor is held there: with the floor as its
-limit, and a weight at which it would buy more.
+Floors for engines that only know limits: at prices p user n has `max(floor_n, its demand)` tasks, so that users whose
+demand is below their floors get the floor as a limit, and a weight at which they demand more. The optimum of this
+program is the same, and the set of these users is found by iteration.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..solution import Run, Solution
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
-    """One answer, or none where numbers are beyond doubles; `patience` as in the core's run."""
+    """One candidate, or none if prices overflow; `patience` as in `core.welfare.run`."""
     polytope, begun = problem.polytope, clock.now()
-    # Nobody else finds last digits where there are floors, nor those of users whom prices keep out.
-    alone = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
-    aim = min(tol, 1e-11) if alone else tol
+    # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
+    unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
+    aim = min(tol, 1e-11) if unrefined else tol
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm, patience=patience)
     if not np.isfinite(found.log_rows).any():
@@ -38,22 +38,22 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
 
 
-#: Most programs until the same users are held.
-_ROUNDS = 20
+#: Largest number of programs until the set of users at their floors repeats.
+_MOST_PROGRAMS = 20
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
-    """The program in which those are held who are at their floors at log prices of whole capacities (rows,)."""
+    """Program in which users who are at their floors at log prices of whole capacities (rows,) have limits."""
     polytope, rule = problem.polytope, problem.criterion
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):  # whom no price is known for is not held
+    with np.errstate(divide="ignore", invalid="ignore"):  # users without finite prices are not at their floors
         np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
         log_marginal = own.log_marginal(own.floor)
-    fixed = (own.floor > 0) & (log_marginal < least)
+    at_floor = (own.floor > 0) & (log_marginal < least)
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
-    cap[polytope.users[fixed]] = own.floor[fixed]
-    more = np.minimum((least - log_marginal) / rule.alpha, np.log(np.finfo(float).max) / 4)
-    log_more[polytope.users[fixed]] = more[fixed] + 1  # at these prices it would buy e times its floor
+    cap[polytope.users[at_floor]] = own.floor[at_floor]
+    log_raise = np.minimum((least - log_marginal) / rule.alpha, np.log(np.finfo(float).max) / 4)
+    log_more[polytope.users[at_floor]] = log_raise[at_floor] + 1  # at these prices its demand is e times its floor
     weight = rule.weight * np.exp(log_more)
     return Problem(problem.cluster, replace(rule, cap=cap, floor=np.zeros(len(rule.floor)), weight=weight))
 
@@ -61,16 +61,16 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
 def fixed_at_floors(
     problem: Problem, start: Solution | None, solve: Callable[[Problem], Iterator[Solution]]
 ) -> Iterator[Solution]:
-    """Candidates without floors, with users held at floors by prices, iterated to consistency.
+    """Candidates of programs without floors, iterated until the set of users at their floors repeats.
 
-    Prices are those of `start` at first; if that comes to nothing, none, so that nobody is held.
+    The first set is that at the prices of `start`, then the empty one.
     """
     polytope, seen = problem.polytope, set[bytes]()
-    for begin in (start, None):
+    for warm in (start, None):
         log_rows = np.full(len(polytope.row_server), -np.inf)
-        if begin is not None and begin.log_prices is not None:
-            log_rows = polytope.log_row_prices(begin.log_prices)
-        for _ in range(_ROUNDS):
+        if warm is not None and warm.log_prices is not None:
+            log_rows = polytope.log_row_prices(warm.log_prices)
+        for _ in range(_MOST_PROGRAMS):
             limited = as_limits(problem, log_rows)
             key = limited.criterion.cap.tobytes()
             if key in seen:

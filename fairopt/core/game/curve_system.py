@@ -1,16 +1,20 @@
-"""The equations of an equilibrium at one point of the curve, in unknowns that may reach zero.
+r"""Equations of an equilibrium at one point of the curve, in variables that may become zero.
 
-Log prices are minus infinity where a row leaves the active set. So the price of a row is its largest part w in what
-a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`. Of each server one row has w = 1 and its log level l_i as the unknown:
-all prices of the server move with it. With tasks z (fractions of monopoly tasks), A = active pairs, rows and limits:
+Log prices are -inf where a row leaves the active set. The price of a row k is therefore represented by its largest
+share w in the cost of a pair, `lambda_k c_k = w_k e^(alpha l_k)`. On each server one reference row has w = 1, and its
+log level l_i is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks) and
+active pairs, rows and limits A, the equations are
 
-    log X_n + log(sum_r D_pr w_r e^(alpha l_r) + tax_p) / alpha + xi_n = g_p - jitter_p     p in A
-    sum_p D_pr z_p = 1 + room_r                                                             r in A
-    X_n = q_n                                                                               n in A
+.. math::
 
-A user who has all its tasks where nothing that it needs is used up would pay nothing there, and its xi be infinite. So
-users with a limit pay a little on all servers, in proportion to what a task is worth there once the limit is reached:
-`tax_p = T e^(alpha h_p), h_p = g_p - log q_n - 3`. Who is at its limit prefers the same servers with it as without.
+    \log X_n + \tfrac1\alpha \log\Big(\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p\Big) + \xi_n = g_p - jitter_p,
+    \quad p \in A
+
+    \sum_p D_{pr} z_p = 1 + room_r, \quad r \in A, \qquad X_n = q_n, \quad n \in A.
+
+The cost of a user at its limit whose resources all idle would be zero, and its xi infinite. Users with a limit
+therefore pay a small tax on all servers, proportional to the marginal utility there at the limit: `tax_p = T e^(alpha
+h_p)` with `h_p = g_p - log q_n - 3`. It does not change which servers a user at its limit prefers.
 """
 
 from __future__ import annotations
@@ -29,51 +33,50 @@ from .equilibrium_system import EquilibriumSystem
 class CurveOptions:
     """Options of the continuation."""
 
-    #: The curve begins at `near` or `1/near`; nearer to 1 an equilibrium is taken as it is found.
+    #: The curve begins at alpha = `near` or `1/near`; for alphas nearer to 1 the equilibrium is solved for directly.
     near: float = 1.001
-    #: The longest step. `length^2 = (d log alpha)^2 + min(1, 10/unknowns) (|d tasks / tasks of the user|^2 + |d log
-    #: levels of servers|^2 + |d parts of rows in what is paid|^2)`.
+    #: Longest step, with `length^2 = (d log alpha)^2 + min(1, 10/unknowns) (|d tasks / tasks of the user|^2 + |d log
+    #: levels of servers|^2 + |d shares of rows in costs|^2)`.
     longest: float = 0.3
-    #: Steps of a run: `steps_per_pair (pairs + 10) (1 + |log alpha|)` at most, whichever way it goes.
+    #: A run has at most `steps_per_pair (pairs + 10) (1 + |log alpha|)` steps.
     steps_per_pair: int = 60
-    #: It is followed up to this number of pairs (user, server); its beginning has dense matrices and looks at no clock.
+    #: Largest number of pairs (user, server): the starting point needs dense matrices, and tests no time limit.
     most_pairs: int = 6000
-    #: Crossings that `select="welfare"` compares lie on the curve up to this factor beyond alpha.
+    #: Factor beyond alpha up to which `select="welfare"` follows the curve, whose crossings it compares.
     beyond: float = 3.0
 
 
-#: What is used unless a caller says otherwise.
+#: Default options.
 OPTIONS = CurveOptions()
 
 
-#: log T: the tax of users with a limit, in parts of what their last task is worth, and by how much its level is below
-#: theirs besides.
+#: log T, the tax of users with a limit relative to the marginal utility at it, and the offset of its log level.
 LOG_TAX, TAX_BELOW = float(np.log(1e-8)), 3.0
-#: A row stands for its server if somebody there pays less than this part of its cost as tax.
-_TAXED = 0.5
+#: A server has a reference row if the tax is less than this fraction of the cost of some pair there.
+_MOST_TAX_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Game:
-    """Data that are constant along the curve, pairs sorted by user."""
+    """Data that are constant along the curve, with pairs sorted by user."""
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
     size: Array  # (pairs,), gamma in units of the user's largest
     gain: Array  # (pairs,), log(phi_n gamma_p)
-    at: Index  # (pairs, resources), the row, any where there is no cost
-    log_cost: Array  # (pairs, resources), log D, -inf for none
+    at: Index  # (pairs, resources), number of the row; arbitrary where nothing is demanded
+    log_cost: Array  # (pairs, resources), log D, -inf where nothing is demanded
     use: Array  # (rows, pairs), D
     host: Index  # (rows,), the server of a row
     largest: Array  # (users,), the unit of tasks
     limit: Array  # (users,), infinite where it cannot bind
     tax: Array  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
-    jitter: Array  # (pairs,), by how much a pair is dearer than in the data, log
-    room: Array  # (rows,), by how much a row is larger than in the data, relative
+    jitter: Array  # (pairs,), perturbation of log costs over alpha
+    room: Array  # (rows,), relative perturbation of capacities
 
     @classmethod
     def of(cls, problem: Problem) -> Game:
-        """Data of a problem, at any alpha; users who can run nothing have no pairs."""
+        """Data of a problem, at any alpha; users without a usable pair are left out."""
         polytope = problem.polytope
         system = EquilibriumSystem.of(polytope, problem.criterion)
         user, host = system.user, polytope.row_server
@@ -90,46 +93,46 @@ class Game:
         return cls(*each, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
-        """Costs of pairs, `sum_r D w e^log_price + tax`, in units of e^top: the sum, top, `D e^log_price`, the tax."""
-        each, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
-        top = np.maximum(each.max(axis=1), tax)
-        felt, taxed = np.exp(each - top[:, None]), np.exp(tax - top)
-        return (felt * w[self.at]).sum(axis=1) + taxed, top, felt, taxed
+        """Costs of pairs, `sum_r D w e^log_price + tax`, in units of e^top: sum, top, terms `D e^log_price`, tax."""
+        terms, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
+        largest = np.maximum(terms.max(axis=1), tax)
+        row_terms, tax_term = np.exp(terms - largest[:, None]), np.exp(tax - largest)
+        return (row_terms * w[self.at]).sum(axis=1) + tax_term, largest, row_terms, tax_term
 
     def totals(self, z: Array) -> Array:
-        """X of tasks, (users,)."""
+        """User tasks X, (users,), from fractions z (pairs,)."""
         return np.bincount(self.user, self.size * z, len(self.limit)).astype(float)
 
 
 @dataclass
 class Place:
-    """A point of the curve. Amounts are of pairs, rows and limits, one after the other; so is what is active."""
+    """Point of the curve; arrays of amounts and of the active set are those of pairs, rows and limits in this order."""
 
     amount: Array  # (pairs + rows + users,), z, w and xi
-    on: Mask  # (pairs + rows + users,), active?
+    on: Mask  # (pairs + rows + users,), True if active
     level: Array  # (rows,), l
-    stands: Mask  # (rows,), does the row stand for its server? Its w is 1
+    stands: Mask  # (rows,), True for reference rows of servers, with w = 1
     theta: float  # log alpha
     pairs: int
 
     def __post_init__(self) -> None:
         cuts = self.pairs, self.pairs + len(self.level)
-        #: Fractions, largest parts of rows in what a pair pays, and by how much limits bend levels, log.
+        #: Views of the amounts: fractions z, largest shares w of rows in costs, and prices xi of limits.
         self.z, self.w, self.xi = np.split(self.amount, cuts)
         self.pair_on, self.row_on, self.limit_on = np.split(self.on, cuts)
 
     def copied(self) -> Place:
-        """Another place with the same numbers."""
+        """Deep copy."""
         arrays: Any = {name: getattr(self, name).copy() for name in ("amount", "on", "level", "stands")}
         return replace(self, **arrays)
 
     def log_prices(self, alpha: float) -> Array:
-        """Log prices of whole capacities (rows,), -inf for none."""
+        """Log prices of whole capacities (rows,), -inf for zero."""
         priced = self.row_on & (self.w > 0)
         return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
 
     def changed(self, c: int) -> None:
-        """Number c, which is at its end, leaves the active set or enters it."""
+        """Move condition c, whose amount or slack is zero, into or out of the active set."""
         self.on[c] ^= True
         self.amount[c] = 0.0
         if 0 <= c - self.pairs < len(self.level):
@@ -137,14 +140,14 @@ class Place:
 
 
 class Values:
-    """Equations evaluated at a point; not `sound` where a user has no tasks or an active pair costs nothing.
+    """Equations evaluated at a point; not `sound` if a user has no tasks, or an active pair no cost.
 
-    `x` (users,); `felt` (pairs, resources), by how much the log of a cost rises with w, relative to the cost; `slack`
-    (pairs,) and its derivative by log alpha, `turn`; `idle` (rows,). Of pairs, rows and limits: `outside`, how far they
-    are from entering the active set, and `unit`, in which amounts are from leaving it.
+    `x` (users,) are user tasks; `felt` (pairs, resources) derivatives of log costs in w; `slack` (pairs,) slacks, and
+    `turn` their derivatives in log alpha; `idle` (rows,) slacks of capacities. For pairs, rows and limits `outside` is
+    the slack, zero where they enter the active set, and `unit` scales amounts, zero where they leave it.
     """
 
-    @np.errstate(all="ignore")  # Newton's method may go beyond all numbers, which is not sound
+    @np.errstate(all="ignore")  # Newton's method may overflow, which is not sound
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
         self.x = g.totals(at.z)
@@ -166,9 +169,10 @@ class Values:
 
 
 def gauge(g: Game, at: Place) -> None:
-    """Measure prices anew: w of every active row is its largest part, and 1 for the largest of a server's.
+    """Renormalize prices in place: w of every active row is its largest share in a cost, and 1 for reference rows.
 
-    Where everybody pays hardly anything but the tax no row stands for the server, and all prices may fall to 0.
+    The reference row of a server is that of largest share. Servers on which costs are nearly all tax have none, so that
+    all of their prices may tend to zero.
     """
     alpha, rows, servers = float(np.exp(at.theta)), len(g.host), int(g.host.max()) + 1
     log_price = at.log_prices(alpha)
@@ -176,40 +180,40 @@ def gauge(g: Game, at: Place) -> None:
         whole, top, felt, taxed = g.costs(alpha, log_price, np.ones(rows))
         part_of, floor_of = felt / whole[:, None], g.log_cost - (top + np.log(whole))[:, None]
         taxed = taxed / whole
-    pays = at.pair_on & (top > -np.inf)
+    paying = at.pair_on & (top > -np.inf)
     part, floor, least = np.zeros(rows), np.full(rows, -np.inf), np.ones(servers)
-    np.maximum.at(part, g.at[pays], part_of[pays])
-    np.maximum.at(floor, g.at[pays], floor_of[pays])
-    np.minimum.at(least, g.server[pays], taxed[pays])
-    known = at.row_on & (floor > -np.inf)
-    at.level[known], at.w[known] = -floor[known] / alpha, part[known]
-    fit = at.row_on & (part > 0) & (least < _TAXED)[g.host]
+    np.maximum.at(part, g.at[paying], part_of[paying])
+    np.maximum.at(floor, g.at[paying], floor_of[paying])
+    np.minimum.at(least, g.server[paying], taxed[paying])
+    measured = at.row_on & (floor > -np.inf)
+    at.level[measured], at.w[measured] = -floor[measured] / alpha, part[measured]
+    eligible = at.row_on & (part > 0) & (least < _MOST_TAX_SHARE)[g.host]
     order = np.argsort(part, kind="stable")
-    order, best = order[fit[order]], np.full(servers, -1)
-    best[g.host[order]] = order
-    best = best[best >= 0]
+    order, reference = order[eligible[order]], np.full(servers, -1)
+    reference[g.host[order]] = order
+    reference = reference[reference >= 0]
     at.stands[:] = False
-    at.stands[best], at.level[best], at.w[best] = True, log_price[best] / alpha, 1.0
+    at.stands[reference], at.level[reference], at.w[reference] = True, log_price[reference] / alpha, 1.0
 
 
 class Active:
-    """The unknowns at a place, numbered: active pairs, active rows, limits that are met, and at last log alpha.
+    """Numbering of the unknowns at a point: active pairs, active rows, binding limits, and log alpha.
 
-    What may change on the way is numbered too: pairs, rows, users by their limit, and log alpha by reaching a value.
+    Events are numbered as well: pairs, rows, limits of users, and log alpha, which attains a target.
     """
 
     def __init__(self, g: Game, at: Place) -> None:
         self.g, self.at = g, at
         self.members, self.pairs = np.flatnonzero(at.on), np.flatnonzero(at.pair_on)
         self.count, self.whole = len(self.members), len(at.on)
-        self.place = np.full(self.whole, -1)  # -1: not active; as a column that of log alpha
+        self.place = np.full(self.whole, -1)  # -1 if inactive, which as a column is that of log alpha
         self.place[self.members] = np.arange(self.count)
         _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
-        self.stand = np.full(int(g.host.max()) + 1, -1)  # (servers,), the unknown of the row that stands for it
+        self.stand = np.full(int(g.host.max()) + 1, -1)  # (servers,), unknown of the reference row
         self.stand[g.host[at.stands]] = self.of_row[at.stands]
 
     def slopes(self, v: Values, some: Index) -> Array:
-        """Derivatives of slacks, idle parts of rows and rooms of limits, by number, sorted: (some, unknowns + 1)."""
+        """Derivatives of slacks of conditions `some` (sorted numbers of pairs, rows, limits), (some, unknowns + 1)."""
         g, at, users = self.g, self.at, self.g.user[self.pairs]
         found, cuts = np.zeros((len(some), self.count + 1)), np.searchsorted(some, [at.pairs, at.pairs + len(at.level)])
         p, r, n = np.split(some, cuts)
@@ -226,25 +230,25 @@ class Active:
         return found
 
     def bordered(self, v: Values, border: Array) -> Array:
-        """The derivative of the equations by unknowns and log alpha, and `border` as the last row."""
+        """Jacobian of the active equations in unknowns and log alpha, with `border` as the last row."""
         return np.vstack([self.slopes(v, self.members), border])
 
     def moved(self, there: Place, step: Array, part: float) -> None:
-        """Change a place with this active set by a part of a step (unknowns + 1,)."""
+        """Move a point with this active set by the fraction `part` of a step (unknowns + 1,), in place."""
         amounts, levels = self.spread(part * step)
         there.amount += amounts
         there.level += levels
         there.theta += part * float(step[-1])
 
     def spread(self, t: Array) -> tuple[Array, Array]:
-        """Changes of amounts and levels of everybody by a step (unknowns + 1,)."""
+        """Changes of all amounts and levels by a step (unknowns + 1,)."""
         change, of_unknowns = np.zeros(self.whole), np.append(t[:-1], 0.0)
         change[self.members] = t[:-1]
         change[self.at.pairs + np.flatnonzero(self.at.stands)] = 0.0
         return change, np.where(self.at.row_on, of_unknowns[self.stand[self.g.host]], 0.0)
 
     def weights(self, v: Values) -> Array:
-        """Squares of the units in which the curve's length is measured, (unknowns + 1,)."""
+        """Squared scales of the arc length, (unknowns + 1,)."""
         return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
     def distances(self, v: Values, there: Place) -> Array:
@@ -252,13 +256,13 @@ class Active:
         return np.where(there.on, there.amount * v.unit, v.outside)
 
     def rates(self, v: Values, t: Array) -> Array:
-        """The change of distances along t."""
+        """Derivatives of `distances` along t, (pairs + rows + users,)."""
         found, others = self.spread(t)[0] * v.unit, np.flatnonzero(~self.at.on)
         found[others] = self.slopes(v, others) @ t
         return np.asarray(found)
 
     def gradient(self, v: Values, c: int) -> Array:
-        """The derivative of the distance of c, or of log alpha, (unknowns + 1,)."""
+        """Derivative of the distance of event c, or of log alpha, (unknowns + 1,)."""
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])
         found = np.zeros(self.count + 1)

@@ -1,13 +1,13 @@
-"""The engine `equilibrium`: which algorithm finds equilibria of the per-server game at which alpha.
+r"""Engine `equilibrium`: the algorithm for equilibria of the per-server game by alpha.
 
-alpha = 0: every server maximises the sum of its users' virtual dominant shares, which is one linear program each.
+At alpha = 0 every server maximises the sum of the virtual dominant shares of its users, a linear program each:
 
-    maximise  sum_n z_n    subject to    sum_n D_nr z_n <= 1  (resources r),    0 <= z_n <= (q_n - y_n)/gamma_ni
+.. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - y_n)/\gamma_{ni}.
 
-z_n is the part of its monopoly tasks that n gets and y_n what other servers give it, which matters up to the task
-count q_n alone. So servers choose in turn, each knowing what those before it gave: what later ones give leaves less
-room, never less utility, and every choice stays the best. Answers differ where users tie, so that `solving` gives the
-problem in an order of its own.
+z_n is the fraction of its monopoly tasks that n gets, and y_n its tasks on other servers, which matter only through the
+limit q_n. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers
+reduce the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users
+tie, so that `solving` passes problems in a canonical order.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from . import equilibria
 from .equilibrium_system import EquilibriumSystem, solution
 from .psdsf import PriceStart, limit
 
+#: Tolerances of HiGHS, the smallest that it accepts.
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def _linear(problem: Problem) -> Iterator[Solution]:
-    """The equilibrium at alpha = 0, with prices of servers."""
+def _sequential_programs(problem: Problem) -> Iterator[Solution]:
+    """Equilibrium at alpha = 0 by one linear program a server, with prices per resource unit."""
     begun, polytope, cluster = clock.now(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
     room = polytope.limit.copy()
@@ -42,38 +43,38 @@ def _linear(problem: Problem) -> Iterator[Solution]:
         pairs = by_server[ends[i] : ends[i + 1]]
         if not len(pairs):
             continue
-        mine, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
-        most = room[mine] / gamma  # beside capacities, whose prices prove the answer
+        users_here, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
+        available = room[users_here] / gamma  # as bounds, so that only capacities have prices, which prove optimality
         use = polytope.pair_use[pairs].T
-        answer = optimize.linprog(
+        optimum = optimize.linprog(
             -np.ones(len(pairs)),
             A_ub=use,
             b_ub=np.ones(len(use)),
-            bounds=np.column_stack([np.zeros(len(pairs)), most]),
+            bounds=np.column_stack([np.zeros(len(pairs)), available]),
             method="highs-ds",
             options=_OPTIONS,
         )
-        if answer.status != 0:
-            status = f"server {cluster.servers[i]!r}: {answer.message}"
+        if optimum.status != 0:
+            status = f"server {cluster.servers[i]!r}: {optimum.message}"
             continue
-        fractions[pairs] = np.clip(answer.x, 0.0, most)
-        price[i] = np.maximum(-answer.ineqlin.marginals, 0.0)
-        room[mine] = np.maximum(room[mine] - gamma * fractions[pairs], 0.0)
+        fractions[pairs] = np.clip(optimum.x, 0.0, available)
+        price[i] = np.maximum(-optimum.ineqlin.marginals, 0.0)
+        room[users_here] = np.maximum(room[users_here] - gamma * fractions[pairs], 0.0)
     tasks = polytope.allocation(polytope.inside(fractions))
     run = Run("HiGHS, dual simplex", clock.now() - begun - build)
-    unit = np.divide(price, cluster.capacity, out=np.zeros_like(price), where=cluster.capacity > 0)
-    yield Solution(tasks, unit, "equilibrium", (run,), build, len(price), status)
+    unit_prices = np.divide(price, cluster.capacity, out=np.zeros_like(price), where=cluster.capacity > 0)
+    yield Solution(tasks, unit_prices, "equilibrium", (run,), build, len(price), status)
 
 
-#: alpha of PS-DSF's system where the limit is not followed.
-_LARGE = 64.0
+#: alpha of the equations that represent PS-DSF where the limit is not followed.
+_FINITE_ALPHA = 64.0
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one, for alpha in [0, infinity]."""
+    """Candidates for alpha in [0, infinity], of increasing cost, for certificates to accept the first."""
     yield from served(problem, "equilibrium")
     if problem.criterion.alpha == 0:
-        yield from _linear(problem)
+        yield from _sequential_programs(problem)
     elif np.isinf(problem.criterion.alpha):
         yield from _psdsf(problem, tol, warm)
     else:
@@ -82,10 +83,10 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """alpha = infinity; where the answer may be one of many, `solving` gives the problem in an order of its own."""
+    """Candidates at alpha = infinity; where they are not unique, `solving` passes problems in a canonical order."""
     begun, polytope = clock.now(), problem.polytope
     prices = warm if isinstance(warm, PriceStart) else None
-    method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _LARGE)
+    method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _FINITE_ALPHA)
     for found in limit(method, tol, prices):
         offer = solution(method, found.tasks, None, found.by, found.steps, clock.now() - begun, tol)
         yield replace(offer, notes=found.notes, warm=found.prices)

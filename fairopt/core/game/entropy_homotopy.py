@@ -1,19 +1,19 @@
-"""Near an equilibrium of the per-server game, from servers that know nothing of each other.
+r"""Entropy homotopy from decoupled servers to the per-server game.
 
-For every temperature tau in (0, 1] a game lies between: a server counts a user's tasks as `X^(1-tau) x^tau`, X in all
-and x on the server itself, so that with levels `l_ni = log(phi_n gamma_ni) - log norm_i(n)`
+For a temperature tau in (0, 1] a server counts the tasks of a user as `X^(1-tau) x^tau`, with total tasks X and tasks x
+on the server itself, so that with log levels `l_ni = log(phi_n gamma_ni) - log norm_i(n)`
 
-    log X_n = tau log sum_i e^(l_ni/tau),    x_ni = X_n softmax(l_n/tau)_i.
+.. math:: \log X_n = \tau \log \sum_i e^{l_{ni}/\tau}, \qquad x_{ni} = X_n\, \mathrm{softmax}(l_n/\tau)_i.
 
-At tau = 1 every server is alone, with a problem of its own; tau = 0 is the game. Nor is there any complementarity in
-prices: a barrier term of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
-`eps/v_ir^h` of it, h = min(alpha, 1/2), so that
+At tau = 1 servers are decoupled; tau = 0 is the game. Complementarity of prices is removed by a barrier term of weight
+eps = 0.01 tau, a demand `eps/v_ir^h` for resource r of server i alone with h = min(alpha, 1/2), so that
 
-    F_ir(log v) = log(use_ir + eps_i/v_ir^h) = 0,    a = min(alpha, 1/tau) in place of alpha,
+.. math:: F_{ir}(\log v) = \log(use_{ir} + \epsilon_i/v_{ir}^h) = 0, \qquad a = \min(\alpha, 1/\tau)
+    \text{ in place of } \alpha,
 
-has the logs of prices as its only unknowns. It is followed by Newton's method as tau falls, log v extrapolated along
-its tangent. Where a price slides while tau hardly changes (a resource comes to bind whose price had no effect), the
-curve is followed by its length, on to where nothing is left of tau.
+has log prices as its only unknowns. It is solved by Newton's method for decreasing tau, with a predictor along the
+tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had no effect), the
+curve is followed by pseudo-arclength continuation until tau has decreased.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .continuation import SHORTER, Reached, Step, StepControl, backtracked, damp
 from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem
 
-#: Lengths of log tau between two games.
+#: Step control of log tau.
 STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
-#: On the curve `max |F|` is below this part of tau.
-_NEAR = 0.1
-#: Across a bend tau falls by this part.
-_PAST = 0.02
+#: Largest residual `max |F|` of points on the curve relative to tau.
+_RESIDUAL_PER_TAU = 0.1
+#: Relative decrease of tau after which a fold has been passed.
+_FOLD_CROSSED = 0.02
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ def follow(
     warm: bool = False,
     most: float = 0.5,
 ) -> Iterator[Place]:
-    """Follow the curve from tau = 1 to `last` within `budget` systems: points from where a = alpha; none if large.
+    """Follow the curve from tau = 1 to `last` within `budget` systems: points with a = alpha; none if too large.
 
-    `warm`: those before that as well; `most` as in `CoupledGame`. Users change over one by one: of thousands on a few
-    servers, whose systems are small, thousands of systems are worth it.
+    With `warm` points at larger tau are included; `most` as in `CoupledGame`. Active sets change by one user at a time:
+    the default budget is larger the fewer prices, and the cheaper systems, there are.
     """
-    # Every system takes the third power of the number of prices.
+    # The cost of a system is cubic in the number of prices.
     start = decoupled(equations, most) if equations.row.size <= 1000 else None
     if start is not None:
         budget = int(np.clip(2e5 / equations.row.sum(), 600, 6000)) if budget is None else budget
@@ -69,22 +69,22 @@ def follow(
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
-    """Follow the curve on to `last`: points from where a = alpha, until `budget` systems are solved in all."""
+    """Continue the curve to `last`: points with a = alpha, until `budget` systems are solved in total."""
     here, systems, length = place.here, place.steps, STEPS.first
     while here.tau > last * (1 + 1e-9) and systems < budget:
         slope = here.slope()
         systems += 1
 
         def colder(length: float, at: CoupledGame = here, slope: Array = slope) -> CoupledGame:
-            """Game with log tau lower by `length`, at the prices to be expected."""
+            """Game with log tau lower by `length`, at predicted prices."""
             guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
             return CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
 
         found, more, length = ahead(colder, min(length, float(np.log(here.tau / last))), STEPS)
         systems += more
         if found is None:
-            found, more = _past(here, budget - systems)
-            systems, length = systems + more, _PAST
+            found, more = _around_fold(here, budget - systems)
+            systems, length = systems + more, _FOLD_CROSSED
         if found is None:
             return
         here = found
@@ -95,7 +95,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterat
 def ahead(
     predicted: Callable[[float], CoupledGame], length: float, control: StepControl
 ) -> tuple[CoupledGame | None, int, float]:
-    """Point to which Newton's method leads from `predicted(length)` or nearer, systems, and the next length."""
+    """Corrected point from `predicted(length)` with backtracking of the length, systems, and the next length."""
     systems = 0
 
     def attempt(length: float) -> Reached[CoupledGame] | None:
@@ -109,10 +109,10 @@ def ahead(
 
 
 def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:
-    """Correct to the curve at the temperature of `here` by damped Newton steps."""
+    """Correct a point to the curve at its temperature by damped Newton steps."""
     return damped_newton(
         here,
-        lambda at: float(np.abs(at.residual).max()) < max(_NEAR * at.tau, 1e-12),
+        lambda at: float(np.abs(at.residual).max()) < max(_RESIDUAL_PER_TAU * at.tau, 1e-12),
         lambda at: at.solve(at.residual) if np.isfinite(at.residual).all() else None,
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
@@ -122,35 +122,35 @@ def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[Coup
     )
 
 
-def _past(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
-    """Follow the curve by arc length until tau has fallen a little: the point or None, and the systems solved."""
+def _around_fold(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
+    """Follow the curve by arc length until tau has decreased: the point or None, and the systems solved."""
     origin, control = here.tau, STEPS
-    at = _Bend(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
+    at = _ArclengthPoint(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
 
-    def reached(at: _Bend) -> bool:
-        return at.merit < _NEAR * at.game.tau
+    def reached(at: _ArclengthPoint) -> bool:
+        return at.merit < _RESIDUAL_PER_TAU * at.game.tau
 
-    length, before, solved = control.first, None, 0
+    length, previous, solved = control.first, None, 0
     while solved < most:
-        along: Step = (at.game.slope(), 1.0)
-        # No longer than this, or a straight stretch ends at tau = 0.
-        length = min(length, control.longest * np.sqrt(at.product(along, along)))
-        before = towards(at, along, before)
+        raw_tangent: Step = (at.game.slope(), 1.0)
+        # The step in log tau is bounded, since on a straight section it could reach tau = 0.
+        length = min(length, control.longest * np.sqrt(at.product(raw_tangent, raw_tangent)))
+        previous = towards(at, raw_tangent, previous)
         budget = most - solved - 1
-        found, more, length = stepped(at, before, length, control.shortest, budget, reached)
-        solved += 1 + more
+        found, systems, length = stepped(at, previous, length, control.shortest, budget, reached)
+        solved += 1 + systems
         if found is None:
             return None, solved
         at = found.here
-        if at.game.tau < (1 - _PAST) * origin:
+        if at.game.tau < (1 - _FOLD_CROSSED) * origin:
             return at.game, solved
         length *= control.grow[found.corrections]
     return None, solved
 
 
 @dataclass(frozen=True)
-class _Bend:
-    """Point near the curve, in log prices and log tau (`OnCurve`)."""
+class _ArclengthPoint:
+    """Point near the curve in log prices and log tau, in the form of `continuation.OnCurve`."""
 
     game: CoupledGame
     #: `length^2 = (d log tau)^2 + scale |d log price|^2`.
@@ -158,36 +158,41 @@ class _Bend:
 
     @property
     def merit(self) -> float:
+        """Largest residual."""
         return float(np.abs(self.game.residual).max())
 
-    def moved(self, step: Step, part: float) -> _Bend:
+    def moved(self, step: Step, part: float) -> _ArclengthPoint:
+        """Point after a step of length `part`."""
         at = self.game
         tau = np.exp(np.log(at.tau) + part * step[1])
-        return _Bend(CoupledGame(at.q, at.price + part * step[0], tau, at.unit, most=at.most), self.scale)
+        return _ArclengthPoint(CoupledGame(at.q, at.price + part * step[0], tau, at.unit, most=at.most), self.scale)
 
-    def solved(self, there: _Bend) -> tuple[Step, Step] | None:
+    def solved(self, there: _ArclengthPoint) -> tuple[Step, Step] | None:
+        """Newton step from `there` at constant tau, and the tangent; None if the Jacobian is singular."""
         both = self.game.solve(np.stack([there.game.residual, self.game.drift()]))
         return None if both is None else ((both[0], 0.0), (both[1], 1.0))
 
     def product(self, one: Step, other: Step) -> float:
+        """Inner product of steps."""
         return float(self.scale * (one[0] * other[0]).sum() + one[1] * other[1])
 
     def part(self, step: Step) -> float:
+        """Step length that bounds changes of log prices by 2 tau, and of log tau by 1."""
         return float(1 / max(1.0, float(np.abs(step[0]).max()) / (2 * self.game.tau), abs(step[1])))
 
 
 def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
-    """Solution at tau = 1, from equal prices of all resources of a server."""
+    """Solution at tau = 1, by Newton's method from equal prices of the resources of a server."""
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
 
-    def even() -> CoupledGame:
+    def uniform_prices() -> CoupledGame:
         return CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit, most=most)
 
     for _ in range(60):
-        fullest = np.where(served, np.where(q.row, even().residual, -np.inf).max(axis=1), 0.0)
-        if np.abs(fullest).max() < 0.3:
+        log_overuse = np.where(served, np.where(q.row, uniform_prices().residual, -np.inf).max(axis=1), 0.0)
+        if np.abs(log_overuse).max() < 0.3:
             break
-        unit = unit + np.clip(fullest, -2, 2)
-    there = newton(even(), 60, 1e-3)
-    return None if there.here is None else Place(there.here, there.systems)
+        unit = unit + np.clip(log_overuse, -2, 2)
+    solution = newton(uniform_prices(), 60, 1e-3)
+    return None if solution.here is None else Place(solution.here, solution.systems)

@@ -1,6 +1,11 @@
-"""The game in level form, on the arrays of a polytope: what a user's level is on a server at its prices.
+r"""Equations of the per-server game in level form, on the arrays of a polytope.
 
-Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
+At level prices v the level of user n on server i, the number of tasks at which cost and marginal utility are equal, is
+
+.. math:: \ell_{ni} = \phi_n \gamma_{ni} \Big(\sum_r D_{nir} v_{ir}^\alpha\Big)^{-1/\alpha},
+
+and x is an equilibrium if `X_n = max_i l_ni`, attained wherever n has tasks, and priced rows are exhausted. Tasks are
+in units of the user's largest gamma, and capacities are one.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ T = TypeVar("T")
 
 
 def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
-    """Decorate a generator to ignore floating-point warnings in its own steps, and not in its caller's."""
+    """Decorate a generator to suppress floating-point warnings in its own steps, but not in its caller's."""
 
     @wraps(generator)
     def stepped(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
@@ -40,16 +45,16 @@ def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Ite
     return stepped
 
 
-#: Costs below this, relative to the server's dearest resource, are computed in logarithms.
-_TINY = 1e-280
+#: Costs below this, relative to the server's highest price, are evaluated in logarithms.
+_SMALLEST_COST = 1e-280
 
 
 @compiled
 def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
-    """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
+    """Fill in terms `D v^a / e^above` of pairs (pairs, resources), their sums, and `log gain - above/a`.
 
-    `price` (servers, resources) is log v; above is that of the server's dearest resource, or of the pair's where sums
-    would be too small for logarithms.
+    `price` (servers, resources) is log v; `above` is a log v of the server's highest price, or, where sums would
+    underflow, the largest log term of the pair.
     """
     servers, size = price.shape
     top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
@@ -63,7 +68,7 @@ def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore
         for r in range(size):
             share[k, r] = use[k, r] * scaled[i, r]
             total += share[k, r]
-        if not total > _TINY:
+        if not total > _SMALLEST_COST:
             above, total = -np.inf, 0.0
             for r in range(size):
                 if use[k, r] > 0:
@@ -77,10 +82,11 @@ def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore
 
 @compiled
 def exploitability(start, server, level, share, whole, tasks, limit, power, row, used):  # type: ignore[no-untyped-def]
-    """The largest error, relative in tasks: misplaced, priced and idle, or beyond a capacity; see `certificates.game`.
+    """Largest relative error: tasks on servers of lower level, idle capacity with a price, or overuse.
 
-    `level` (pairs,) is log, `share` (pairs, resources) of costs, over `whole`. Of a pair that pays less than its user
-    would, as one at its limit may, prices count less, in this `power`.
+    `level` (pairs,) are log levels, `share / whole` (pairs, resources) shares of rows in costs. The shares of a pair
+    whose level exceeds the user's tasks, as at a limit, are reduced by the ratio to this `power`; `certificates.game`
+    has the definition.
     """
     worst, parts = 0.0, np.zeros(row.shape)
     for n in range(len(start) - 1):
@@ -103,8 +109,8 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
     return worst
 
 
-#: Slacks are measured in this power of level prices, or alpha if that is less.
-_LARGEST = 4.0
+#: Slacks are differences of v^k with k = min(alpha, this number): larger powers span too many decades.
+_LARGEST_POWER = 4.0
 
 
 class EquilibriumSystem:
@@ -113,7 +119,10 @@ class EquilibriumSystem:
     def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
         self.polytope, self.alpha = polytope, alpha
         self.start: Index = polytope.start
-        self.user, self.server = polytope.pair_user, np.ascontiguousarray(polytope.pair_server)  # compiled once
+        self.user, self.server = (
+            polytope.pair_user,
+            np.ascontiguousarray(polytope.pair_server),
+        )  # one layout, so that loops are compiled once
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
         self.gamma = polytope.gamma / self.largest[polytope.pair_user]
@@ -128,7 +137,7 @@ class EquilibriumSystem:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The pairs for `core.algebra`."""
+        """Pairs in the format of `core.algebra`."""
         cluster = self.polytope.cluster
         demand = cluster.demand[self.polytope.users] * self.largest[:, None]
         inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
@@ -136,10 +145,10 @@ class EquilibriumSystem:
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
-        """Equations of a criterion: of the game, or of welfare, where a task is worth the same on every server.
+        """Equations of a criterion: of the game, or of the KKT conditions of a welfare program.
 
-        Levels are then those of a game with `phi gamma` in place of `(phi^alpha u^(1-alpha) gamma)^(1/alpha)`: its
-        equilibria are the optima of the program, which no unit of welfare tells apart.
+        Welfare is the game with gains `(phi^alpha u^(1-alpha) gamma)^(1/alpha)` in place of `phi gamma`: its equilibria
+        are the optima of the program.
         """
         found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
         if criterion.scope != "game":
@@ -156,7 +165,7 @@ class EquilibriumSystem:
 
     @property
     def positive(self) -> bool:
-        """True if all users of a server need all of its resources."""
+        """True if every user of a server demands all of its resources."""
         return bool(((self.use > 0) | ~self.row[self.server]).all())
 
     # -- parts of the equations ------------------------------------------------------------------
@@ -166,42 +175,42 @@ class EquilibriumSystem:
         return np.asarray(np.add.reduceat(of_pairs, self.start[:-1]))
 
     def used(self, tasks: Array) -> Array:
-        """Used part of every capacity, (servers, resources)."""
+        """Utilization, (servers, resources)."""
         return self.pairs.use(tasks)
 
     @property
     def power(self) -> float:
-        """Power of level prices in which slacks are measured."""
-        return min(self.alpha, _LARGEST)
+        """Exponent k of level prices in slacks."""
+        return min(self.alpha, _LARGEST_POWER)
 
     def levels(self, log_price: Array, a: float) -> tuple[Array, Array, Array]:
-        """Levels of pairs, `log(phi gamma) - log(sum_r D v^a)/a`, and terms and value of that sum, scaled."""
+        """Log levels (pairs,) with exponent a, and scaled terms (pairs, resources) and sums (pairs,) of costs."""
         level, share, whole = np.empty(len(self.gamma)), np.empty(self.use.shape), np.empty(len(self.gamma))
         price = np.where(self.row, log_price, 0.0)
         costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
     def begin(self, part: float) -> Array:
-        """Starting tasks of pairs: smoothed choices at equal prices, which use about half of all capacity.
+        """Starting tasks (pairs,): a smoothed choice at equal prices, which uses about half of all capacity.
 
-        `part` is by how much a user's tasks on a server, relative to all, follow what a pair lacks of its best one.
+        `part` is the smoothing parameter: the larger, the more evenly a user's tasks are spread over servers.
         """
         users, k = self.user, self.power
-        level = self.log_gain - np.log(self.use.sum(axis=1)) / k  # what every pair allows, log
+        level = self.log_gain - np.log(self.use.sum(axis=1)) / k  # log level of a pair at equal prices
         best = np.maximum.reduceat(level, self.start[:-1])
-        low, high = best + np.log1p(k * part) / k, best + np.log1p(k * part * np.diff(self.start)) / k
+        lower, upper = best + np.log1p(k * part) / k, best + np.log1p(k * part * np.diff(self.start)) / k
         for _ in range(12):
-            middle = (low + high) / 2
-            whole = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
-            low, high = np.where(whole > 1, middle, low), np.where(whole > 1, high, middle)
-        of_pair = 1 / np.expm1(np.minimum(k * (high[users] - level), 50.0))
-        of_pair /= self.sums(of_pair)[users]
-        tasks = of_pair * np.exp(high - high.max())[users]  # of small alpha, levels are beyond the range of numbers
+            middle = (lower + upper) / 2
+            total = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
+            lower, upper = np.where(total > 1, middle, lower), np.where(total > 1, upper, middle)
+        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), 50.0))
+        weight /= self.sums(weight)[users]
+        tasks = weight * np.exp(upper - upper.max())[users]  # normalized, since levels may overflow at small alpha
         tasks = tasks * (0.5 / self.used(tasks)[self.row].mean())
         return np.asarray(tasks * np.minimum(1.0, 0.5 * self.limit / self.sums(tasks))[users])
 
     def exploitability(self, tasks: Array, log_price: Array) -> float:
-        """Exploitability as certified: misplaced tasks, priced capacity that idles, overuse."""
+        """Exploitability at tasks (pairs,) and log level prices (servers, resources), as in the certificate."""
         of_pairs = self.start, self.server, *self.levels(log_price, self.alpha), tasks
         return float(exploitability(*of_pairs, self.limit, self.power, self.row, self.used(tasks)))
 
@@ -209,7 +218,7 @@ class EquilibriumSystem:
 def solution(
     method: EquilibriumSystem, tasks: Array, log_price: Array | None, by: str, steps: int, seconds: float, tol: float
 ) -> Solution:
-    """Wrap tasks of pairs and level prices as a candidate; without prices only its certificate tells its error."""
+    """Wrap tasks (pairs,) and log level prices as a candidate; without prices its error is left to the certificate."""
     polytope = method.polytope
     found, log, status = polytope.allocation(polytope.inside(tasks / method.gamma)), None, "not measured"
     if log_price is not None:

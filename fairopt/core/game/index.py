@@ -1,28 +1,29 @@
-r"""The index of an equilibrium, and its stability under best responses.
+r"""Index of an equilibrium, and its stability under best responses.
 
-The index is the sign of the determinant of its equations' derivative on the active set,
+The index is the sign of the determinant of the Jacobian of the equilibrium conditions on the active set,
 
 .. math::
 
-    J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}
+    J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}.
 
-+1 at alpha = 1, and the sum over all equilibria is +1 (docs/uniqueness.md). Where splits or prices are not unique
-though X is (servers that are alike, two rows that are used up together), the matrix is singular; a small multiple of
-the identity, which is what a small convex cost of departing from this split or these prices adds, makes it regular
-without a change of the index of X. Where X itself moves along the kernel the index is 0: equilibria are a continuum
-there, or two are about to meet (a fold).
+It is +1 at alpha = 1, and the indices of all equilibria sum to +1 (docs/uniqueness.md). If tasks of pairs or prices are
+not unique although user tasks X are (interchangeable servers, two rows exhausted together), J is singular. A small
+multiple of the identity, which corresponds to a strictly convex cost of deviating from these tasks and prices, makes it
+regular without changing the index of X. Where X itself changes along the kernel the index is 0: equilibria form a
+continuum, or two of them are about to meet (a fold).
 
 Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Complementarity Problems" (2003), section
 2.6 (degree of regular solutions).
 
-Stability under cyclic best responses is the spectral radius of a round. With J in blocks of servers, D on the diagonal,
-L below, U above, a server's response solves its own block, so that a round moves a small deviation by
+Stability under cyclic best responses follows from the spectral radius of a round. With J in blocks of servers, D on the
+diagonal, L below and U above, a best response solves the block of its server, so that a round maps small deviations by
+the block Gauss-Seidel iteration
 
-    T' = -(D + L)^-1 U,        I - T' = (D + L)^-1 J.
+.. math:: T' = -(D + L)^{-1} U, \qquad I - T' = (D + L)^{-1} J.
 
-Own blocks have positive determinants. So index -1 means det(I - T') < 0: T' has a real eigenvalue above 1, and the
-equilibrium is unstable. Index +1 does not imply a radius below 1 (an example: docs/algorithms/best-responses.md).
-Departures that move splits only, and nobody's tasks, do not count. Valid as long as the active set stays what it is.
+Diagonal blocks have positive determinants. Index -1 hence means det(I - T') < 0: T' has a real eigenvalue above 1, and
+the equilibrium is unstable. Index +1 does not imply a radius below 1 (an example: docs/algorithms/best-responses.md).
+Deviations that leave user tasks unchanged are ignored. The result is valid as long as the active set does not change.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from ...base.libraries import lapack
 from ...model._arrays import Array, Index, Mask
 from ...model.criterion import Criterion
 from ...model.problem import Problem
-from ..settled import Shown
+from ..settled import Indicated
 from ..solve import Found
 from ..system import Stack, stacked
 
 
 class Factors:
-    """LU factors of a matrix: solutions, and the sign of its determinant; not `regular` where a pivot is 0."""
+    """LU factors of a matrix: solutions, and the sign of its determinant; not `regular` if a pivot is zero."""
 
     def __init__(self, matrix: Array) -> None:
         self.lu, self.pivots, singular = lapack.dgetrf(matrix)
@@ -58,14 +59,14 @@ class Factors:
         return int((-1) ** swaps * np.prod(np.sign(self.lu.diagonal())))
 
 
-#: The multiple of the identity that makes up for splits and prices that are not unique.
-REGULAR = 1e-10
-#: X is not locally unique where `|d log X_n|`, for right-hand sides of size 1, is above this: the index is 0.
+#: Multiple of the identity that regularizes J where tasks of pairs or prices are not unique.
+REGULARIZATION = 1e-10
+#: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; else the index is 0.
 _SINGULAR = 1e7
-#: Up to so many unknowns each has a right-hand side of its own, beyond a few have signs; more are too many.
-_ALL, _PROBES, _MOST = 24, 4, 3000
-#: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
-_STEEP = 1e3
+#: Number of unknowns up to which all unit right-hand sides are tested, of random ones beyond, and of unknowns at most.
+_ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
+#: Largest alpha at which doubles identify the active set.
+_LARGEST_ALPHA = 1e3
 
 
 class Active(NamedTuple):
@@ -74,24 +75,29 @@ class Active(NamedTuple):
     user: Index  # (pairs,)
     server: Index  # (pairs,)
     host: Index  # (rows,), server; -1 for a limit
-    share: Array  # (pairs, rows), part in what a pair pays, by the row's largest
-    use: Array  # (pairs, rows), part that the user's tasks would take if all were of this pair
+    share: Array  # (pairs, rows), share of a row in the cost of a pair, over the row's largest share
+    use: Array  # (pairs, rows), fraction of the row that all tasks of the user would use on this server
 
     def jacobian(self) -> Array:
-        """J, with tasks in units of the user's and prices in units of their largest part in a cost."""
+        """J (unknowns, unknowns), with tasks relative to the user's and prices scaled by their largest share."""
         rows = len(self.host)
         same = self.user[:, None] == self.user
         return np.block([[same.astype(float), self.share], [-self.use.T, np.zeros((rows, rows))]])
 
 
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-    """+1, -1, or 0 where tasks are not locally unique; None where that is not known, as a limit binds.
+    """Index +1 or -1, or 0 if user tasks are not locally unique; None if it is unknown, as where a limit binds.
 
-    `tasks` (users, servers) and log prices per resource unit (servers, resources), as the certificate's proof has them.
-    At alpha = 1 tasks are unique: the index is 1.
+    `tasks` (users, servers) and log prices per resource unit (servers, resources) are those of the certificate's proof.
+    At alpha = 1 user tasks are unique, and the index is 1.
     """
     rule = problem.criterion
-    if log_prices is None or type(rule) is not Criterion or rule.scope != "game" or not 0 < rule.alpha <= _STEEP:
+    if (
+        log_prices is None
+        or type(rule) is not Criterion
+        or rule.scope != "game"
+        or not 0 < rule.alpha <= _LARGEST_ALPHA
+    ):
         return None
     if rule.alpha == 1:
         return 1
@@ -105,65 +111,66 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
     """Active set at tasks (users, servers) and log prices per resource unit (servers, resources).
 
-    Besides what they show (`core.settled`), pairs and rows with less slack than `weak`. None where somebody who can run
-    something has no tasks.
+    Pairs and rows with a slack below `weak` are included. None if some user with a usable pair has no tasks.
     """
     polytope = problem.polytope
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
-    at = Shown(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
-    if not (at.total > 0).all():
+    shown = Indicated(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
+    if not (shown.total > 0).all():
         return None
-    pairs, limits = np.flatnonzero(at.pairs | (at.slack < weak)), np.flatnonzero(at.room <= 1e-9)
+    pairs, limits = np.flatnonzero(shown.pairs | (shown.slack < weak)), np.flatnonzero(shown.room <= 1e-9)
     user, use = polytope.pair_user[pairs], polytope.use[:, pairs].toarray()
-    rows = np.flatnonzero((at.rows | (at.idle < weak)) & use.any(axis=1))
+    rows = np.flatnonzero((shown.rows | (shown.idle < weak)) & use.any(axis=1))
     use = use[rows]
-    paid = np.log(use) - (at.cost + np.log(polytope.gamma))[pairs]  # by the price of the row
-    of_rows = np.exp(paid - paid.max(axis=1, keepdims=True, initial=-np.inf)).T
+    log_share = (
+        np.log(use) - (shown.cost + np.log(polytope.gamma))[pairs]
+    )  # without the price of the row, which cancels
+    of_rows = np.exp(log_share - log_share.max(axis=1, keepdims=True, initial=-np.inf)).T
     of_limits = (user[:, None] == limits).astype(float)
     return Active(
         user,
         polytope.pair_server[pairs],
         np.concatenate([polytope.row_server[rows], np.full(len(limits), -1)]),
         np.hstack([of_rows, of_limits]),
-        np.hstack([(use * (at.total[user] / polytope.gamma[pairs])).T, of_limits]),
+        np.hstack([(use * (shown.total[user] / polytope.gamma[pairs])).T, of_limits]),
     )
 
 
 def index(active: Active) -> int | None:
-    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns."""
+    """Sign of det J, 0 if user tasks are not locally unique; None for too many unknowns."""
     pairs, size = len(active.user), len(active.user) + len(active.host)
     if not size:
         return 1
-    if size > _MOST:
+    if size > _MOST_UNKNOWNS:
         return None
-    matrix, rhs = active.jacobian() + REGULAR * np.eye(size), np.eye(size)
-    if size > _ALL:
-        rhs = np.where(np.random.default_rng(0).random((size, _PROBES)) < 0.5, -1.0, 1.0)
+    matrix, rhs = active.jacobian() + REGULARIZATION * np.eye(size), np.eye(size)
+    if size > _ALL_COLUMNS:
+        rhs = np.where(np.random.default_rng(0).random((size, _RANDOM_COLUMNS)) < 0.5, -1.0, 1.0)
     factors = Factors(matrix)
     if not factors.regular:
         return 0
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
-    moved = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
-    return factors.sign if moved < _SINGULAR else 0
+    sensitivity = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
+    return factors.sign if sensitivity < _SINGULAR else 0
 
 
 def stable(q: Stack, z: Array, log_rows: Array) -> Mask:
-    """True where the index of an equilibrium is certainly +1, (problems,), for a stack of small games.
+    """Mask (problems,) of equilibria whose index is certainly +1, for a stack of small games.
 
-    Fractions z (users, servers, problems) and log prices of whole capacities (resources, servers, problems).
+    Given are fractions z (users, servers, problems) and log prices of whole capacities (resources, servers, problems).
     """
     matrix, user = _jacobians(q, z, log_rows)
     sign, _ = np.linalg.slogdet(matrix)
     with np.errstate(all="ignore"):
-        moved = np.linalg.inv(matrix)[:, : user.shape[1]]
+        inverse = np.linalg.inv(matrix)[:, : user.shape[1]]
     of_users = (user[:, None] == np.arange(len(z))[:, None]).astype(float)
-    return np.asarray((sign > 0) & (np.abs(of_users @ moved).max(axis=(1, 2)) < 0.1 * _SINGULAR))
+    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2)) < 0.1 * _SINGULAR))
 
 
 def negative_index(problems: list[Problem], found: Found) -> Mask:
-    """True where the index of an equilibrium may be -1, (problems,), for a stack of small games at one alpha > 0.
+    """Mask (problems,) of equilibria whose index may be -1, for a stack of small games at one alpha > 0.
 
-    False where a task count binds, as in `index_of_answer`.
+    Problems in which a limit binds are excluded, as in `index_of_answer`.
     """
     result = np.zeros(len(problems), dtype=bool)
     if problems[0].criterion.alpha == 1:
@@ -179,9 +186,9 @@ def negative_index(problems: list[Problem], found: Found) -> Mask:
 
 @np.errstate(all="ignore")
 def _jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Index]:
-    """J of every problem of a stack on its active set, (problems, unknowns, unknowns), and the users of pairs.
+    """Regularized J of every problem of a stack, (problems, unknowns, unknowns), and users of pairs (problems, pairs).
 
-    Problems with fewer active unknowns than others have rows and columns of the identity; users are -1 there.
+    Problems with fewer unknowns are padded by rows and columns of the identity, and users by -1.
     """
     x, slack, share = q.slacks(z, log_rows / q.power, None)
     part = q.size * z / x[:, None]
@@ -190,49 +197,51 @@ def _jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Index]:
     largest = share.max(axis=1)
     rows = largest > np.maximum(1 - q.used(z), 0.0)
     problem = np.arange(z.shape[-1])[:, None]
-    user, server, taken = _listed(pairs)
-    resource, host, priced = _listed(rows)
-    here = (server[:, :, None] == host[:, None]) & taken[:, :, None] & priced[:, None]
+    user, server, valid_pair = _compressed(pairs)
+    resource, host, valid_row = _compressed(rows)
+    same_server = (server[:, :, None] == host[:, None]) & valid_pair[:, :, None] & valid_row[:, None]
     at = resource[:, None], user[:, :, None], server[:, :, None], problem[:, None]
-    paid = np.where(here, share[at] / np.where(rows, largest, 1.0)[resource, host, problem][:, None], 0.0)
-    used = np.where(here, (q.use * x[:, None] / q.size)[at], 0.0)
-    same = (user[:, :, None] == user[:, None]) & taken[:, :, None] & taken[:, None]
+    share_block = np.where(same_server, share[at] / np.where(rows, largest, 1.0)[resource, host, problem][:, None], 0.0)
+    use_block = np.where(same_server, (q.use * x[:, None] / q.size)[at], 0.0)
+    same_user = (user[:, :, None] == user[:, None]) & valid_pair[:, :, None] & valid_pair[:, None]
     matrix = np.concatenate([
-        np.concatenate([same.astype(float), paid], axis=2),
-        np.concatenate([-used.transpose(0, 2, 1), np.zeros((*host.shape, host.shape[1]))], axis=2),
+        np.concatenate([same_user.astype(float), share_block], axis=2),
+        np.concatenate([-use_block.transpose(0, 2, 1), np.zeros((*host.shape, host.shape[1]))], axis=2),
     ], axis=1)  # fmt: skip
-    np.einsum("bii->bi", matrix)[...] += np.where(np.concatenate([taken, priced], axis=1), REGULAR, 1.0)
-    return matrix, np.where(taken, user, -1)
+    np.einsum("bii->bi", matrix)[...] += np.where(np.concatenate([valid_pair, valid_row], axis=1), REGULARIZATION, 1.0)
+    return matrix, np.where(valid_pair, user, -1)
 
 
-def _listed(active: Mask) -> tuple[Index, Index, Mask]:
-    """Both coordinates of active entries of every problem, padded, (problems, most), and which are not padding."""
+def _compressed(active: Mask) -> tuple[Index, Index, Mask]:
+    """Both indices of the active entries of every problem, padded to (problems, most), and the mask of valid ones."""
     flat = active.reshape(-1, active.shape[-1]).T
     order = np.argsort(~flat, axis=1, kind="stable")[:, : max(int(flat.sum(axis=1).max(initial=0)), 1)]
     return *np.divmod(order, active.shape[1]), np.take_along_axis(flat, order, axis=1)
 
 
-#: Singular values of J below this part of the largest are splits or prices that are not unique;
-_NULL = 1e-9
-#: their eigenvalues of T' are this near to 1.
-_ONE = 1e-5
-#: A radius below this is rounding.
-_NOTHING = 1e-8
+#: Singular values of J below this fraction of the largest count as zero (tasks or prices that are not unique).
+_ZERO_SINGULAR = 1e-9
+#: Distance from 1 of the corresponding eigenvalues of T'.
+_NEAR_ONE = 1e-5
+#: Spectral radius below which it counts as zero.
+_ZERO_RADIUS = 1e-8
 
 
 def spectral_radius(active: Active) -> float:
-    """Spectral radius of T', servers in their order; NaN where a user is at its limit."""
+    """Spectral radius of T' for servers in their order; NaN if a limit binds."""
     if (active.host < 0).any():
         return float("nan")
     matrix, server = active.jacobian(), np.concatenate([active.server, active.host])
-    null = int((np.linalg.svd(matrix, compute_uv=False) < _NULL * max(1.0, float(np.abs(matrix).max()))).sum())
-    matrix += REGULAR * np.eye(len(matrix))
+    nullity = int(
+        (np.linalg.svd(matrix, compute_uv=False) < _ZERO_SINGULAR * max(1.0, float(np.abs(matrix).max()))).sum()
+    )
+    matrix += REGULARIZATION * np.eye(len(matrix))
     lower = np.where(server[:, None] >= server[None, :], matrix, 0.0)
     try:
         values = np.linalg.eigvals(np.linalg.solve(lower, lower - matrix))
     except np.linalg.LinAlgError:
         return float("nan")
     values = values[np.argsort(np.abs(values - 1), kind="stable")]
-    free = int((np.abs(values[:null] - 1) < _ONE).sum())
-    largest = float(np.abs(values[free:]).max(initial=0.0))
-    return largest if largest > _NOTHING else 0.0
+    neutral = int((np.abs(values[:nullity] - 1) < _NEAR_ONE).sum())
+    largest = float(np.abs(values[neutral:]).max(initial=0.0))
+    return largest if largest > _ZERO_RADIUS else 0.0

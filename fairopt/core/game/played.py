@@ -1,4 +1,4 @@
-"""The engine `best-response`: rounds of elastic responses."""
+"""Engine `best-response`: rounds of elastic best responses (`elastic`)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps
 
-#: Rounds between two looks of the judge double up to this number.
-_LONGEST = 256
+#: Largest number of rounds between two candidates, which doubles up to it.
+_MOST_BETWEEN = 256
 
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
-    """Candidates from the game as played, offered now and then."""
+    """Candidates from the states of the dynamics, at intervals that double."""
     begun = clock.now()
     criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3))
-    game, rounds, wait = elastic(sweeps, state), 0, 1
+    game, rounds, interval = elastic(sweeps, state), 0, 1
     while rounds < most:
-        for change, *_ in islice(game, wait):
+        for change, *_ in islice(game, interval):
             rounds += 1
             if change <= 3e-4 * tol:
                 break
-        wait = min(2 * wait, _LONGEST)
+        interval = min(2 * interval, _MOST_BETWEEN)
         found = sweeps.solution(state, "best responses", rounds, clock.now() - begun, tol)
         yield replace(found, engine="best-response")

@@ -1,11 +1,11 @@
-"""Equilibrium selection of alphaPF-VDS, where there may be several.
+"""Equilibrium selection of alphaPF-VDS, where several equilibria may exist.
 
-- `fast`: what the engine finds; one of index -1 is left for another
+- `fast`: the equilibrium that the engine finds, replaced by another one if its index is -1
 - `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.curve`)
-- `welfare`: of the crossings of alpha that are known, the one of largest alpha-fair welfare of dominant shares
-- `best-response`: best responses, chained through alphas from 1
+- `welfare`: of the known crossings of alpha, the one of largest alpha-fair welfare of dominant shares
+- `best-response`: the limit of best responses, with alpha changing gradually from 1
 
-Nothing need be chosen in games whose `x_n` are unique for a proved reason (docs/uniqueness.md).
+No selection is needed in games whose user tasks `x_n` are provably unique (docs/uniqueness.md).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from . import chained, engine
 from .curve import Crossing, follow
 from .curve_system import OPTIONS, CurveOptions
 
-#: Logarithms of gamma are sums of a user's and a server's number to this accuracy.
-_EXACT = 1e-12
+#: Relative accuracy to which log gamma has to be a sum of user and server terms.
+_RANK_ONE = 1e-12
 
 
-#: A user who lacks less than this part of its tasks has them all.
-_LACKING = 1e-9
+#: Relative slack below which a user's limit is attained.
+_AT_LIMIT = 1e-9
 
 
 def everybody(problem: Problem, tasks: Array) -> bool:
-    """True if tasks (users, servers) give every user its count, so that the curve is constant."""
+    """True if tasks (users, servers) attain the limits of all users, so that the curve is constant."""
     polytope = problem.polytope
-    return bool((tasks[polytope.users].sum(axis=1) >= (1 - _LACKING) * polytope.limit).all())
+    return bool((tasks[polytope.users].sum(axis=1) >= (1 - _AT_LIMIT) * polytope.limit).all())
 
 
 def unique(problem: Problem) -> bool:
@@ -43,32 +43,32 @@ def unique(problem: Problem) -> bool:
 
         gamma_ni = a_n b_i    for all usable pairs (n, i),    or    D[n,i,rho_i] = 1 for some rho_i on every server
 
-    One server, one resource, servers that are proportional; with one binding resource on every server prices do not
-    know alpha. Also of two users, whose ratio is unique, but at isolated alphas (where the index is 0). False where
-    that is not known. With placement constraints factors are carried from users to servers and back.
+    The first covers one server, one resource, and proportional servers; in the second prices are independent of alpha.
+    With two users the ratio of their tasks is unique, except at isolated alphas (where the index is 0). False if
+    uniqueness is unknown. With placement constraints factors are propagated between users and servers.
     """
     polytope, cluster = problem.polytope, problem.cluster
     users, servers, gamma = len(polytope.users), cluster.shape[1], polytope.gamma
     if servers == 1 or users <= 1:
         return True
     if np.isfinite(problem.limits).any():
-        return False  # a limit makes equilibria many
+        return False  # with limits equilibria need not be unique
     if users == 2:
         return True
     user, server = polytope.pair_user, polytope.pair_server
     demand, capacity = cluster.demand[polytope.users[user]], cluster.capacity[server]
-    need = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)
+    use_of_gamma = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)
     least = np.full((servers, demand.shape[1]), np.inf)
-    np.minimum.at(least, server, need)
-    if (least >= 1 - _EXACT).any(axis=1).all():
+    np.minimum.at(least, server, use_of_gamma)
+    if (least >= 1 - _RANK_ONE).any(axis=1).all():
         return True
     log = np.log(gamma)
-    off = log - sum(_factors(user, server, log))
-    return bool(np.abs(off).max() <= _EXACT * max(1.0, float(np.abs(log).max())))
+    misfit = log - sum(_factors(user, server, log))
+    return bool(np.abs(misfit).max() <= _RANK_ONE * max(1.0, float(np.abs(log).max())))
 
 
 def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
-    """Summands of users and servers whose sums on pairs are `log`, if any; one server of each component has 0."""
+    """Terms of users and servers that sum to `log` (pairs,), if any exist; one server of each component has 0."""
     a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
     while (unknown := b[server] == -np.inf).any():
         b[server[unknown.argmax()]], known = 0.0, -1
@@ -78,22 +78,23 @@ def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
     return a[user], b[server]
 
 
-#: What `AlphaPFVDS.select` may be, the default first.
+#: Values of `AlphaPFVDS.select`; the first is the default.
 SELECTIONS = ("fast", "curve", "welfare", "best-response")
-#: What an answer says that was found by the curve.
+#: Name of the method in solutions found on the curve.
 METHOD_NAME = "curve from alpha = 1"
-#: What an answer says that is not known to be the only one.
+#: Remark on solutions that are not known to be unique.
 MAYBE_OTHERS = 'there may be other equilibria: select="curve" takes the first from alpha = 1 (docs/equilibria.md)'
-#: Errors above this have their last digits looked for.
-_FINE = 1e-10
-_LOST = "the curve from alpha = 1 could not be followed: not certainly the first equilibrium on it"
-#: What is said of another equilibrium that was taken for one of index -1.
-_FIRST = "that is the first equilibrium on the curve from alpha = 1"
-_CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
+#: Backward error above which a crossing is refined.
+_REFINE_ABOVE = 1e-10
+#: Remark on a solution of the engine in place of a crossing.
+_CURVE_FAILED = "the curve from alpha = 1 could not be followed: not certainly the first equilibrium on it"
+#: Remarks on equilibria that replace one of index -1.
+_NOTE_FIRST = "that is the first equilibrium on the curve from alpha = 1"
+_NOTE_CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
 
 
 def selected(select: object) -> str:
-    """A selection, checked."""
+    """Validate a selection."""
     if select not in SELECTIONS:
         raise DataError(f"select is {select!r}; it must be one of {', '.join(SELECTIONS)}")
     return str(select)
@@ -102,7 +103,7 @@ def selected(select: object) -> str:
 def solutions(
     problem: Problem, tol: float, warm: object, select: str, options: CurveOptions = OPTIONS
 ) -> Iterator[Solution]:
-    """Answers of the engine `equilibrium`, by a selection, for a judge to take the first good one."""
+    """Candidates of the engine `equilibrium` by a selection, for certificates to accept the first."""
     alpha, found, note = problem.criterion.alpha, engine.solutions(problem, tol, warm), MAYBE_OTHERS
     between = 0 < alpha < np.inf and abs(np.log(alpha)) > np.log(options.near)
     if not between or unique(problem):
@@ -112,25 +113,25 @@ def solutions(
         yield from chained.solutions(problem, tol)
         note = "best responses from alpha = 1 did not settle"
     elif select == "welfare":
-        yield from _of_welfare(problem, options)
+        yield from _largest_welfare(problem, options)
         note = "equilibria on the curve could not be compared"
     elif select == "curve":
-        yield from _first(problem, options)
-        note = _LOST
-    for one in found:  # one that gives everybody all its tasks is on the curve, which stands still there
+        yield from _first_crossing(problem, options)
+        note = _CURVE_FAILED
+    for one in found:  # one that attains all limits is on the curve, which is constant there
         yield one if everybody(problem, one.tasks) else replace(one, notes=(*one.notes, note))
 
 
 def neighbours(problem: Problem, tol: float) -> Iterator[Solution]:
-    """Candidates in place of an unstable answer (index -1): the first crossing, then the end of chained responses."""
-    for offer in _first(problem, OPTIONS):
-        yield replace(offer, notes=(_FIRST,))
+    """Candidates in place of an unstable equilibrium (index -1): the first crossing, then chained best responses."""
+    for offer in _first_crossing(problem, OPTIONS):
+        yield replace(offer, notes=(_NOTE_FIRST,))
     for offer in chained.solutions(problem, tol):
-        yield replace(offer, notes=(*offer.notes, _CHAINED))
+        yield replace(offer, notes=(*offer.notes, _NOTE_CHAINED))
 
 
-def _first(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """The first crossing, if the curve comes to it."""
+def _first_crossing(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
+    """First crossing, if the curve attains it."""
     begun = clock.now()
     found = follow(problem, [problem.criterion.alpha], options)
     for one in found.at(problem.criterion.alpha)[:1]:
@@ -138,16 +139,16 @@ def _first(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
 
 
 def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Solution:
-    """A crossing of the curve as an engine's answer."""
-    capacity, known = problem.cluster.capacity, np.isfinite(one.log_rows)
-    log = np.where(known, one.log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
+    """Wrap a crossing of the curve as a candidate; `seconds` is its cost."""
+    capacity, priced = problem.cluster.capacity, np.isfinite(one.log_rows)
+    log = np.where(priced, one.log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
     run = Run(METHOD_NAME, seconds)
-    fine = bool(one.certificate <= _FINE)
+    fine = bool(one.certificate <= _REFINE_ABOVE)
     return Solution(one.tasks, None, "equilibrium", (run,), 0.0, 0, "converged", log=log, rough=not fine, fine=fine)
 
 
-def _of_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """Crossing of largest welfare on the curve, which is followed beyond alpha."""
+def _largest_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
+    """Crossing of largest welfare on the curve, which is followed beyond alpha by the factor `options.beyond`."""
     alpha = problem.criterion.alpha
     found = follow(problem, [alpha, alpha * options.beyond if alpha > 1 else alpha / options.beyond], options)
     several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]
@@ -159,9 +160,13 @@ def _of_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
 
 
 def welfare(problem: Problem, one: Crossing) -> float:
-    """A figure that grows with the alpha-fair welfare of weighted dominant shares: their mean of power 1 - alpha."""
+    """Log of the power mean with exponent 1 - alpha of weighted dominant shares, which increases with their welfare."""
     share = one.user_tasks * problem.cluster.dominant_share_per_task / problem.criterion.weight
-    runs = share > 0
-    power, weight, least = 1 - problem.criterion.alpha, problem.criterion.weight[runs], float(share[runs].min())
-    mean = float(np.average((share[runs] / least) ** power, weights=weight))
-    return float(np.log(least) + np.log(mean) / power)
+    positive = share > 0
+    exponent, weight, least = (
+        1 - problem.criterion.alpha,
+        problem.criterion.weight[positive],
+        float(share[positive].min()),
+    )
+    mean = float(np.average((share[positive] / least) ** exponent, weights=weight))
+    return float(np.log(least) + np.log(mean) / exponent)
