@@ -246,6 +246,7 @@ class Equations:
         self.factors = (_UsersFirst if pairs.order.startswith("users") else _ServersFirst)(self)
 
     def _masked(self, rows: Array) -> Array:
+        """Rows with zeros where they are left out, (servers, resources)."""
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:
@@ -417,6 +418,7 @@ class _ServersFirst:
         self.length = max(float(self.rising @ self.of_rising), TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
+        """Factor the sparse Schur complement over users."""
         pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
@@ -428,6 +430,7 @@ class _ServersFirst:
         self.factor = _from_lists(at, half, None, along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
+        """Factor the dense Schur complement over users."""
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
         table, syrk = _in_precision(at, pairs.table(self.weight) * root[:, None], n)
         kind = table.dtype
@@ -450,6 +453,7 @@ class _ServersFirst:
         self.factor = factored(matrix, pairs.value is None)
 
     def _users(self, values: Array) -> Array:
+        """Apply the inverse of the Schur complement over users, (users,)."""
         return np.asarray(self.factor(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:

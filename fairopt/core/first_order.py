@@ -9,7 +9,7 @@ row in them, the left-hand sides are
     limits    sum_i da_ni                                   users at their limits
     pairs     slope sum_i da_ni + (sum_r share_nir db_ir)/A + de_n    pairs whose cost equals the marginal utility
 
-At finite alpha `slope` is alpha/A, `A = max(alpha, 1)`, only users at their limits have an `e`, and nobody follows a
+At finite alpha `slope` is alpha/A, `A = max(alpha, 1)`, only users at their limits have an `e`, and no user follows a
 level. In max-min users who can take tasks from each other share a level, slope is 0, every level has its own prices,
 and every user has an `e`, as the common cost of its pairs is arbitrary.
 Weakly active constraints (a pair without tasks of least cost, an exhausted row without a price, a limit just reached)

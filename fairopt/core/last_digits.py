@@ -218,9 +218,11 @@ class Conditions:
         return ordered(self.user[self.pair], self.row, len(self.rows), 1, self.server[self.pair])
 
     def restricted(self, pairs: Mask, rows: Mask) -> Conditions:
+        """Restrict to the pairs and rows of masks."""
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
 
     def at(self, tasks: Array, log_rows: Array, excess: Array) -> Point:
+        """Evaluate all quantities at tasks (pairs,), log prices (rows,) and prices of limits (users,)."""
         total = np.bincount(self.user, tasks, len(self.polytope.users)).astype(float)
         marginal, slope = self.own.log_marginal_of(total, self.user, self.server), self.own.elasticity(total)
         slope = slope[self.user, self.server] if slope.ndim == 2 else slope[self.user]

@@ -348,7 +348,7 @@ def run(
         if slow_steps > patience:
             break
         if step.mu < 1e-9 and (t < 0.5 or new.residual > 10 * step.residual):
-            stalled += 2  # mostly rounding: the refinement of `last_digits` goes on
+            stalled += 2  # mostly rounding, which `last_digits` reduces
             if stalled > _PATIENCE and step.mu < _ROUNDING_MU and number > decades:
                 break
         short_steps = short_steps + 1 if t < 0.01 else 0
@@ -375,6 +375,7 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
 
     @cache
     def weight_error(weight: float) -> float:
+        """Residual of a fixed log weight, 0 within the tolerance."""
         candidate = run(problem, tol, weight=weight)
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0

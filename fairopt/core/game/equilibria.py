@@ -309,7 +309,7 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the smoothed path, of decreasing error, and at last of best responses from its end.
+    """Candidates of the smoothed path, of decreasing error, and finally of best responses from its end.
 
     Responses compute tasks of each server exactly, also where costs differ by less than the smoothed path resolves.
     """

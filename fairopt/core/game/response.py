@@ -35,8 +35,8 @@ _MOST_POWER = 2.0
 class Server(NamedTuple):
     """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
-    `dear` (users,) is the cost, in units of `e^(alpha unit)`, above which a user demands nothing here; NaN until it is
-    needed.
+    `choke_cost` (users,) is the cost, in units of `e^(alpha unit)`, above which a user demands nothing here; NaN until
+    it is needed.
     """
 
     alpha: float
@@ -46,16 +46,16 @@ class Server(NamedTuple):
     elsewhere: Array
     room: Array
     unit: float
-    dear: Array
+    choke_cost: Array
 
 
-class Asked(NamedTuple):
+class Demand(NamedTuple):
     """Demand at prices: tasks, excess demand of resources, and its derivatives.
 
     The excess demand, relative to capacities, is minus the derivative of the dual. Derivatives are in log level prices,
     and for resources with a price of zero in the price over alpha, in units of the largest price. `parts` and `scaled`,
-    (resources,), are work arrays of `ask`, which allocates none: reference counting for every user would double its
-    time. A single bundle with `Server` takes longer to compile.
+    (resources,), are work arrays of `evaluate_demand`, which allocates none: reference counting for every user would
+    double its time. A single bundle with `Server` takes longer to compile.
     """
 
     tasks: Array
@@ -87,10 +87,10 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 
 @compiled(borrows=True)
-def ask(server, q, asked):  # type: ignore[no-untyped-def]
-    """Fill in demand `asked` at log level prices q: the residual of the complementarity conditions."""
-    alpha, log_gain, per_task, use, elsewhere, room, unit, dear = server
-    tasks, excess, jacobian, parts, scaled = asked
+def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
+    """Fill in `demanded` at log level prices q: the residual of the complementarity conditions."""
+    alpha, log_gain, per_task, use, elsewhere, room, unit, choke_cost = server
+    tasks, excess, jacobian, parts, scaled = demanded
     count, size = use.shape
     largest = -np.inf
     for r in range(size):
@@ -102,11 +102,11 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
     jacobian[:, :] = 0.0
     for n in range(count):
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
-        if tasks[n] == 0 and np.isnan(dear[n]):
+        if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            dear[n] = least if least > 1e-290 else np.inf  # smaller ones lose digits to underflow
+            choke_cost[n] = least if least > 1e-290 else np.inf  # smaller ones lose digits to underflow
         tasks[n] = 0.0
-        if log_unit == usual and total * factor > dear[n]:
+        if log_unit == usual and total * factor > choke_cost[n]:
             continue
         # Finite at a cost of zero, since it is multiplied by zeros below.
         demand = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, 600.0)) if total > 0 else np.exp(600.0)
@@ -126,25 +126,25 @@ def ask(server, q, asked):  # type: ignore[no-untyped-def]
 
 
 @compiled(borrows=True)
-def one_price(server, r, q, asked):  # type: ignore[no-untyped-def]
+def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
     """Solve for the q_r that reduces the excess of resource r to a tenth; -inf if its capacity is slack at price 0."""
-    middle, tol = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(asked.excess[r]))
+    middle, tol = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(demanded.excess[r]))
     q[r] = -np.inf
-    ask(server, q, asked)
-    if asked.excess[r] <= 0:
+    evaluate_demand(server, q, demanded)
+    if demanded.excess[r] <= 0:
         return
     low, high, width = -np.inf, np.inf, 0.25
     for _ in range(300):
         q[r] = middle
-        ask(server, q, asked)
-        if abs(asked.excess[r]) < tol or high - low < 1e-15 * max(1.0, abs(high)):
+        evaluate_demand(server, q, demanded)
+        if abs(demanded.excess[r]) < tol or high - low < 1e-15 * max(1.0, abs(high)):
             return
-        if asked.excess[r] > 0:
+        if demanded.excess[r] > 0:
             low = middle
         else:
             high = middle
         if low > -np.inf and high < np.inf:
-            newton = middle - asked.excess[r] / asked.jacobian[r, r]
+            newton = middle - demanded.excess[r] / demanded.jacobian[r, r]
             middle = newton if low < newton < high else (low + high) / 2
         else:
             middle = high - width if low == -np.inf else low + width
@@ -181,30 +181,35 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     for r in range(size):
         if not (use[:, r].sum() > 0 and q[r] < np.inf):
             q[r] = -np.inf
-    asked = Asked(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
+    demanded = Demand(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
-    residual, reach = ask(server, q, asked), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
+    residual, reach = evaluate_demand(server, q, demanded), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
     for k in range(1, 300):
-        better = improve(server, q, asked, residual, reach, accuracy)
+        better = improve(server, q, demanded, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
         if better < 0 or k % 20 == 0:  # coordinate descent
             for r in range(size * (1 + k // 20)):
-                one_price(server, r % size, q, asked)
-            better, reach[:] = ask(server, q, asked), max(1.0, _LOG_PRICE_STEP / alpha)
+                one_price(server, r % size, q, demanded)
+            better, reach[:] = evaluate_demand(server, q, demanded), max(1.0, _LOG_PRICE_STEP / alpha)
         residual = better
-    tasks /= 1 + max(asked.excess.max(), 0.0)
+    tasks /= 1 + max(demanded.excess.max(), 0.0)
     return residual
 
 
 @compiled
-def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-untyped-def]
-    """Take a step from prices q with demand `asked`, within a trust region of radius `reach`, which it updates.
+def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-untyped-def]
+    """Take a step from prices q with `demanded`, within a trust region of radius `reach`, which it updates.
 
     Returns the residual, -1 if no step is accepted, -2 if the residual is within the tolerance.
     """
     alpha, size, top = server.alpha, len(q), q.max()
-    old, excess, jacobian, weight = q.copy(), asked.excess.copy(), asked.jacobian.copy(), np.exp(alpha * (q - top))
+    old, excess, jacobian, weight = (
+        q.copy(),
+        demanded.excess.copy(),
+        demanded.jacobian.copy(),
+        np.exp(alpha * (q - top)),
+    )
     power, step, total_demand = np.full(size, alpha), np.zeros(size), np.zeros(size)
     for r in range(size):  # minus the derivative of use in a common log price: total demand of users here
         if q[r] > -np.inf:
@@ -227,9 +232,9 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
             base, priced, least = (top, 0.0, 0.0) if unpriced[r] else (old[r], 1.0, 1e-12)
             ratio = priced + t * power[r] * step[r]
             q[r] = base + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
-        new_residual, highest = ask(server, q, asked), max(top, q.max())
+        new_residual, highest = evaluate_demand(server, q, demanded), max(top, q.max())
         price_change = np.exp(alpha * (q - highest)) - np.exp(alpha * (old - highest))
-        slope_start, slope_end = -(price_change * excess).sum(), -(price_change * asked.excess).sum()
+        slope_start, slope_end = -(price_change * excess).sum(), -(price_change * demanded.excess).sum()
         accepted = (
             slope_start < 0 and slope_end <= -_CURVATURE * slope_start and new_residual < _MOST_USE * (1 + residual)
         ) or new_residual < 0.5 * residual
@@ -243,7 +248,7 @@ def improve(server, q, asked, residual, reach, accuracy):  # type: ignore[no-unt
         t *= 0.5
     for r in range(size):
         q[r] = old[r]
-    ask(server, q, asked)
+    evaluate_demand(server, q, demanded)
     return -1.0
 
 
