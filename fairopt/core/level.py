@@ -24,7 +24,7 @@ from ..model._arrays import Array, Index, Mask
 from .algebra import Equations, Pairs
 from .factors import TINY
 
-#: Relative amount that counts as zero, and by which held users may fall short of their levels.
+#: Relative tolerance of zero, and the admissible shortfall of users whose level was fixed at an earlier stage.
 NEGLIGIBLE = 1e-9
 #: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent.
 _REGULARIZATION = 1e-11

@@ -42,8 +42,8 @@ from .market import FIRST_ALPHA, Change, Market, Point, Start
 
 #: Factor by which alpha is raised, and the residual below which it is; for welfare and for the game.
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
-#: Iterates are certified at a mu below this fraction of the tolerance, above which they rarely pass, or below the
-#: second number, at which rounding is near.
+#: An iterate is certified once mu is below this fraction of the tolerance, as certificates rarely pass earlier, or
+#: below the second number, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, 1e-11
 #: Value of mu below which steps that fail are due to rounding, so that iterations end.
 _ROUNDING_MU = 1e-12

@@ -155,7 +155,7 @@ class Property(ABC):
         REGISTRY.defined(cls)
 
     def unfit(self, mechanism: Mechanism | None) -> str:
-        """Reason why the property is undefined for a mechanism, or without a known one; '' if it is defined."""
+        """Reason why the property is undefined for a mechanism (None: it is unknown); '' if it is defined."""
         return ""
 
     def domain(self, cluster: Cluster) -> str:

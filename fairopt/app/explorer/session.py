@@ -301,7 +301,10 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
 
 
 def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:
-    """Tasks that all gain together, and who gains most; up to `least` tasks, of anybody or in all, are none."""
+    """Total change in tasks, and the users with the largest gains.
+
+    Changes of at most `least` tasks, per user or in total, count as zero.
+    """
     gain = np.where(np.abs(gain) > least, gain, 0.0)
     everything = float(gain.sum())
     return everything if abs(everything) > least else 0.0, gainers(users, gain)

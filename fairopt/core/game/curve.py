@@ -457,7 +457,7 @@ class Jump:
     """Jump of the first crossing: the curve turns back at `alpha`, and crosses it again at other tasks."""
 
     alpha: float
-    before: Array  # (users,), tasks at the end nearer to alpha = 1, which is the answer at alpha itself
+    before: Array  # (users,), tasks at the end nearer to alpha = 1, which are returned at the jump itself
     after: Array
 
 

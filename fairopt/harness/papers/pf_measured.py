@@ -126,7 +126,7 @@ def _longer_at_3(data: Measurements) -> tuple[bool, str]:
 
 
 def _never_falls(data: Measurements) -> tuple[bool, str]:
-    """True if on no cluster a larger alpha takes fewer rounds, intervals being disjoint; the text has medians."""
+    """True if on no cluster a larger alpha takes significantly fewer rounds (disjoint intervals); text with medians."""
     falls, said = False, []
     for cluster in data.clusters():
         games = data.games(cluster, _CLOSE)

@@ -147,7 +147,7 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _hold(t, g, q, s, sign):  # type: ignore[no-untyped-def]
-    """Allocate (sign 1) or release (sign -1) the amounts of a task, of its queue and of an available server."""
+    """Add (sign 1) or subtract (sign -1) a task's amounts, in its queue's allocation and on an available server."""
     for j in range(len(t.total)):
         t.allocated[q, j] += sign * t.cost[g, j]
     if t.servers[s, AVAILABLE]:
