@@ -306,7 +306,7 @@ def run(
     problem : at finite alpha
     tol : backward error at which iterations end
     start : a `Start` of the same problem at another alpha, or None
-    most : number of steps at most, besides those that small alphas need
+    max_steps : number of steps at most, besides those that small alphas need
     patience : number of steps, at the final alpha, in which mu does not halve, after which iterations end
     weight : log weight of the sum of shares, if it is fixed; `Candidate.off` is then its residual
     """

@@ -17,7 +17,7 @@ from .test_welfare import plain
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without other engines and without last digits."""
-    monkeypatch.setattr(welfare, "run", partial(welfare.run, most=1))
+    monkeypatch.setattr(welfare, "run", partial(welfare.run, max_steps=1))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(_solve, "with_last_digits", lambda *_: None)
 
