@@ -1,10 +1,10 @@
-r"""Refinement of a small problem by Newton's method on a fixed active set, dense.
+r"""Jacobian of the optimality conditions on an active set, dense, for a stack of problems, and refinement by it.
 
 On the active pairs, rows and limits the complementarity conditions of `system` are equations,
 
 .. math:: s_{nk} = 0, \qquad \sum_n D_{nkr} z_{nk} = 1, \qquad \sum_k \tau_{nk} z_{nk} = 1,
 
-in log fractions, prices `v^A`, and prices xi of limits.
+in tasks relative to the user's, log prices `v^A`, and prices xi of limits.
 """
 
 from __future__ import annotations
@@ -23,6 +23,65 @@ _LARGEST = 300
 _STEPS, _SINGULAR, _RANK = 8, 1e-7, 1e-11
 
 
+class ActiveSet:
+    """Active pairs (N, K, B), rows (R, K, B) and limits (N, B) of a stack, numbered in each problem.
+
+    Attributes
+    ----------
+    user, server : (B, pairs)
+    resource, host : (B, rows)
+    limited : (B, limits), users whose limit binds
+    is_pair, is_row, is_limit : False for padding at the end, where problems have fewer
+    """
+
+    def __init__(self, pairs: Mask, rows: Mask, limits: OfLimits = None) -> None:
+        limits = np.zeros((len(pairs), pairs.shape[-1]), dtype=bool) if limits is None else limits
+        (self.user, self.server), self.is_pair = _numbered(pairs)
+        (self.resource, self.host), self.is_row = _numbered(rows)
+        (self.limited, _), self.is_limit = _numbered(limits[:, None])
+
+    @property
+    def valid(self) -> Mask:
+        """Mask (B, unknowns) of the unknowns: pairs, rows and limits in this order, False for padding."""
+        return np.concatenate([self.is_pair, self.is_row, self.is_limit], axis=1)
+
+    def jacobian(self, q: Stack, x: Array, share: Array, slope: Array) -> Array:
+        """Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
+
+        Tasks are relative to their user's x (N, B), and prices in the unit in which `share` (R, N, K, B) has the
+        derivatives of log costs; `slope` (B,) is the derivative of a slack in log x. Padding has zeros.
+        """
+        problem, server, user = np.arange(len(self.user))[:, None], self.server, self.user
+        pairs, rows = user.shape[1], self.host.shape[1]
+        matrix = np.zeros((len(user), *2 * (pairs + rows + self.limited.shape[1],)))
+        by_pair, priced, bound = np.split(matrix, (pairs, pairs + rows), axis=1)
+        whole = np.zeros(user.shape)
+        np.divide(x[user, problem], q.size[user, server, problem], out=whole, where=self.is_pair)
+        whole = whole[:, None]
+        same = user[:, :, None] == user[:, None]
+        by_pair[:, :, :pairs] = np.where(self._both(self.is_pair, same), slope[:, None, None], 0.0)
+        at = self.resource[:, None], user[:, :, None], server[:, :, None], problem[:, None]
+        here = self._both(self.is_row, server[:, :, None] == self.host[:, None])
+        by_pair[:, :, pairs : pairs + rows] = np.where(here, share[at], 0.0)
+        priced[:, :, :pairs] = np.where(here, q.use[at], 0.0).swapaxes(1, 2) * whole
+        if self.limited.shape[1]:
+            own = self._both(self.is_limit, user[:, :, None] == self.limited[:, None])
+            by_pair[:, :, pairs + rows :] = own
+            bound[:, :, :pairs] = own.swapaxes(1, 2) * q.share_of_limit[user, server, problem][:, None] * whole
+        return matrix
+
+    def _both(self, valid: Mask, related: Mask) -> Mask:
+        """Mask (B, pairs, others) of related pairs and others, without padding."""
+        return np.asarray(related & self.is_pair[:, :, None] & valid[:, None])
+
+
+def _numbered(active: Mask) -> tuple[tuple[Index, Index], Mask]:
+    """Both indices (B, most) of the active entries of every problem, padded, and the mask of valid ones."""
+    flat = active.reshape(-1, active.shape[-1]).T
+    order = np.argsort(~flat, axis=1, kind="stable")[:, : int(flat.sum(axis=1).max(initial=0))]
+    return np.divmod(order, active.shape[1]), np.take_along_axis(flat, order, axis=1)
+
+
 def refined(
     q: Stack, z: Array, log_v: Array, xi: OfLimits, pairs: Mask, rows: Mask, binding: OfLimits, aim: float
 ) -> tuple[Array, Array, Array]:
@@ -32,51 +91,38 @@ def refined(
     price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices `v^A`,
     while Newton's method in levels v would move by 1/A a step.
     """
-    p, r = np.flatnonzero(pairs), np.flatnonzero(rows)
-    limits = np.zeros(0, np.intp) if binding is None else np.flatnonzero(binding)
-    servers = z.shape[1]
-    user, server = p // servers, p % servers
-    pair_end, row_end, unknowns = len(p), len(p) + len(r), len(p) + len(r) + len(limits)
+    active = ActiveSet(pairs, rows, binding)
+    of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])
+    limits = active.limited[0]
+    pair_end, row_end, unknowns = (*np.cumsum([len(of_pairs[0]), len(of_rows[0])]), active.valid.size)
     z, log_v = np.where(pairs, z, 0.0), np.where(rows, log_v, -np.inf)
     xi = None if xi is None else np.where(binding, xi, 0.0)
     best, error = (z, q.power * log_v), np.full(1, np.inf)
     if not 0 < unknowns <= _LARGEST:  # larger dense systems take longer than the engines for large problems
         return *best, error
-    same_user, same_limit = user[:, None] == user, user[:, None] == limits
     for _ in range(_STEPS):
         x, slack, share = q.slacks(z, log_v, xi)
-        fraction = z.ravel()[p]
-        m = np.zeros((unknowns, unknowns))
-        m[:pair_end, :pair_end] = q.ratio * q.size.ravel()[p] * fraction / x[user, 0] * same_user
-        m[:pair_end, pair_end:row_end] = _row_block(share, r, user, server)
-        m[pair_end:row_end, :pair_end] = _row_block(q.use, r, user, server).T * fraction
-        rhs = [-slack.ravel()[p], (1 - q.used(z)).ravel()[r]]
+        m = active.jacobian(q, x, share, q.ratio)[0]
+        m[:, :pair_end] *= (q.size * z / x[:, None])[of_pairs][:, 0]  # relative changes of tasks of pairs
+        rhs = [-slack[of_pairs], (1 - q.used(z))[of_rows]]
         if xi is not None:
-            m[:pair_end, row_end:] = same_limit
-            m[row_end:, :pair_end] = same_limit.T * q.share_of_limit.ravel()[p] * fraction
-            rhs.append((1 - q.of_limits(z)).ravel()[limits])
-        step = least_squares(m, np.concatenate(rhs))
+            rhs.append((1 - q.of_limits(z))[limits])
+        step = least_squares(m, np.concatenate(rhs)[:, 0])
         if step is None:
             break
         z, log_v = z.copy(), log_v.copy()
-        z.ravel()[p] *= 1 + np.maximum(step[:pair_end], -0.9)
-        price_change = float(q.power[0]) * step[pair_end:row_end]
-        log_v.ravel()[r] += np.log1p(np.maximum(price_change, -0.99)) / q.power
+        z[of_pairs] *= 1 + np.maximum(step[:pair_end, None], -0.9)
+        price_change = float(q.power[0]) * step[pair_end:row_end, None]
+        log_v[of_rows] += np.log1p(np.maximum(price_change, -0.99)) / q.power
         if xi is not None:
             xi = xi.copy()
-            xi.ravel()[limits] += step[row_end:]
+            xi[limits] += step[row_end:, None]
         candidate = backward_errors(q, z, q.power * log_v, early=True)
         if candidate[0] < error[0]:
             best, error = (z, q.power * log_v), candidate
         if error[0] <= aim:
             break
     return *best, error
-
-
-def _row_block(table: Array, rows: Index, user: Index, server: Index) -> Array:
-    """Block (pairs, rows) of the matrix from an array (R, N, K, 1)."""
-    resource, host = np.divmod(rows, table.shape[2])
-    return np.where(server[:, None] == host, table[resource, user[:, None], server[:, None], 0], 0.0)
 
 
 def least_squares(m: Array, rhs: Array) -> Array | None:

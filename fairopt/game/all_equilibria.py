@@ -229,7 +229,7 @@ class Collected:
             assert found is not None
             assert more is not None
             sign = index(found)
-            sign = (sign or 0) if index(more) == sign else 0
+            sign = sign if index(more) == sign else 0
             self.found.append(Verified(active, whole, log_prices, sign, spectral_radius(found), by))
 
 

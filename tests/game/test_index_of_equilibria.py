@@ -42,7 +42,7 @@ def test_splits_that_are_free_do_not_count() -> None:
     assert index_of_answer(problem, answer.tasks, answer.log_prices) == 1
     assert fo.game.equilibria(cluster, 3).complete
     active = active_at(problem, answer.tasks, answer.log_prices)
-    assert np.linalg.matrix_rank(active.jacobian(), tol=1e-9) < len(active.jacobian())
+    assert np.linalg.matrix_rank(active.jacobian, tol=1e-9) < len(active.jacobian)
 
 
 def test_answers_know_their_index() -> None:

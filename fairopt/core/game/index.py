@@ -36,9 +36,11 @@ from ...base.libraries import lapack
 from ...model._arrays import Array, Index, Mask
 from ...model.criterion import Criterion
 from ...model.problem import Problem
+from ..active_set import ActiveSet
+from ..maxmin import fractions
 from ..settled import Indicated
 from ..solve import Found
-from ..system import Stack, stacked
+from ..system import OfLimits, Stack, stacked
 
 
 class Factors:
@@ -70,19 +72,12 @@ _LARGEST_ALPHA = 1e3
 
 
 class Active(NamedTuple):
-    """Active set of an equilibrium: pairs by user; rows, then binding limits."""
+    """Jacobian of an equilibrium on its active set: users and servers of pairs; servers of rows, then -1 for limits."""
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
-    host: Index  # (rows,), server; -1 for a limit
-    share: Array  # (pairs, rows), share of a row in the cost of a pair, over the row's largest share
-    use: Array  # (pairs, rows), fraction of the row that all tasks of the user would use on this server
-
-    def jacobian(self) -> Array:
-        """J (unknowns, unknowns), with tasks relative to the user's and prices scaled by their largest share."""
-        rows = len(self.host)
-        same = self.user[:, None] == self.user
-        return np.block([[same.astype(float), self.share], [-self.use.T, np.zeros((rows, rows))]])
+    host: Index  # (rows and limits,)
+    jacobian: Array  # (unknowns, unknowns)
 
 
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
@@ -111,39 +106,33 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
     """Active set at tasks (users, servers) and log prices per resource unit (servers, resources).
 
-    Pairs and rows with a slack below `weak` are included. None if some user with a usable pair has no tasks.
+    Pairs and rows with a slack below `weak` are included. None if some user with a usable pair has no tasks, or for too
+    many unknowns.
     """
-    polytope = problem.polytope
-    x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
-    shown = Indicated(polytope, problem.criterion, x, polytope.log_row_prices(log_prices))
+    polytope, q, log_rows = problem.polytope, stacked([problem]), problem.polytope.log_row_prices(log_prices)
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    shown = Indicated(polytope, problem.criterion, tasks[user, server], log_rows)
     if not (shown.total > 0).all():
         return None
-    pairs, limits = np.flatnonzero(shown.pairs | (shown.slack < weak)), np.flatnonzero(shown.room <= 1e-9)
-    user, use = polytope.pair_user[pairs], polytope.use[:, pairs].toarray()
-    rows = np.flatnonzero((shown.rows | (shown.idle < weak)) & use.any(axis=1))
-    use = use[rows]
-    log_share = (
-        np.log(use) - (shown.cost + np.log(polytope.gamma))[pairs]
-    )  # without the price of the row, which cancels
-    of_rows = np.exp(log_share - log_share.max(axis=1, keepdims=True, initial=-np.inf)).T
-    of_limits = (user[:, None] == limits).astype(float)
-    return Active(
-        user,
-        polytope.pair_server[pairs],
-        np.concatenate([polytope.row_server[rows], np.full(len(limits), -1)]),
-        np.hstack([of_rows, of_limits]),
-        np.hstack([(use * (shown.total[user] / polytope.gamma[pairs])).T, of_limits]),
-    )
+    pairs, rows, limits = (np.zeros(shape, dtype=bool) for shape in (q.gamma.shape, q.rows.shape, q.limit.shape))
+    pairs[user, server, 0] = shown.pairs | (shown.slack < weak)
+    rows[polytope.row_resource, polytope.row_server, 0] = shown.rows | (shown.idle < weak)
+    rows &= (q.use * pairs).any(axis=1)
+    limits[polytope.users, 0] = shown.room <= 1e-9
+    if np.count_nonzero(pairs) + np.count_nonzero(rows) > _MOST_UNKNOWNS:
+        return None
+    z, log_v = fractions(q, tasks[None]), polytope.by_server(log_rows, -np.inf).T[..., None] / q.power
+    matrix, found = _jacobians(q, z, log_v, pairs, rows, None if q.limited is None else limits & q.limited)
+    host = np.concatenate([found.host[0], np.full(found.limited.shape[1], -1)])
+    return Active(found.user[0], found.server[0], host, matrix[0])
 
 
-def index(active: Active) -> int | None:
-    """Sign of det J, 0 if user tasks are not locally unique; None for too many unknowns."""
+def index(active: Active) -> int:
+    """Sign of det J, 0 if user tasks are not locally unique."""
     pairs, size = len(active.user), len(active.user) + len(active.host)
     if not size:
         return 1
-    if size > _MOST_UNKNOWNS:
-        return None
-    matrix, rhs = active.jacobian() + REGULARIZATION * np.eye(size), np.eye(size)
+    matrix, rhs = active.jacobian + REGULARIZATION * np.eye(size), np.eye(size)
     if size > _ALL_COLUMNS:
         rhs = np.where(np.random.default_rng(0).random((size, _RANDOM_COLUMNS)) < 0.5, -1.0, 1.0)
     factors = Factors(matrix)
@@ -159,12 +148,12 @@ def stable(q: Stack, z: Array, log_rows: Array) -> Mask:
 
     Given are fractions z (users, servers, problems) and log prices of whole capacities (resources, servers, problems).
     """
-    matrix, user = _jacobians(q, z, log_rows)
+    matrix, active = _regular_jacobians(q, z, log_rows)
     sign, _ = np.linalg.slogdet(matrix)
     with np.errstate(all="ignore"):
-        inverse = np.linalg.inv(matrix)[:, : user.shape[1]]
-    of_users = (user[:, None] == np.arange(len(z))[:, None]).astype(float)
-    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2)) < 0.1 * _SINGULAR))
+        inverse = np.linalg.inv(matrix)[:, : active.user.shape[1]]
+    of_users = (np.where(active.is_pair, active.user, -1)[:, None] == np.arange(len(z))[:, None]).astype(float)
+    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2), initial=0.0) < 0.1 * _SINGULAR))
 
 
 def negative_index(problems: list[Problem], found: Found) -> Mask:
@@ -178,45 +167,38 @@ def negative_index(problems: list[Problem], found: Found) -> Mask:
     q, tasks = stacked(problems), np.moveaxis(found.tasks, 0, -1)
     z, log_rows = tasks / np.where(q.usable, q.gamma, 1.0), found.log_rows.transpose(2, 1, 0)
     with np.errstate(all="ignore"):
-        sign, _ = np.linalg.slogdet(_jacobians(q, z, log_rows)[0])
+        sign, _ = np.linalg.slogdet(_regular_jacobians(q, z, log_rows)[0])
     limits = np.array([problem.limits for problem in problems])
     bound = (found.tasks.sum(axis=2) >= limits * (1 - 1e-9)) & (limits > 0)
     return np.asarray((sign < 0) & ~bound.any(axis=1))
 
 
 @np.errstate(all="ignore")
-def _jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Index]:
-    """Regularized J of every problem of a stack, (problems, unknowns, unknowns), and users of pairs (problems, pairs).
+def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, ActiveSet]:
+    """Regularized J of every problem of a stack, (problems, unknowns, unknowns), and its active sets.
 
-    Problems with fewer unknowns are padded by rows and columns of the identity, and users by -1.
+    Problems with fewer unknowns are padded by rows and columns of the identity.
     """
     x, slack, share = q.slacks(z, log_rows / q.power, None)
     part = q.size * z / x[:, None]
     pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
-    share = np.where(pairs, share, 0.0)
-    largest = share.max(axis=1)
-    rows = largest > np.maximum(1 - q.used(z), 0.0)
-    problem = np.arange(z.shape[-1])[:, None]
-    user, server, valid_pair = _compressed(pairs)
-    resource, host, valid_row = _compressed(rows)
-    same_server = (server[:, :, None] == host[:, None]) & valid_pair[:, :, None] & valid_row[:, None]
-    at = resource[:, None], user[:, :, None], server[:, :, None], problem[:, None]
-    share_block = np.where(same_server, share[at] / np.where(rows, largest, 1.0)[resource, host, problem][:, None], 0.0)
-    use_block = np.where(same_server, (q.use * x[:, None] / q.size)[at], 0.0)
-    same_user = (user[:, :, None] == user[:, None]) & valid_pair[:, :, None] & valid_pair[:, None]
-    matrix = np.concatenate([
-        np.concatenate([same_user.astype(float), share_block], axis=2),
-        np.concatenate([-use_block.transpose(0, 2, 1), np.zeros((*host.shape, host.shape[1]))], axis=2),
-    ], axis=1)  # fmt: skip
-    np.einsum("bii->bi", matrix)[...] += np.where(np.concatenate([valid_pair, valid_row], axis=1), REGULARIZATION, 1.0)
-    return matrix, np.where(valid_pair, user, -1)
+    rows = np.where(pairs, share, 0.0).max(axis=1) > np.maximum(1 - q.used(z), 0.0)
+    matrix, active = _jacobians(q, z, log_rows / q.power, pairs, rows)
+    np.einsum("bii->bi", matrix)[...] += np.where(active.valid, REGULARIZATION, 1.0)
+    return matrix, active
 
 
-def _compressed(active: Mask) -> tuple[Index, Index, Mask]:
-    """Both indices of the active entries of every problem, padded to (problems, most), and the mask of valid ones."""
-    flat = active.reshape(-1, active.shape[-1]).T
-    order = np.argsort(~flat, axis=1, kind="stable")[:, : max(int(flat.sum(axis=1).max(initial=0)), 1)]
-    return *np.divmod(order, active.shape[1]), np.take_along_axis(flat, order, axis=1)
+def _jacobians(
+    q: Stack, z: Array, log_v: Array, pairs: Mask, rows: Mask, limits: OfLimits = None
+) -> tuple[Array, ActiveSet]:
+    """J of every problem on given active sets, with prices in units of their largest share in a cost."""
+    active = ActiveSet(pairs, rows, limits)
+    # The share of a row over its largest one does not depend on its price, which may be zero.
+    log_share = np.where(pairs, q.log_use - q.power * q.costs(log_v)[0], -np.inf)
+    share = np.exp(log_share - log_share.max(axis=1, keepdims=True))
+    matrix = active.jacobian(q, q.user_tasks(z), share, np.ones(len(q.alpha)))
+    matrix[:, active.user.shape[1] :] *= -1
+    return matrix, active
 
 
 #: Singular values of J below this fraction of the largest count as zero (tasks or prices that are not unique).
@@ -231,7 +213,7 @@ def spectral_radius(active: Active) -> float:
     """Spectral radius of T' for servers in their order; NaN if a limit binds."""
     if (active.host < 0).any():
         return float("nan")
-    matrix, server = active.jacobian(), np.concatenate([active.server, active.host])
+    matrix, server = active.jacobian.copy(), np.concatenate([active.server, active.host])
     nullity = int(
         (np.linalg.svd(matrix, compute_uv=False) < _ZERO_SINGULAR * max(1.0, float(np.abs(matrix).max()))).sum()
     )
