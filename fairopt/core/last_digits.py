@@ -26,12 +26,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.libraries import lapack, optimize, sp, sparse_linalg
+from ..base.libraries import lapack, optimize, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .algebra import Equations, Pairs
 from .factors import TINY
-from .sparse import DENSE_FLOPS, Factors, Order, ordered
+from .first_order import Entries, assembled, summed
 
 Solve = Callable[[Array], Array]
 
@@ -52,6 +53,8 @@ _LEAST_MU, _MOST_MU = 1e-14, 1e-2
 _LOG_UNPRICED, _IN_USE = 300, 1e-6
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
+#: Least slope of a slack, and log of the least price relative to the server's highest, in eliminated equations.
+_LEAST_SLOPE, _LOG_LEAST_PRICE = 1e-13, -600.0
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
 _TRUST = 0.03
 
@@ -191,31 +194,24 @@ class Conditions:
         self.user, self.server = polytope.pair_user[pairs], polytope.pair_server[pairs]
         self.gamma = polytope.gamma[pairs]
         self.log_gamma = np.log(self.gamma)
-        users = np.unique(self.user)
-        self.limits = users[np.isfinite(polytope.limit[users])]
+        #: Users who have a pair, and their largest gamma.
+        self.present, first = np.unique(self.user, return_index=True)
+        self.unit = np.maximum.reduceat(self.gamma, first) if len(first) else self.gamma
+        self.limits = self.present[np.isfinite(polytope.limit[self.present])]
+
+    @cached_property
+    def algebra(self) -> Pairs:
+        """Pairs in the format of `algebra`, of users who have one, in units of their largest gamma here."""
+        cluster, number = self.polytope.cluster, np.cumsum(np.diff(self.user, prepend=-1) > 0) - 1
+        demand = cluster.demand[self.polytope.users[self.present]] * self.unit[:, None]
+        return Pairs(number, self.server, demand, 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf))
 
     @property
     def too_large(self) -> bool:
-        """True if the Schur complement over rows would take gigabytes."""
-        if self.few_users:
-            return len(self.own.weight) * len(self.rows) > _MOST_ENTRIES
-        return (len(self.rows) - (len(self.order.pointer) - 1 if self.listed else 0)) ** 2 > _MOST_ENTRIES
-
-    @property
-    def few_users(self) -> bool:
-        """True if users are so few that their coupling of rows is a low-rank term (Woodbury)."""
-        return 50 * len(self.own.weight) < len(self.rows)
-
-    @cached_property
-    def listed(self) -> bool:
-        """True if each user has so few rows that the Schur complement is assembled as a sparse matrix."""
-        couples, tables = 10.0 * np.bincount(self.user[self.pair]) ** 2, len(self.own.weight) * len(self.rows) ** 2
-        return bool(couples.sum() < tables > DENSE_FLOPS)
-
-    @cached_property
-    def order(self) -> Order:
-        """Fill-reducing order of rows that users couple, with server blocks."""
-        return ordered(self.user[self.pair], self.row, len(self.rows), 1, self.server[self.pair])
+        """True if the Schur complement would take gigabytes."""
+        pairs = self.algebra
+        side = pairs.inverse.size if pairs.order.startswith("users") else len(pairs.demand)
+        return (side - (len(pairs.lists.pointer) - 1 if pairs.order.endswith("listed") else 0)) ** 2 > _MOST_ENTRIES
 
     def restricted(self, pairs: Mask, rows: Mask) -> Conditions:
         """Restrict to the pairs and rows of masks."""
@@ -404,8 +400,9 @@ class _State:
 
     def user_blocks(self) -> sp.csr_matrix:
         """Derivatives of slacks in tasks of the same user: a dense block of pairs for each user."""
-        mine, other = _pairs_in_groups(self.conditions.user)
-        return sp.csr_matrix((self.here.slope[mine], (mine, other)), shape=(len(self.u), len(self.u)))
+        own = summed(self.conditions.user, len(self.here.total))
+        same = (own.T @ own).tocoo()
+        return assembled([(same.row, same.col, self.here.slope[same.row])], (len(self.u),) * 2)
 
     def sparse_part(self) -> sp.csr_matrix:
         """Sparse derivatives of the conditions: all but those of `user_blocks`."""
@@ -418,70 +415,41 @@ class _State:
         held = np.flatnonzero(of_limit[c.user] >= 0)
         rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
         limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
-        where = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
-        where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
-        i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
-        return sp.csr_matrix((values, (i, j)), shape=(size, size))
+        entries: Entries = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
+        entries += [(held, limit, 1.0), (limit, held, -whole)]
+        return assembled(entries, (size, size))
 
-    def _eliminated(self, scale: Array) -> Solve | None:
-        """Eliminate limits, pairs and users: solver by a Schur complement over rows, None if that is singular."""
+    def _eliminated(self, scale: Array) -> Solve:
+        """Solver by the Schur complement of `algebra`, after limits are eliminated.
+
+        Slacks are divided by their slopes, so that the price of a user is minus the relative change of its tasks, and
+        costs by `A cost`, for changes of prices instead of their logs.
+        """
         c, at = self.conditions, self.here
-        users, count = len(at.total), len(c.rows)
+        users, pairs, row = len(at.total), c.algebra, (c.polytope.row_server[c.rows], c.polytope.row_resource[c.rows])
         diagonal = self.diagonal + _REGULARIZATION
-        weight = 1 / diagonal[self.pairs]
-        limit_coupling = np.zeros(users)
-        limit_coupling[c.limits] = (at.total / c.polytope.limit)[c.limits]
-        limit_diagonal = np.ones(users)
-        limit_diagonal[c.limits] = diagonal[self.limits]
-        slope = at.slope + (limit_coupling / limit_diagonal)[c.user]
-        use, share = c.use * (at.total[c.user] / c.gamma)[c.pair], at.share / c.scale
-        pair_slope = weight * slope
-        total = 1 + np.bincount(c.user, pair_slope, users)
-        # Sum over the other pairs of a user, added up without cancellation for its largest pair.
-        other_slope = total[c.user] - pair_slope
-        large = other_slope < 0.5 * total[c.user]
-        other_slope[large] = (1 + np.bincount(c.user, np.where(large, 0.0, pair_slope), users))[c.user[large]]
-
-        def of_rows(parts: Array) -> Array:
-            return np.bincount(c.row, use * parts[c.pair], count).astype(float)
-
-        def respond(value: Array) -> Array:
-            mean = np.bincount(c.user, weight * value, users) / total
-            return np.asarray(weight * (value - slope * mean[c.user]))
-
-        left_values, right_values = use * (pair_slope / total[c.user])[c.pair], share * weight[c.pair]
-        # Diagonal blocks of servers have one pair a user, and are computed without cancellation.
-        first, second = _pairs_in_groups(c.pair)
-        block = use[first] * (weight * other_slope / total[c.user])[c.pair[first]] * share[second]
-        first, second, solve_rows = c.row[first], c.row[second], None
-        if c.few_users or not c.listed:
-            place, shape = (c.user[c.pair], c.row), (users, count)
-            left, right = (sp.csr_matrix((values, place), shape) for values in (left_values, right_values))
-            server = c.polytope.row_server[c.rows]
-            if c.few_users:
-                solve_rows = _low_rank_solver(left, right, server, (first, second, block), diagonal[self.rows])
-            else:
-                matrix = -left.toarray().T @ right.toarray()
-                matrix[server[:, None] == server] = 0.0
-                matrix += np.bincount(first * count + second, block, count * count).reshape(count, count)
-                solve_rows = _dense_solver(matrix, diagonal[self.rows])
-        else:
-            solve_rows = _sparse_solver(
-                c.order, c.row, left_values, right_values, (first, second, block), diagonal[self.rows]
-            )
-        if solve_rows is None:
-            return None
+        per_limit, of_limit = np.zeros(users), np.ones(users)
+        per_limit[c.limits], of_limit[c.limits] = (at.total / c.polytope.limit)[c.limits], diagonal[self.limits]
+        slope = np.maximum(at.slope + (per_limit / of_limit)[c.user], _LEAST_SLOPE)
+        log_price = np.full(pairs.inverse.shape, -np.inf)
+        log_price[row] = at.log_rows
+        prices, idle = np.zeros(log_price.shape), np.full(log_price.shape, np.inf)
+        prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), _LOG_LEAST_PRICE))[row]
+        idle[row] = diagonal[self.rows] / prices[row]
+        value = slope * c.scale * np.maximum(pairs.cost(prices), TINY)
+        total = at.total[c.present] / c.unit
+        weight = slope / diagonal[self.pairs] * pairs.of_user(total)
+        equations = Equations(pairs.with_value(value), weight, idle, total, np.zeros(len(total)))
 
         def solve(given: Array) -> Array:
-            given = given * scale
-            full = np.zeros(users)
-            full[c.limits] = given[self.limits]
-            value = given[self.pairs] - (full / limit_diagonal)[c.user]
-            log_rows = solve_rows(given[self.rows] + of_rows(respond(value)))
-            cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
-            parts = respond(value - cost)
-            excess = ((full + limit_coupling * np.bincount(c.user, parts, users)) / limit_diagonal)[c.limits]
-            return np.concatenate([parts, log_rows, excess])
+            given, full, rows = given * scale, np.zeros(users), np.zeros(log_price.shape)
+            full[c.limits], rows[row] = given[self.limits], given[self.rows]
+            own = (given[self.pairs] - (full / of_limit)[c.user]) / slope
+            rows += equations.pairs.use(weight * own)
+            change, user_change, _ = equations.solve(rows, -pairs.sums(weight * own), 0.0)
+            parts = weight * (own - equations.pairs.slack(change, user_change)) / pairs.of_user(total)
+            excess = ((full + per_limit * np.bincount(c.user, parts, users)) / of_limit)[c.limits]
+            return np.concatenate([parts, (change / np.maximum(prices, TINY))[row], excess])
 
         return solve
 
@@ -491,55 +459,6 @@ def _dense_solver(matrix: Array, diagonal: Array) -> Solve | None:
     np.einsum("ii->i", matrix)[:] += diagonal
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
-
-
-def _sparse_solver(
-    order: Order,
-    row: Index,
-    left_values: Array,
-    right_values: Array,
-    block: tuple[Index, Index, Array],
-    diagonal: Array,
-) -> Solve:
-    """Sparse solver for server blocks minus the coupling by users, with `diagonal` added."""
-    first, second, value = block
-    on_diagonal = first == second
-    scaling = 1 / np.sqrt(diagonal + np.bincount(first[on_diagonal], value[on_diagonal], len(diagonal)))
-    left, right = ((each * scaling[row])[order.member, None] for each in (left_values, right_values))
-    others = first[~on_diagonal], second[~on_diagonal], (value * scaling[first] * scaling[second])[~on_diagonal]
-    factors = Factors(order, left, right, others)
-    return lambda given: factors.solve(given * scaling) * scaling
-
-
-def _pairs_in_groups(group: Index) -> tuple[Index, Index]:
-    """Indices of all ordered pairs of members (k,) of the same group, including equal ones; groups are sorted."""
-    count = np.bincount(group)
-    start, mine = np.cumsum(count) - count, count[group]
-    first = np.repeat(np.arange(len(group)), mine)
-    offset = np.arange(len(first)) - np.repeat(np.cumsum(mine) - mine, mine)
-    return first, start[group[first]] + offset
-
-
-def _low_rank_solver(
-    left: sp.csr_matrix, right: sp.csr_matrix, server: Index, block: tuple[Index, Index, Array], diagonal: Array
-) -> Solve | None:
-    """Solver for server blocks minus the low-rank coupling by few users, `left' right` off the blocks (Woodbury)."""
-    i, j = _pairs_in_groups(server)
-    dense_left, dense_right, size = left.toarray(), right.toarray(), (len(server), len(server))
-    own = np.einsum("ui,ui->i", dense_left[:, i], dense_right[:, j])
-    blocks = sp.csc_matrix((block[2], block[:2]), size) + sp.csc_matrix((own, (i, j)), size) + sp.diags(diagonal)
-    try:
-        block_factors = sparse_linalg.splu(blocks.tocsc())
-        block_left = block_factors.solve(np.ascontiguousarray(dense_left.T))
-        capacitance = np.linalg.inv(np.eye(len(dense_left)) - dense_right @ block_left)
-    except (RuntimeError, np.linalg.LinAlgError):
-        return None
-
-    def coupled(given: Array) -> Array:
-        uncoupled = block_factors.solve(given)
-        return np.asarray(uncoupled + block_left @ (capacitance @ (dense_right @ uncoupled)))
-
-    return coupled
 
 
 def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:

@@ -52,10 +52,10 @@ class Order(NamedTuple):
     later: Index
 
 
-def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | None = None) -> Order:
+def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
     """Order nodes, each of `size` adjacent unknowns, from the groups and nodes of members, (members,) both.
 
-    Members of the same node, or of the same `host` (members,), contribute no product.
+    Members of the same node contribute no product.
     """
     groups, unknowns = int(group.max(initial=-1)) + 1, np.arange(size)
     order, adjacent = np.arange(nodes), np.zeros((0, nodes), dtype=bool)
@@ -78,7 +78,7 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1, host: Index | 
 
     member = np.lexsort((place[node], group))
     start = np.searchsorted(group[member], np.arange(groups + 1)) * size
-    member_host = np.repeat((node if host is None else host)[member], size)
+    member_host = np.repeat(node[member], size)
     return Order(each(place), start, each(member), each(place[node[member]]), member_host, pointer, later)
 
 
