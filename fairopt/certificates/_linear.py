@@ -1,4 +1,4 @@
-"""Linear programs of certificates, by HiGHS through scipy; bounds are recomputed from their duals by arithmetic."""
+"""Linear programs of certificates; bounds are recomputed from their duals by arithmetic."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.libraries import optimize, sp
+from ..base.libraries import sp
 from ..model._arrays import Array, Index
+from ..model.linear import SECONDS, minimise
 from ..model.polytope import Polytope
-
-#: Time limit in seconds of the linear programs of one certificate, since simplex methods can cycle.
-SECONDS = 60.0
-
-
-def highs() -> dict[str, float]:
-    """Tolerances of HiGHS for primal and dual feasibility."""
-    return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
 
 
 def maximise(
@@ -26,12 +19,10 @@ def maximise(
 
     None if the linear program was not solved within the time limit.
     """
-    whole, options = sp.vstack(rows, format="csr"), {**highs(), "time_limit": seconds}
-    result = optimize.linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
-    if result.status != 0:
+    found = minimise(-value, sp.vstack(rows, format="csr"), np.concatenate(bounds), seconds=seconds)
+    if found is None:
         return None
-    duals = np.maximum(-result.ineqlin.marginals, 0.0)
-    return result.x, np.split(duals, np.cumsum([len(bound) for bound in bounds])[:-1])
+    return found.x, np.split(found.prices, np.cumsum([len(bound) for bound in bounds])[:-1])
 
 
 class Rises(NamedTuple):

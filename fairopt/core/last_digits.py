@@ -26,9 +26,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.libraries import lapack, optimize, sp
+from ..base.libraries import lapack, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
+from ..model.linear import TOLERANCE, minimise
 from ..model.polytope import Polytope
 from .algebra import Equations, Pairs
 from .factors import TINY
@@ -138,19 +139,16 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         )
         lower, upper = -state.u, np.full(len(state.u), np.inf)
         lower[state.rows], upper[state.rows] = np.maximum(lower[state.rows], -length), length
-        solution = optimize.linprog(
+        solution = minimise(
             np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
-            A_ub=sp.vstack([-slopes, totals, -totals]),
-            b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
-            bounds=np.stack([lower, upper], axis=1) / unit,
-            method="highs",
-            options={
-                "primal_feasibility_tolerance": min(max(1e-13 / unit, 1e-10), 1e-4),
-                "dual_feasibility_tolerance": 1e-9,
-                "maxiter": 5_000,
-            },
+            sp.vstack([-slopes, totals, -totals]),
+            np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
+            low=lower / unit,
+            high=upper / unit,
+            tolerance=min(max(1e-13 / unit, TOLERANCE), 1e-4),
+            steps=5_000,
         )
-        if solution.x is None:
+        if solution is None:
             return None
         change = solution.x * unit / state.unit
         new_tasks = np.zeros(len(tasks))

@@ -7,8 +7,8 @@ Every round maximises a common bound t of the levels that still rise,
 
 and freezes the levels whose constraint has a price. The basis is kept from round to round: only the column of t is
 recomputed from the slacks of the remaining levels. All problems of a stack pivot at the same time, each in its own
-round. Pricing is Dantzig's rule; ties of the ratio test are broken by the largest pivot. Cycling is not excluded, but
-ends in a failure after a bounded number of steps.
+round. Pricing is Dantzig's rule, and ties of the ratio test are broken by the largest pivot; after many degenerate
+steps both follow Bland's rule, under which no basis recurs. `highest` is a single round, for bounds of any sign.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..model._arrays import Array, Index, Mask
 
 #: Tolerances for zero entries of a tableau (scaled to 1), for tied ratios, and for zero prices of levels.
 _ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = 1e-9, 1e-13, 1e-10
-#: Largest number of steps in a round, in multiples of rows + columns.
+#: Largest number of steps in a round, in multiples of the number of variables, as many as may be degenerate in a row.
 _MOST_STEPS = 50
 #: Number of tableau entries of a chunk of problems, which should stay in the cache.
 _CACHE_ENTRIES = 60_000
@@ -49,88 +49,101 @@ def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
     for first in range(0, count, most):
         some = slice(first, first + most)
         into = Found(found.columns[some], found.prices[some], found.rounds[some])
-        _Tableaus(rows[some], levels[some], per_level[some], into).run()
+        _Lexicographic(rows[some], levels[some], per_level[some], into).run()
     return found._replace(prices=found.prices[:, : max(int(found.rounds.max(initial=0)), 0)])
+
+
+def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, Array]:
+    """Solve a batch of linear programs: `max t` subject to `rows @ y + level t <= (0, .., 0, 1)` and `y >= 0`.
+
+    Returns t (programs,) and y (programs, unknowns). t is -1 where the method fails, and may be suboptimal above
+    `enough`.
+    """
+    programs, count, size = rows.shape
+    best, point = np.full(programs, -1.0), np.zeros((programs, size))
+    table = np.concatenate([rows, level[..., None], np.zeros((programs, count, 1))], axis=2)
+    table[:, -1, -1] = 1.0
+    at = _Tableaus(table)
+    while len(at.problem):
+        enter, ends = at.entering()
+        t = at.table[at.every, at.row, -1]
+        ends |= ~at.starting & (t > enough)
+        if ends.any():
+            best[at.problem[ends]], point[at.problem[ends]] = t[ends], at.values(ends)
+            at.keep(~ends)
+            enter = enter[~ends]
+        column, leave, failed = at.leaving(enter)
+        if failed.any():
+            at.keep(~failed)
+            enter, leave, column = enter[~failed], leave[~failed], column[~failed]
+        at.pivot(leave, enter, column, np.zeros(len(enter), dtype=bool))
+    return best, point
 
 
 class _Tableaus:
     """Tableaus (dictionaries) `basic = table[..., -1] - table[..., :-1] @ free` of the unfinished problems.
 
-    Variables are numbered: columns, the bound t, then the slacks of rows and of levels. `place` has the column of a
-    free variable, or the complement of the row of a basic one.
+    Variables are numbered: columns, the bound t, then slacks. `place` has the column of a free variable, or the
+    complement of the row of a basic one. t enters first (`starting`), and is basic until its round ends.
     """
 
-    def __init__(self, rows: Array, levels: Array, per_level: Array, into: Found) -> None:
-        (count, height, columns), every = rows.shape, rows.shape[1] + levels.shape[1]
-        self.table = np.zeros((count, every, columns + 2))
-        self.table[:, :height, :columns], self.table[:, :height, -1] = rows, 1.0
-        self.table[:, height:, :columns] = -levels
-        slack = columns + 1
+    def __init__(self, table: Array) -> None:
+        count, every, width = table.shape
+        self.table, self.columns, self.size = table, width - 2, every + width - 1
+        slack = self.columns + 1
         self.basic = np.tile(np.arange(slack, slack + every), (count, 1))
         self.free = np.tile(np.arange(slack), (count, 1))
         self.place = np.tile(np.append(np.arange(slack), ~np.arange(every)), (count, 1))
-        self.of_rows, self.of_levels = slice(slack, slack + height), slice(slack + height, slack + every)
-        self.columns, self.into = columns, into
         self.problem = np.arange(count)
-        self.per_level, self.rising = per_level, per_level > 0
-        self.column = np.full(count, columns)  # of the bound, while it is to be raised
+        self.column = np.full(count, self.columns)  # of the bound, while it is to be raised
         self.row = np.zeros(count, dtype=np.intp)  # of the bound, while it rises
         self.starting = np.ones(count, dtype=bool)
-        self.round = np.zeros(count, dtype=np.intp)
-        self.steps = np.zeros(count, dtype=np.intp)
-        self.size = every + slack
+        self.steps, self.degenerate = np.zeros((2, count), dtype=np.intp)
 
-    def run(self) -> None:
-        """Pivot until all problems are finished; columns and prices are written to `into`."""
-        self._keep(np.asarray(self.rising.any(axis=1)))
-        every = np.arange(len(self.problem))
-        self._bound_column(every)
-        while len(self.problem):
-            if len(every) != len(self.problem):
-                every = np.arange(len(self.problem))
-            enter = np.where(self.starting, self.column, self.table[every, self.row, :-1].argmin(axis=1))
-            ends = ~self.starting & (self.table[every, self.row, enter] >= -_ZERO_ENTRY)
-            done = np.zeros(len(every), dtype=bool)
-            if ends.any():
-                done[ends] = self._finish_round(np.flatnonzero(ends))
-                enter = np.where(ends, self.column, enter)
-            column = self.table[every, :, enter]
-            leave, failed = self._ratio_test(column)
-            leave = np.where(ends, self.row, leave)
-            failed = (failed & ~ends) | (self.steps > _MOST_STEPS * self.size)
-            if failed.any():
-                self.into.rounds[self.problem[failed]] = -1
-                done |= failed
-            if done.any():
-                stay = ~done
-                enter, leave, ends, column = enter[stay], leave[stay], ends[stay], column[stay]
-                self._keep(stay)
-                every = np.arange(len(self.problem))
-            self._pivot(every, leave, enter, column, ends)
-            if ends.any():
-                self._bound_column(np.flatnonzero(ends))
+    @property
+    def every(self) -> Index:
+        """Numbers of the unfinished problems in the arrays."""
+        return np.arange(len(self.problem))
 
-    def _keep(self, stay: Mask) -> None:
+    def values(self, some: Mask | Index) -> Array:
+        """Values (some, columns) of the columns."""
+        place = self.place[some, : self.columns]
+        value = np.take_along_axis(self.table[some, :, -1], np.maximum(~place, 0), axis=1)
+        return np.where(place < 0, value, 0.0)
+
+    def keep(self, stay: Mask) -> None:
         """Drop the problems outside a mask (problems,)."""
         if not stay.all():
-            for name in (
-                "table", "basic", "free", "place", "problem", "per_level", "rising", "column", "row", "starting",
-                "round", "steps",
-            ):  # fmt: skip
-                setattr(self, name, getattr(self, name)[stay])
+            for name, value in vars(self).items():
+                if isinstance(value, np.ndarray):
+                    setattr(self, name, value[stay])
 
-    def _ratio_test(self, column: Array) -> tuple[Index, Mask]:
-        """Ratio test: the leaving rows, those of the largest pivot among ties, and a mask of unbounded columns."""
+    def entering(self) -> tuple[Index, Mask]:
+        """Columns that enter, t where a round starts, and a mask of the rounds in which none increases t."""
+        cost, bland = self.table[self.every, self.row, :-1], self.degenerate > self.size
+        enter = np.where(self.starting, self.column, cost.argmin(axis=1))
+        if bland.any():
+            first = np.where(cost[bland] < -_ZERO_ENTRY, self.free[bland], self.size).argmin(axis=1)
+            enter[bland] = np.where(self.starting[bland], self.column[bland], first)
+        return enter, ~self.starting & (cost[self.every, enter] >= -_ZERO_ENTRY)
+
+    def leaving(self, enter: Index) -> tuple[Array, Index, Mask]:
+        """Columns (problems, rows) that enter, the rows that leave by the ratio test, and a mask of failures."""
+        column = self.table[self.every, :, enter]
         bounding = column > _ZERO_ENTRY
         ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=bounding)
         least = ratio.min(axis=1)
         tied = ratio <= (least + _TIED_RATIO)[:, None]
         leave = np.where(tied, column, -np.inf).argmax(axis=1)
-        return leave, np.isinf(least)
+        bland = self.degenerate > self.size
+        if bland.any():
+            leave[bland] = np.where(tied[bland], self.basic[bland], 2 * self.size).argmin(axis=1)
+        self.degenerate = np.where((least > 0) | self.starting, 0, self.degenerate + 1)
+        return column, leave, np.isinf(least) | (self.steps > _MOST_STEPS * self.size)
 
-    def _pivot(self, every: Index, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
+    def pivot(self, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
         """Exchange basic and free variables; where a round ends, t becomes free at its value."""
-        table = self.table
+        table, every = self.table, self.every
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
         row[ends, -1] = 0.0
@@ -145,6 +158,44 @@ class _Tableaus:
         self.row = np.where(self.starting, leave, self.row)
         self.steps = np.where(ends, 0, self.steps + 1)
         self.starting = ends
+
+
+class _Lexicographic(_Tableaus):
+    """Tableaus with slacks of rows, then of levels, of problems in rounds."""
+
+    def __init__(self, rows: Array, levels: Array, per_level: Array, into: Found) -> None:
+        count, height, columns = rows.shape
+        table = np.zeros((count, height + levels.shape[1], columns + 2))
+        table[:, :height, :columns], table[:, :height, -1] = rows, 1.0
+        table[:, height:, :columns] = -levels
+        super().__init__(table)
+        slack = columns + 1
+        self.of_rows, self.of_levels = slice(slack, slack + height), slice(slack + height, self.size)
+        self.per_level, self.rising, self.into = per_level, per_level > 0, into
+        self.round = np.zeros(count, dtype=np.intp)
+
+    def run(self) -> None:
+        """Pivot until all problems are finished; columns and prices are written to `into`."""
+        self.keep(np.asarray(self.rising.any(axis=1)))
+        self._bound_column(self.every)
+        while len(self.problem):
+            enter, ends = self.entering()
+            done = np.zeros(len(enter), dtype=bool)
+            if ends.any():
+                done[ends] = self._finish_round(np.flatnonzero(ends))
+                enter = np.where(ends, self.column, enter)
+            column, leave, failed = self.leaving(enter)
+            leave, failed = np.where(ends, self.row, leave), failed & ~ends
+            if failed.any():
+                self.into.rounds[self.problem[failed]] = -1
+                done |= failed
+            if done.any():
+                stay = ~done
+                enter, leave, ends, column = enter[stay], leave[stay], ends[stay], column[stay]
+                self.keep(stay)
+            self.pivot(leave, enter, column, ends)
+            if ends.any():
+                self._bound_column(np.flatnonzero(ends))
 
     def _bound_column(self, some: Index) -> None:
         """Compute the column of t from the slacks of rising levels, for problems whose round begins."""
@@ -181,8 +232,6 @@ class _Tableaus:
         done = ~(rising & ~stops).any(axis=1) | fails
         if done.any():
             ready, problem = some[done], problem[done]
-            place = place[done, : self.columns]
-            value = np.take_along_axis(self.table[ready, :, -1], np.maximum(~place, 0), axis=1)
-            into.columns[problem] = np.where(place < 0, value, 0.0)
+            into.columns[problem] = self.values(ready)
             into.rounds[problem] = np.where(fails[done], -1, self.round[ready])
         return np.asarray(done)

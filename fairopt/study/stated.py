@@ -21,11 +21,12 @@ from functools import cached_property
 import numpy as np
 
 from ..base.errors import DataError, SolverError
-from ..base.libraries import optimize, sp
+from ..base.libraries import sp
 from ..certificates import _linear
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.linear import minimise
 from ..model.polytope import Polytope
 
 #: Bound below which fractions, slacks and budgets at a vertex of a linear program count as zero.
@@ -149,12 +150,11 @@ class Normals:
         under = [sp.csr_matrix((self.users, self._others)), -sp.identity(self.users), sp.csr_matrix(size[:, None])]
         least = sp.vstack([self._least, sp.hstack(under)], format="csr")
         others = np.zeros(self._others)
-        bounds = [np.concatenate([others, low, [0.0]]), np.concatenate([others + np.inf, high, [np.inf]])]
-        solved = optimize.linprog(
-            np.concatenate([others, cost, [most]]), A_ub=-least, b_ub=np.zeros(least.shape[0]), A_eq=self._equal,
-            b_eq=np.zeros(self._equal.shape[0]), bounds=np.transpose(bounds), method="highs", options=_linear.highs(),
+        solved = minimise(
+            np.concatenate([others, cost, [most]]), -least, np.zeros(least.shape[0]), equal=self._equal,
+            low=np.concatenate([others, low, [0.0]]), high=np.concatenate([others + np.inf, high, [np.inf]]),
         )  # fmt: skip
-        return np.asarray(solved.x[self._others : -1]) if solved.status == 0 else None
+        return None if solved is None else np.asarray(solved.x[self._others : -1])
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:

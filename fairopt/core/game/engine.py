@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...base import clock
-from ...base.libraries import optimize
 from ...model._arrays import by_group
+from ...model.linear import minimise
 from ...model.problem import Problem
 from ..engines import small
 from ..engines.native import served
@@ -27,9 +27,6 @@ from ..solution import Run, Solution
 from . import equilibria
 from .equilibrium_system import EquilibriumSystem, solution
 from .psdsf import PriceStart, limit
-
-#: Tolerances of HiGHS, the smallest that it accepts.
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def _sequential_programs(problem: Problem) -> Iterator[Solution]:
@@ -46,19 +43,12 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
         users_here, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
         available = room[users_here] / gamma  # as bounds, so that only capacities have prices, which prove optimality
         use = polytope.pair_use[pairs].T
-        optimum = optimize.linprog(
-            -np.ones(len(pairs)),
-            A_ub=use,
-            b_ub=np.ones(len(use)),
-            bounds=np.column_stack([np.zeros(len(pairs)), available]),
-            method="highs-ds",
-            options=_OPTIONS,
-        )
-        if optimum.status != 0:
-            status = f"server {cluster.servers[i]!r}: {optimum.message}"
+        optimum = minimise(-np.ones(len(pairs)), use, np.ones(len(use)), high=available, method="highs-ds")
+        if optimum is None:
+            status = f"the linear program of server {cluster.servers[i]!r} was not solved"
             continue
         fractions[pairs] = np.clip(optimum.x, 0.0, available)
-        price[i] = np.maximum(-optimum.ineqlin.marginals, 0.0)
+        price[i] = optimum.prices
         room[users_here] = np.maximum(room[users_here] - gamma * fractions[pairs], 0.0)
     tasks = polytope.allocation(polytope.inside(fractions))
     run = Run("HiGHS, dual simplex", clock.now() - begun - build)

@@ -1,0 +1,60 @@
+"""Linear programs by HiGHS: its options, and how duals are read, for engines, certificates and inverse problems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.libraries import optimize
+from ._arrays import Array
+
+#: Feasibility tolerance of HiGHS, primal and dual: the smallest that it accepts.
+TOLERANCE = 1e-10
+#: Time limit in seconds, since simplex methods can cycle.
+SECONDS = 60.0
+
+
+class Optimum(NamedTuple):
+    """Optimum x (unknowns,), and prices (rows,) of the inequalities: the decrease of the cost by a unit, at least 0."""
+
+    x: Array
+    prices: Array
+
+
+def minimise(
+    cost: Array,
+    rows: Any,
+    most: Array,
+    *,
+    equal: Any = None,
+    low: Array | float = 0.0,
+    high: Array | float = np.inf,
+    tolerance: float = TOLERANCE,
+    seconds: float = SECONDS,
+    steps: int | None = None,
+    method: str = "highs",
+) -> Optimum | None:
+    r"""Solve a linear program; None if it has no solution, or none is found within the limits.
+
+    .. math:: \min\; cost \cdot x \quad \text{s.t.} \quad rows\, x \le most, \quad equal\, x = 0,
+        \quad low \le x \le high
+
+    Parameters
+    ----------
+    rows, equal : (rows, unknowns), (equations, unknowns), dense or sparse
+    tolerance : primal feasibility
+    steps : number of simplex iterations at most
+    method : of `scipy.optimize.linprog`
+    """
+    options = {
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": TOLERANCE,
+        "time_limit": seconds,
+    } | ({} if steps is None else {"maxiter": steps})
+    bounds = np.stack(np.broadcast_arrays(low, high, cost)[:2], axis=1)
+    to = None if equal is None else np.zeros(equal.shape[0])
+    found = optimize.linprog(cost, rows, most, equal, to, bounds, method, options=options)
+    if found.status != 0:
+        return None
+    return Optimum(found.x, np.maximum(-found.ineqlin.marginals, 0.0))
