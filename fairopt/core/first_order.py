@@ -104,25 +104,42 @@ def summed(groups: Index, count: int) -> sp.csr_matrix:
 Entries = list[tuple[Any, Any, Any]]
 
 
-def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
-    """Sparse matrix of triplets; duplicates are added, zeros dropped."""
+def listed(entries: Entries) -> tuple[Index, Index, Array]:
+    """Rows, columns and values of all triplets, without zeros, (entries,) each."""
     every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
     row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
     some = value != 0
-    return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
+    return row[some], column[some], value[some]
+
+
+def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
+    """Sparse matrix of triplets; duplicates are added, zeros dropped."""
+    row, column, value = listed(entries)
+    return sp.csr_matrix((value, (row, column)), shape=shape)
+
+
+def matches(one: Index, other: Index) -> tuple[Index, Index]:
+    """Indices i and j of all `one[i] == other[j]`, where `other` is sorted."""
+    first = np.searchsorted(other, one)
+    count = np.searchsorted(other, one, "right") - first
+    i = np.repeat(np.arange(len(one)), count)
+    return i, np.arange(len(i)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
 class Equations:
-    """Equations of an active set, in the order pairs, rows, limits and users, and their Jacobian."""
+    """Equations of an active set, in the order pairs, rows, limits and users, and their Jacobian.
 
-    def __init__(self, active: Active) -> None:
+    With `spanning` only pairs whose columns span the changes of all pairs with tasks have unknowns.
+    """
+
+    def __init__(self, active: Active, spanning: bool = True) -> None:
         self.active = active
         polytope, scale = active.polytope, active.criterion.stiffness
         finite = bool(np.isfinite(scale))
         self.scale, self.slope = (scale, active.criterion.alpha / scale) if finite else (1.0, 0.0)
         #: Pairs with tasks, and the subset that has unknowns.
         self.pairs = np.flatnonzero(active.pairs)
-        self.standing = spanning_pairs(polytope, self.pairs, active.part[self.pairs])
+        self.standing = spanning_pairs(polytope, self.pairs, active.part[self.pairs]) if spanning else self.pairs
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.rows = np.concatenate([np.flatnonzero(active.rows), np.flatnonzero(active.weak_rows)])
         self.users = np.flatnonzero(active.follows)
@@ -134,6 +151,10 @@ class Equations:
         self.size = sum(len(each) for each in blocks)
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
+        prices = sum(
+            np.count_nonzero(each.log_rows > -np.inf) + np.count_nonzero(active.excess) for each in active.prices
+        )
+        self.unknowns = len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + prices
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Row equations of some pairs, and the use if all user tasks ran there, 0 without one, (pairs, resources)."""
@@ -155,16 +176,30 @@ class Equations:
     @cached_property
     def matrix(self) -> sp.csr_matrix:
         """Jacobian (equations, unknowns), of pairs, levels, and for each set prices and excess, in this order."""
-        active, users = self.active, len(self.active.total)
-        # Changes of tasks enter all equations except those of rows as sums over the user's pairs.
-        equation = np.concatenate([*self.of_pairs, self.of_limits, self.of_users])
-        who = np.concatenate([*(self.user[each] for each in self.cheap), self.limits, self.users])
-        own = (summed(who, users).T @ summed(self.user[self.standing], users)).tocoo()
-        slope = np.where(np.arange(len(who)) < sum(map(len, self.cheap)), self.slope, 1.0)
+        whole = assembled([*self.of_users_of_pairs(), *self.others()], (self.size, self.unknowns))
+        return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
+
+    def _sums(self, equation: Index, user: Index, value: Array | float) -> tuple[Index, Index, Array]:
+        """Entries of equations in which the tasks of a user are summed over its pairs."""
+        own, column = matches(user, self.user[self.standing])
+        return equation[own], column, np.broadcast_to(value, len(user))[own]
+
+    def of_users_of_pairs(self) -> Entries:
+        """Derivatives of slacks of pairs in the log tasks of users at finite alpha: a dense block for each user."""
+        if not self.slope:
+            return []
+        pairs, rule = self.cheap[0], self.active.criterion.restrict(self.active.polytope.users)
+        slope, user = rule.elasticity(self.active.total) / self.scale, self.user[pairs]
+        return [self._sums(self.of_pairs[0], user, slope[user] if slope.ndim == 1 else slope[user, self.server[pairs]])]
+
+    def others(self) -> Entries:
+        """All other derivatives."""
+        active = self.active
         of_rows, use = self.uses(self.standing)
         level = active.level[self.users]
         entries: Entries = [
-            (equation[own.row], own.col, slope[own.row]),
+            self._sums(self.of_limits, self.limits, 1.0),
+            self._sums(self.of_users, self.users, 1.0),
             (of_rows, np.arange(len(use))[:, None], use),
             (self.of_users, len(use) + level, -1.0),
         ]
@@ -176,8 +211,7 @@ class Equations:
             width += int(priced.sum())
             entries.append((mine, width + np.cumsum(active.excess)[user] - 1, active.excess[user] * 1.0))
             width += int(active.excess.sum())
-        whole = assembled(entries, (self.size, width))
-        return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
+        return entries
 
     @cached_property
     def main(self) -> Mask:

@@ -31,9 +31,9 @@ from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.linear import TOLERANCE, minimise
 from ..model.polytope import Polytope
-from .algebra import Equations, Pairs
+from . import algebra
 from .factors import TINY
-from .first_order import Entries, assembled, summed
+from .first_order import Active, Entries, Equations, Prices, assembled, listed
 
 Solve = Callable[[Array], Array]
 
@@ -133,7 +133,8 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         length = min(30 * unit, _TRUST)
         if not 0 < unit < length:
             return None
-        slopes = (state.sparse_part() + state.user_blocks()) @ sp.diags(1 / state.unit)
+        of_users, others = state.jacobian()
+        slopes = assembled([*of_users, *others], (len(state.u),) * 2) @ sp.diags(1 / state.unit)
         totals = sp.csr_matrix(
             (1 / state.unit[state.pairs], (active.user, np.arange(len(active.pairs)))), (len(start.total), len(state.u))
         )
@@ -175,7 +176,7 @@ class Point:
     scaled_part: Array  # (pairs,), u: the larger of x_ni/x_n and x_ni/gamma_ni
     slack: Array  # (pairs,), v
     slope: Array  # (pairs,), derivative of slacks in log user tasks
-    share: Array  # (entries,), shares of rows in the costs of pairs
+    cost: Array  # (pairs,), log cost of a task
     weight: Array  # (rows,), u: largest share in the cost of a pair, or in its marginal utility
     idle: Array  # (rows,), v
     room: Array  # (users,), v of limits, 1 without one
@@ -198,16 +199,16 @@ class Conditions:
         self.limits = self.present[np.isfinite(polytope.limit[self.present])]
 
     @cached_property
-    def algebra(self) -> Pairs:
+    def all_pairs(self) -> algebra.Pairs:
         """Pairs in the format of `algebra`, of users who have one, in units of their largest gamma here."""
         cluster, number = self.polytope.cluster, np.cumsum(np.diff(self.user, prepend=-1) > 0) - 1
         demand = cluster.demand[self.polytope.users[self.present]] * self.unit[:, None]
-        return Pairs(number, self.server, demand, 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf))
+        return algebra.Pairs(number, self.server, demand, 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf))
 
     @property
     def too_large(self) -> bool:
         """True if the Schur complement would take gigabytes."""
-        pairs = self.algebra
+        pairs = self.all_pairs
         side = pairs.inverse.size if pairs.order.startswith("users") else len(pairs.demand)
         return (side - (len(pairs.lists.pointer) - 1 if pairs.order.endswith("listed") else 0)) ** 2 > _MOST_ENTRIES
 
@@ -231,9 +232,9 @@ class Conditions:
         value = np.maximum(cost, marginal) + self.log_gamma
         np.maximum.at(weight, self.row, np.exp(np.minimum(terms - value[self.pair], 0.0)))
         idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows)).astype(float)
-        part, share, room = tasks / total[self.user], paid / total_paid[self.pair], 1 - total / self.polytope.limit
+        part, room = tasks / total[self.user], 1 - total / self.polytope.limit
         slope, scaled_part = slope / self.scale, np.maximum(part, tasks / self.gamma)
-        return Point(tasks, log_rows, excess, total, part, scaled_part, slack, slope, share, weight, idle, room)
+        return Point(tasks, log_rows, excess, total, part, scaled_part, slack, slope, cost, weight, idle, room)
 
     def starting_point(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
         """Starting point on all pairs and rows; rows without a price get a negligible one, e^-300 of the least cost.
@@ -379,43 +380,47 @@ class _State:
 
     def _factored(self) -> Solve | None:
         """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique."""
-        sparse_part, size = self.sparse_part(), len(self.u)
+        (of_users, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)
         user, slope = self.conditions.user, self.here.slope
+        if size <= DENSE:
+            row, column, value = listed([*of_users, *others])
+            matrix = np.bincount(row * size + column, value, size * size).reshape(size, size)
+            np.einsum("ii->i", matrix)[:] += self.diagonal
+            matrix *= scale[:, None]
+            solve = _dense_solver(matrix.copy(), np.full(size, _REGULARIZATION_DENSE))
+            return None if solve is None else _refined_solver(solve, lambda x: np.asarray(matrix @ x), scale)
+        rest = assembled(others, (size, size))
 
         def product(x: Array) -> Array:
-            found = sparse_part @ x + self.diagonal * x
+            found = rest @ x + self.diagonal * x
             found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
             return np.asarray(scale * found)
 
-        if size <= DENSE:
-            matrix = sparse_part + self.user_blocks() + sp.diags(self.diagonal)
-            approximate = _dense_solver((sp.diags(scale) @ matrix).toarray(), np.full(size, _REGULARIZATION_DENSE))
-        else:
-            approximate = self._eliminated(1 / scale)
-        return None if approximate is None else _refined_solver(approximate, product, scale)
+        return _refined_solver(self._eliminated(1 / scale), product, scale)
 
-    def user_blocks(self) -> sp.csr_matrix:
-        """Derivatives of slacks in tasks of the same user: a dense block of pairs for each user."""
-        own = summed(self.conditions.user, len(self.here.total))
-        same = (own.T @ own).tocoo()
-        return assembled([(same.row, same.col, self.here.slope[same.row])], (len(self.u),) * 2)
+    @property
+    def unit(self) -> Array:
+        """Derivatives of the factors u in the unknowns: relative changes of tasks, log prices, prices of limits."""
+        at = self.here
+        return np.concatenate([at.scaled_part / at.part, self.u[self.rows], np.ones(len(self.conditions.limits))])
 
-    def sparse_part(self) -> sp.csr_matrix:
-        """Sparse derivatives of the conditions: all but those of `user_blocks`."""
-        c, at, size = self.conditions, self.here, len(self.u)
-        self.unit = np.ones(size)
-        self.unit[self.pairs] = at.scaled_part / at.part
-        self.unit[self.rows] = self.u[self.rows]
-        of_limit = np.full(len(at.total), -1)
-        of_limit[c.limits] = np.arange(self.limits.start, size)
-        held = np.flatnonzero(of_limit[c.user] >= 0)
-        rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
-        limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
-        entries: Entries = [(c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
-        entries += [(held, limit, 1.0), (limit, held, -whole)]
-        return assembled(entries, (size, size))
+    def jacobian(self) -> tuple[Entries, Entries]:
+        """Derivatives of the factors v: in tasks of a pair's user, a dense block for each user, and all others."""
+        c, at, polytope = self.conditions, self.here, self.conditions.polytope
+        pairs, rows, limits = (np.zeros(len(one), dtype=bool) for one in (polytope.gamma, polytope.row_server, at.room))
+        pairs[c.pairs], rows[c.rows], limits[c.limits] = True, True, True
+        cost, log_rows, none = np.zeros(len(pairs)), np.full(len(rows), -np.inf), np.zeros(len(limits), dtype=bool)
+        cost[c.pairs], log_rows[c.rows] = at.cost, at.log_rows
+        sets = pairs, pairs & False, rows, rows & False, limits, none, none
+        prices = Prices(log_rows, cost, pairs)
+        active = Active(polytope, c.criterion, at.total, cost, *sets, np.zeros(len(none), np.intp), limits, (prices,))
+        equations = Equations(active, spanning=False)
+        row, column, value = listed(equations.others())
+        falls = np.concatenate([-np.ones(len(c.rows)), -(at.total / polytope.limit)[c.limits]])
+        sign = np.append(np.ones(len(c.pairs)), falls)
+        return equations.of_users_of_pairs(), [(row, column, sign[row] * value)]
 
     def _eliminated(self, scale: Array) -> Solve:
         """Solver by the Schur complement of `algebra`, after limits are eliminated.
@@ -424,7 +429,7 @@ class _State:
         costs by `A cost`, for changes of prices instead of their logs.
         """
         c, at = self.conditions, self.here
-        users, pairs, row = len(at.total), c.algebra, (c.polytope.row_server[c.rows], c.polytope.row_resource[c.rows])
+        users, pairs, row = len(at.total), c.all_pairs, (c.polytope.row_server[c.rows], c.polytope.row_resource[c.rows])
         diagonal = self.diagonal + _REGULARIZATION
         per_limit, of_limit = np.zeros(users), np.ones(users)
         per_limit[c.limits], of_limit[c.limits] = (at.total / c.polytope.limit)[c.limits], diagonal[self.limits]
@@ -437,7 +442,7 @@ class _State:
         value = slope * c.scale * np.maximum(pairs.cost(prices), TINY)
         total = at.total[c.present] / c.unit
         weight = slope / diagonal[self.pairs] * pairs.of_user(total)
-        equations = Equations(pairs.with_value(value), weight, idle, total, np.zeros(len(total)))
+        equations = algebra.Equations(pairs.with_value(value), weight, idle, total, np.zeros(len(total)))
 
         def solve(given: Array) -> Array:
             given, full, rows = given * scale, np.zeros(users), np.zeros(log_price.shape)
