@@ -34,7 +34,7 @@ Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None
 
 @dataclass(frozen=True)
 class Stats:
-    """Engine, solver and its status (which certificates do not rely on), seconds and versions of a solve.
+    """Engine, solver and its status (which certificates do not rely on), CPU seconds and versions of a solve.
 
     `compile` is the time of CVXPY. Work that a process does once, compilation or loading of loops and imports, is only
     in `loops`.
@@ -53,7 +53,7 @@ class Stats:
 
     @property
     def total(self) -> float:
-        """Total seconds without `loops`."""
+        """Total CPU seconds without `loops`."""
         return self.build + self.compile + self.solve + self.certify
 
 
@@ -346,7 +346,7 @@ class Allocation(Frozen):
         cls, cluster: Cluster, tasks: Array, label: str, by: Any, tol: float, throw: bool,
         log_prices: Array | None = None, origin: tuple[str, str] = ("given", "given"), *remarks: str,
     ) -> Self:  # fmt: skip
-        begun = clock.now()
+        begun = clock.cpu()
         judge, rule, notes = _judge(cluster, by)
         certificate, proof = judge(cluster, tasks, log_prices)
         if not certificate.feasibility <= tol:
@@ -362,7 +362,7 @@ class Allocation(Frozen):
             rule = deferred(partial(_none, label))
         notes = (*remarks, *notes, *idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)]))
         engine, status = origin
-        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, clock.now() - begun)
+        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, clock.cpu() - begun)
         prices = proof if log_prices is None else log_prices
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
@@ -407,7 +407,7 @@ class Allocation(Frozen):
         return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
     def summary(self, measures: Iterable[str | metrics.Measure] | None = None) -> dict[str, Any]:
-        """Dictionary of measures, utilization by resource, residual of the certificate, and seconds.
+        """Dictionary of measures, utilization by resource, residual of the certificate, and CPU seconds.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from .blank import DIGITS, Blank, shown, with_users
+from .blank import DIGITS, Blank, shown, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,8 +59,8 @@ class AlphaPath(Blank):
     `attrs["jumps"]` lists the jumps of alphaPF-VDS (alpha, user, before, after) if its curve was followed; `back` is
     the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, is by alpha the
     relative error of linear interpolation of tasks to the next alpha.
-    `user_tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations (slices,
-    copies, ...) return a plain frame.
+    `user_tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations
+    (slices, copies, ...) return a plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back", "errors"]
@@ -241,7 +241,7 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
     rows = []
     for _, one in found:
         more = {"certified": one.certificate.judged and not one.flagged, "steps": one.stats.rounds}
-        rows.append(with_users(one.summary(), one.cluster, one.arrays.user_tasks) | more)
+        rows.append(summary(one) | more)
     first = shown(found[0][1].cluster)
     columns = [*first[:-1], *(name for name in rows[0] if name not in first), *first[-1:]] if details else first
     path = AlphaPath(rows, index=alphas, columns=columns)

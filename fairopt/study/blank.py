@@ -6,9 +6,12 @@ import math
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from ..base.libraries import pd
 from ..base.names import apart
 from ..model.cluster import Cluster
+from ..result.allocation import Allocation
 from .metrics import KNOWN, MEASURES
 
 #: Largest number of users whose tasks are columns, so that a table has at most eight.
@@ -92,10 +95,12 @@ def _numbers(column: pd.Series) -> pd.Series:
     return column.map(text)
 
 
-def with_users(row: dict[str, Any], cluster: Cluster, tasks: Any) -> dict[str, Any]:
-    """Add the tasks (users,) of few users to a row of measures, by name, or as `jain (tasks)` if there is such one."""
+def summary(allocation: Allocation) -> dict[str, Any]:
+    """Measures, and the tasks of few users, by name, or as `jain (tasks)` if a measure is called so."""
+    cluster, row = allocation.cluster, allocation.summary()
     if len(cluster.users) > _FEW:
         return row
+    tasks = np.where(allocation.arrays.nothing, 0.0, allocation.arrays.user_tasks)
     return row | dict(zip(_named(cluster), tasks.tolist(), strict=True))
 
 

@@ -49,9 +49,9 @@ def compare(
     ----------
     cluster : Cluster
     chosen : iterable or str, optional
-        A text of names such as `"drf, tsf"`, or a list of names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, modified problems
-        (`Mechanism.problem`), and functions that return tasks (users, servers) of a cluster as `Allocation.of` accepts
-        them. Default: all registered mechanisms.
+        A text of names such as `"drf, tsf"`, or a list of names such as `"drfh"` or `"alphapf-vds(alpha=3)"`,
+        mechanisms, allocations of this cluster, modified problems (`Mechanism.problem`), and functions that return
+        tasks (users, servers) of a cluster as `Allocation.of` accepts them. Default: all registered mechanisms.
     tol, solver
         As in `Mechanism.solve`.
     entitled : optional
@@ -86,7 +86,7 @@ def compare(
     >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["welfare"].round(3).to_dict()
     {'DRF': 1.333, 'utilitarian': 1.455}
     """
-    from .blank import DIGITS, Blank, shown, with_users  # deferred, as they import pandas
+    from .blank import DIGITS, Blank, shown, summary  # deferred, as they import pandas
 
     expected(cluster)
     if entitled is not None:
@@ -99,8 +99,7 @@ def compare(
         try:
             allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # which applies to most games
-            row |= with_users(allocation.summary(), allocation.cluster, allocation.arrays.user_tasks)
-            row |= {"status": "ok", "notes": "; ".join(notes)}
+            row |= summary(allocation) | {"status": "ok", "notes": "; ".join(notes)}
             if entitled is not None:
                 row |= {name: one(allocation, entitled) for name, one in metrics.DUE.items()}
             row |= {"pooled": pooled(cluster, allocation), "certified": allocation.certificate.judged}

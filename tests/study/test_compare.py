@@ -70,7 +70,7 @@ def test_what_is_printed_first_is_results(users: int) -> None:
         for shown in (repr(frame), frame._repr_html_()):
             assert "..." not in shown
             assert {*frame.columns} <= {*re.findall(r"(?<=[ >])(?:jain \(tasks\)|\w+)", shown)}
-        with pytest.raises(KeyError, match="use_resource1.*details=True"):
+        with pytest.raises(KeyError, match=r"use_resource1.*details=True"):
             frame["use_resource1"]
     frame, line = fo.compare(cluster), "not applicable here: CMMF, max-min (details=True says why)"
     assert [*frame.below] == [line]
