@@ -9,10 +9,11 @@ Thus an optimum z' of data within a factor `exp(+-e)` of the given has slack at 
 `G e/q_k` of every pair, with G of the order of welfare `y'1`. If a user's tasks are a combination w of rows on the
 pairs K of small reduced cost, `(A'w)_k = gamma_k` for its own pairs in K and 0 for the others, then
 
-.. math:: |x'_n - x_n| \le e \sum_r |w_r| (G/y_r + 4) + e \sum_{k \notin K} |(A^\top w)_k - [k \in n] \gamma_k| \, 2 G/q_k
+.. math:: |x'_n - x_n| \le e \sum_r |w_r| (G/y_r + 4)
+    + e \sum_{k \notin K} |(A^\top w)_k - [k \in n] \gamma_k| \, 2 G/q_k
 
-which proves that `x_n` is unique, for e -> 0, and its condition number. No assumption is made about the vertex. Rows are
-weighted by their duals, so that w prefers those of large ones; K is the best of several.
+which proves that `x_n` is unique, for e -> 0, and its condition number. No assumption is made about the vertex. Rows
+are weighted by their duals, so that w prefers those of large ones; K is the best of several.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from ..base import clock, plugins
-from ..base.errors import DataError
+from ..base.errors import DataError, SolverError
 from ..base.libraries import pd
 from ..base.names import apart, listed
 from ..certificates import ByCriterion, Certificate, blocking, feasible
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .sensitivity import Sensitivity
+
+#: Tolerance below which a solve is hardly nearer to the optimum.
+_FINE = 1e-9
 
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
@@ -447,12 +450,18 @@ class Allocation(Frozen):
         DataError
             Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
         SolverError
-            The allocation is not accurate enough: solve with a smaller `tol`.
+            The allocation is not accurate enough; the message says what to do instead.
         """
         from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
 
-        found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
+        try:
+            found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
+        except SolverError as error:
+            remedy = f"solve with a smaller tol, such as solve(cluster, tol={_FINE:g})"
+            if self.tol <= _FINE:
+                remedy = "solve a changed cluster as well, cluster.replace(...), and take the difference"
+            raise SolverError(f"{error}: {remedy}") from None
         return Sensitivity(self, found, solve_of(self.judge, self.cluster))
 
     def marginal_values(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.libraries import pd
 from ..certificates import Certificate
-from ..model._arrays import Array, ratio
+from ..model._arrays import Array, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
