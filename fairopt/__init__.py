@@ -35,6 +35,7 @@ _HOME = {
     "open_source": "workloads.sources",
     "open_workload": "workloads.sources",
     "simulate": "workloads._simulate",
+    "solve": "mechanisms",
     "solve_many": "study.solve_many",
     "sweep": "harness.sweeps",
 }

@@ -16,6 +16,7 @@ from .game.best_responses import best_response as best_response
 from .harness import papers as papers
 from .harness import report as report
 from .harness.sweeps import sweep as sweep
+from .mechanisms import solve as solve
 from .mechanisms._function import mechanism as mechanism
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS

@@ -113,7 +113,7 @@ def test_users_servers_and_resources_are_called_as_they_like() -> None:
     other = get("drfh").solve(odd)
     assert_allclose(other.bottlenecks()["tasks"], other.user_tasks)
     assert Cluster.from_frames(**odd.to_frames()) == odd
-    table = compare(odd, ["drfh", "alphapf-vds"])
+    table = compare(odd, ["drfh", "alphapf-vds"], details=True)
     shown = for_people(comparison(table)[0])
     assert len({*shown.columns}) == len(shown.columns)
     assert float(shown["tasks"][0]) == pytest.approx(table["tasks"].iloc[0], rel=1e-3)

@@ -121,12 +121,12 @@ def test_lines_at_the_ends_of_an_axis_are_whole_and_level_ones_level() -> None:
             height = (line.get_ydata() - low) / (high - low)
             assert np.ptp(height) < 1e-5
             assert 0.01 < height.min() <= height.max() < 0.99
-    [axes] = path.draw("tasks").axes
+    [axes] = path.draw("user_tasks").axes
     assert axes.lines[0].get_linewidth() > axes.lines[1].get_linewidth()  # both are seen, one beneath the other
 
 
 def test_comparison_has_a_bar_per_mechanism_and_none_for_what_failed() -> None:
-    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "cmmf", "ceei"])
+    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "cmmf", "ceei"], details=True)
     figure = fo.plot.compare(frame)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["DRF", "CMMF", "CEEI"]
     widths = [bar.get_width() for bar in figure.axes[0].patches]

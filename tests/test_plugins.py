@@ -199,8 +199,8 @@ def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> N
     turned = cluster.select(users=cluster.users[::-1], servers=cluster.servers[::-1])
     found, again = (fo.DRFH().solve(one).summary()[name] for one in (cluster, turned))
     assert again == pytest.approx(found, rel=1e-6)
-    assert fo.compare(cluster, ["drfh"])[name].iloc[0] == pytest.approx(found, rel=1e-12)
-    assert name in fo.alpha_path(cluster, [1.0]).columns
+    assert fo.compare(cluster, ["drfh"], details=True)[name].iloc[0] == pytest.approx(found, rel=1e-12)
+    assert name in fo.alpha_path(cluster, [1.0], details=True).columns
 
 
 @pytest.mark.parametrize("name", sorted(name for name, one in CLUSTERS.entries.items() if not one.folder))

@@ -1,10 +1,11 @@
-"""Clocks behind all reported seconds: wall and CPU time of a thread without the one-off costs of its process.
+"""Clocks behind all reported seconds, which are CPU seconds, without the one-off costs of a process.
 
 One-off costs are the import of libraries, and the compilation of loops or the loading of compiled ones.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -75,9 +76,13 @@ def now() -> float:
 
 
 def cpu() -> float:
-    """CPU time of the process in seconds without compilation by this thread; only differences are meaningful."""
+    """CPU time of the process, its threads and ended children, in seconds without compilation by this thread.
+
+    Only differences are meaningful.
+    """
     _listen()
-    return time.process_time() - _COMPILING.spent_cpu
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system - _COMPILING.spent_cpu
 
 
 def compiled() -> float:
@@ -90,7 +95,7 @@ class Watch:
     """Stopwatch that runs from its construction: wall and CPU time without compilation, and time of compilation."""
 
     def __init__(self) -> None:
-        self._begun, self._loops = now(), compiled()
+        self._begun, self._loops = now(), _COMPILING.spent_cpu
         self._begun_cpu = time.thread_time() - _COMPILING.spent_cpu
 
     @property
@@ -105,5 +110,5 @@ class Watch:
 
     @property
     def loops(self) -> float:
-        """Wall time of compilation in seconds."""
-        return compiled() - self._loops
+        """CPU time of compilation in seconds."""
+        return _COMPILING.spent_cpu - self._loops

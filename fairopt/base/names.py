@@ -101,6 +101,18 @@ def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
     return result
 
 
+def items(text: str) -> list[str]:
+    """Parts of a text between commas, except for those inside brackets, and without empty ones."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
 def listed(labels: Sequence[Any], most: int = 3) -> str:
     """Join the first `most` labels with commas, and state the number of the others."""
     return ", ".join(map(str, labels[:most])) + (f" and {len(labels) - most} more" if len(labels) > most else "")

@@ -25,6 +25,7 @@ from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
+from .vertex import vertex_conditions
 
 
 def derivative(
@@ -82,7 +83,7 @@ def conditions(
     .. math:: \kappa_n = \sum_k |(C J^{-1})_{nk}|, \qquad |\Delta \log x_n| \le \kappa_n e + O(e^2)
 
     if every datum changes by a factor between `exp(-e)` and `exp(e)`; J is the Jacobian of the optimality conditions.
-    At alpha = 0 all are infinite, as tasks are discontinuous.
+    At alpha = 0 they are infinite where tasks are not proved to be unique (`vertex`).
 
     Parameters
     ----------
@@ -109,8 +110,13 @@ def conditions(
     result = np.ones(polytope.cluster.shape[0])
     if not len(polytope.users):
         return result
-    if not np.isfinite(found.error) or criterion.alpha == 0:
+    if not np.isfinite(found.error):
         result[polytope.users] = np.inf
+        return result
+    if criterion.alpha == 0:
+        with np.errstate(all="ignore"):
+            sizes = vertex_conditions(polytope, criterion, tasks, found.log_rows, found.error)
+        result[polytope.users] = np.maximum(sizes, 1.0)
         return result
     with np.errstate(all="ignore"):
         active = _active(polytope, criterion, tasks, found, dense)

@@ -99,11 +99,11 @@ def lexicographic_rise(
     sufficient = 1e-10 if prices is None else SUFFICIENT
     if prices is None or len(polytope.gamma) <= polytopes.LARGE:
         for hungry, top in _asked(level, rise > sufficient):
-            alone, begun = False, clock.now()
+            alone, begun = False, clock.cpu()
             keep = kept(level <= top, x, own.floor)
             found = rise_and_prices(polytope, x, keep, hungry, left)[0] if left > 0 else np.inf
             rise[hungry] = np.minimum(rise[hungry], np.maximum(found, top / level[hungry] - 1))
-            left -= clock.now() - begun
+            left -= clock.cpu() - begun
     n = int(np.argmax(rise))
     where = f"largest for user {users[polytope.users[n]]!r}" if rise[n] > 0 else "nobody can rise"
     return float(rise[n]), prices if alone else None, where

@@ -51,10 +51,7 @@ def settled(
                 else shown
             )
         if shown.residual > 10 * VIOLATED:
-            raise SolverError(
-                "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
-                "a smaller tol, such as solve(cluster, tol=1e-9)"
-            )
+            raise SolverError("the answer is not near enough to an exact one to tell which tasks and prices are zero")
         return shown.active(zero)
 
 

@@ -407,10 +407,10 @@ def _responses(
 
 def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: clock.Watch) -> Allocation:
     """Expand an equilibrium of the merged cluster to a certified allocation of the original one."""
-    begun, alpha = clock.now(), problem.criterion.alpha
+    begun, alpha = clock.cpu(), problem.criterion.alpha
     split = Split.of(merging, one.tasks)
     certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
-    stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.seconds, clock.now() - begun, {}, watch.loops)
+    stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.cpu, clock.cpu() - begun, {}, watch.loops)
     cluster = problem.cluster
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
     notes += (_index_note(one),)

@@ -187,7 +187,7 @@ def best_response(
     )
     trace = Trace(frame, reason, order)
     stats = Stats(
-        "best-response", server_solver, reason, len(rows), 0.0, 0.0, watch.seconds - seconds, seconds,
+        "best-response", server_solver, reason, len(rows), 0.0, 0.0, max(watch.cpu - seconds, 0.0), seconds,
         dict(solvers.versions()), watch.loops,
     )  # fmt: skip
     found = Allocation(
@@ -371,6 +371,6 @@ def _tasks(sweeps: Sweeps, state: State) -> Array:
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
     """Certify the tasks of a state at the servers' latest prices."""
-    begun, method, tasks = clock.now(), sweeps.method, _tasks(sweeps, state)
+    begun, method, tasks = clock.cpu(), sweeps.method, _tasks(sweeps, state)
     prices = None if math.isinf(rule.alpha) else log_unit_prices(method, state.log_price)
-    return tasks, *certify(method.polytope.cluster, tasks, rule, prices), clock.now() - begun
+    return tasks, *certify(method.polytope.cluster, tasks, rule, prices), clock.cpu() - begun

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from ..base.names import short
+from ..base.names import items, short
 from ._base import REGISTRY, Mechanism
 
 if TYPE_CHECKING:
+    from ..model.cluster import Cluster
+    from ..result.allocation import Allocation
     from ._game import GameMechanism
 
-__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "one", "parse"]
+__all__ = [
+    "REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "one", "parse", "solve"
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -85,23 +89,24 @@ def parse(text: str) -> tuple[Mechanism, ...]:
     return (made,) if "(" in text else made.variants()
 
 
-def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
-    """Resolve a list of names and instances to instances; None stands for all mechanisms.
+def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
+    """Resolve a list of names and instances, or a text such as "drf, tsf", to instances; None stands for all of them.
 
     Raises
     ------
     DataError
-        The argument is a single name, a class, or an empty list; the message shows the expected form.
+        The argument is a single mechanism, a class, or empty; the message shows the expected form.
 
     >>> import fairopt as fo
     >>> [str(one) for one in fo.mechanisms.chosen(["drf", fo.TSF()])]
     ['DRF', 'TSF']
     """
-    if isinstance(given, str | Mechanism | type) or not (given is None or isinstance(given, Iterable)):
-        what = given if isinstance(given, str) else getattr(given, "name", "drf")
-        raise DataError(f"mechanisms are {short(given)}; give a list of them, such as [{what!r}]")
+    if isinstance(given, Mechanism | type) or not (given is None or isinstance(given, Iterable)):
+        raise DataError(
+            f"mechanisms are {short(given)}; give a list of them, such as [{getattr(given, 'name', 'drf')!r}]"
+        )
     picked: list[Mechanism] = []
-    every: Iterable[object] = names() if given is None else given
+    every: Iterable[object] = names() if given is None else items(given) if isinstance(given, str) else given
     for item in every:
         picked += parse(item) if isinstance(item, str) else [REGISTRY.one(item, Mechanism)]
     if not picked:
@@ -144,3 +149,37 @@ def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:
     {'share': 'asset'}
     """
     return REGISTRY.described(text)
+
+
+def solve(
+    cluster: Cluster,
+    mechanism: str | Mechanism,
+    tol: float | None = None,
+    *,
+    throw: bool = True,
+    engine: str | None = None,
+    solver: str | None = None,
+    start: Allocation | None = None,
+) -> Allocation:
+    """Compute a certified allocation of the cluster by a mechanism, or the name of one.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    mechanism : str or Mechanism
+        `"drfh"`, `"alphapf-vds(alpha=3)"`, or an instance such as `AlphaPFVDS(alpha=3)`.
+    tol, throw, engine, solver, start
+        As in `Mechanism.solve`.
+
+    Raises
+    ------
+    DataError
+        The name is unknown, stands for several mechanisms, or the mechanism is not defined on this cluster.
+    SolverError, NotConverged, CertificateError
+        No answer reached `tol`; see `fairopt.errors` for the remedies.
+
+    >>> import fairopt as fo
+    >>> fo.solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "drfh").user_tasks.tolist()
+    [3.0, 2.0]
+    """
+    return one(mechanism).solve(cluster, tol, throw=throw, engine=engine, solver=solver, start=start)

@@ -75,7 +75,7 @@ def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
 def _moved(
     problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
 ) -> Solution | None:
-    polytope, criterion, begun = problem.polytope, problem.criterion, clock.now()
+    polytope, criterion, begun = problem.polytope, problem.criterion, clock.cpu()
     if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
         return None
     log_rows = polytope.log_row_prices(offer.log_prices)
@@ -89,7 +89,7 @@ def _moved(
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
         prices=None,
         log=polytope.log_unit_prices(found.log_rows),
-        runs=(*offer.runs, Run(by, clock.now() - begun)),
+        runs=(*offer.runs, Run(by, clock.cpu() - begun)),
         rounds=offer.rounds + found.steps,
     )
 
@@ -127,8 +127,8 @@ class Candidates:
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
         """First candidate that reaches the tolerance, or else the best; zero tasks if no user can run a task."""
-        begun, polytope = clock.now(), self.problem.polytope
-        self.build = clock.now() - begun
+        begun, polytope = clock.cpu(), self.problem.polytope
+        self.build = clock.cpu() - begun
         if not len(polytope.users):
             shape, free = self.problem.cluster.shape, np.full(self.problem.cluster.capacity.shape, -np.inf)
             log = free if np.isfinite(self.problem.criterion.alpha) else None
@@ -269,9 +269,9 @@ class Candidates:
 
     def _certified(self, candidate: Solution, name: str) -> float:
         """Certify a candidate, keep it if it is the best so far, and return its residual."""
-        begun = clock.now()
+        begun = clock.cpu()
         found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
-        self.seconds += clock.now() - begun
+        self.seconds += clock.cpu() - begun
         if self.best is None or found[0].residual < self.residual:
             self.best, self.verdict, self.answered = candidate, found, name
         return found[0].residual
@@ -430,7 +430,7 @@ def _expanded(
 ) -> Allocation:
     """Expand the best candidate to an allocation of the original cluster, certified there."""
     assert found.verdict is not None
-    begun, tasks, prices, verdict = clock.now(), best.tasks, best.log_prices, found.verdict
+    begun, tasks, prices, verdict = clock.cpu(), best.tasks, best.log_prices, found.verdict
     if order is not None:
         tasks, prices = order.tasks(tasks), order.prices(prices)
     tasks = frozen(tasks)
@@ -450,7 +450,7 @@ def _expanded(
         certificate,
         problem.criterion,
         prices,
-        _stats(best, found.build, found.seconds + clock.now() - begun, watch.loops),
+        _stats(best, found.build, found.seconds + clock.cpu() - begun, watch.loops),
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,

@@ -12,6 +12,7 @@ from .. import mechanisms
 from ..base import clock
 from ..base.errors import DataError
 from ..base.libraries import pd
+from ..base.names import items
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster, expected
@@ -28,14 +29,14 @@ class Check:
     Attributes
     ----------
     property : str
-    holds : bool
-        True if the largest violation is at most `tol`.
+    holds : bool or None
+        True if the largest violation is at most `tol`; None if the property is not applicable.
     violation : float
-        The largest violation, `1 - has/due`; negative if all users have more than required.
+        The largest violation, `1 - has/due`; negative if all users have more than required, NaN if not applicable.
     user : str
         The user that attains it.
     witness : str
-        Description of the violation; '' if the property holds.
+        Description of the violation, or the reason why the property is not applicable; '' if it holds.
     tol : float
 
     >>> import fairopt as fo
@@ -45,16 +46,18 @@ class Check:
     """
 
     property: str
-    holds: bool
+    holds: bool | None
     violation: float
     user: str
     witness: str
     tol: float
 
     def __bool__(self) -> bool:
-        return self.holds
+        return bool(self.holds)
 
     def __repr__(self) -> str:
+        if self.holds is None:
+            return f"{self.property} is not applicable: {self.witness}"
         if self.holds:
             return f"{self.property} holds: the largest loss is {self.violation:.3g}, of {self.user}"
         return f"{self.property} is violated by {self.violation:.3g}: {self.witness}"
@@ -73,13 +76,13 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
     Returns
     -------
     Check
-        Whether the property holds, the violation, the user concerned, and a description.
+        Whether the property holds, the violation, the user concerned, and a description. A property that is undefined
+        for this cluster, or requires the mechanism (`report`), is not applicable, and the description says why.
 
     Raises
     ------
     DataError
-        The property is unknown, is undefined for this cluster, or requires the mechanism (`report`); or `allocation` is
-        not an allocation.
+        The property is unknown, or `allocation` is not an allocation.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
@@ -91,12 +94,13 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
     if isinstance(property, Allocation) or not isinstance(allocation, Allocation):
         raise DataError("check needs an allocation; solve first, or use report(mechanism, cluster)")
     prop = get(property)
-    if prop.compares:
-        raise DataError(f"{prop.name} compares with changed clusters; use report(mechanism, cluster, [{prop.name!r}])")
-    if reason := prop.domain(allocation.cluster):
-        raise DataError(f"{prop.name} says nothing about this cluster: {reason}")
-    if reason := prop.unfit(None):
-        raise DataError(f"{prop.name} needs the mechanism ({reason}); use report(mechanism, cluster, [{prop.name!r}])")
+    reason, instead = prop.domain(allocation.cluster), f"; use report(mechanism, cluster, [{prop.name!r}])"
+    if not reason and prop.compares:
+        reason = f"it compares with changed clusters{instead}"
+    elif not reason and (unfit := prop.unfit(None)):
+        reason = f"it needs the mechanism ({unfit}){instead}"
+    if reason:
+        return Check(prop.name, None, np.nan, "", reason, tol)
     found = prop.find(Case(allocation.cluster, np.maximum(allocation.tasks, 0)))
     loss = float(found.violation)
     holds = loss <= tol
@@ -106,7 +110,7 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
 def report(
     mechanism: Mechanism | str,
     cluster: Cluster,
-    properties: Sequence[str] | None = None,
+    properties: Sequence[str] | str | None = None,
     *,
     changes: int = 200,
     rng: np.random.Generator | int | None = 0,
@@ -121,8 +125,8 @@ def report(
     mechanism : Mechanism or str
     cluster : Cluster
         It is pooled for single-pool mechanisms.
-    properties : sequence of str, optional
-        Names. Default: all.
+    properties : sequence of str, or str, optional
+        Names, or a text of names such as `"envy-freeness, pareto-optimality"`. Default: all.
     changes : int
         Number of misreports and other changed clusters for every property that compares.
     rng : Generator or int, optional
@@ -153,7 +157,7 @@ def report(
     chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
     changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
-        raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
+        properties = items(properties)
     rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
     known, end = dict[int, Numbers | None](), clock.cpu() + seconds

@@ -14,7 +14,7 @@ from ..base.libraries import pd
 from ..base.names import listed
 from ..certificates import Certificate
 from ..model._arrays import Array
-from .arrays import Answer
+from .arrays import NOTHING, ROUNDING, SOME, Answer
 
 #: Arrays (users,) by name of column.
 Columns = Mapping[str, Array]
@@ -60,7 +60,7 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
     """Table of users; of many only the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
-    shown = {"user": users} | certain(columns, allocation.certificate, allocation._given)
+    shown = {"user": users} | certain(columns, allocation)
     table: list[list[str]] = []
     for name, texts in shown.items():
         cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
@@ -74,7 +74,7 @@ def html(allocation: Answer, columns: Columns) -> str:
     """HTML of an allocation, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
-    table = pd.DataFrame(certain(columns, allocation.certificate, allocation._given), index=index)
+    table = pd.DataFrame(certain(columns, allocation), index=index)
     used = pd.concat([allocation.used_parts, allocation.utilization.to_frame("overall").T])
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
@@ -88,7 +88,10 @@ def _notes(allocation: Answer) -> tuple[str, ...]:
     if allocation._given or not len(doubtful):
         return allocation.notes
     users = listed([allocation.cluster.users[n] for n in doubtful], 5)
-    note = f"not certain to three digits, as a small change of the data moves their tasks: {users}"
+    why = "not certain to three digits, as a small change of the data moves their tasks"
+    if allocation.criterion.alpha == 0:
+        why = "not proved to be unique, as at alpha = 0 other tasks can be as good"
+    note = f"{why}: {users}"
     return (*allocation.notes, note)
 
 
@@ -132,24 +135,27 @@ def uncertain(certificate: Certificate) -> Array:
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
 
-def certain(columns: Mapping[str, Array], certificate: Certificate, given: bool = False) -> dict[str, list[str]]:
+def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[str]]:
     """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
 
-    Tasks on one server (the columns after the weight) below the residual or the error bound, relative to the user's
-    tasks, print as 0. `given` tasks, which have no residual, are displayed as they are.
+    Tasks that the certificate does not tell from 0 (`Arrays.nothing`) print as 0, and so do tasks on one server (the
+    columns after the weight) below the residual or the error bound, relative to the user's tasks. Others of given
+    tasks, which have no residual, are displayed as they are.
     """
+    certificate, given, nothing = allocation.certificate, allocation._given, allocation.arrays.nothing
     bound, tasks = None if given else off(certificate), columns["tasks"]
     apart = np.zeros(len(tasks)) if bound is None else np.nan_to_num(bound, nan=0.0, posinf=np.inf)
-    # Fractions of a user's tasks below 1e-12 are rounding errors for every certificate.
-    least = np.maximum(max(0.0 if given else certificate.residual, 1e-12), np.where(np.isinf(apart), 0.0, apart))
+    least = np.maximum(max(0.0 if given else certificate.residual, ROUNDING), np.where(np.isinf(apart), 0.0, apart))
     dust = np.minimum(least, _UNCERTAIN) * tasks
+    if not certificate.judged:
+        dust = np.maximum(dust, np.minimum(NOTHING * tasks, SOME))
     with np.errstate(divide="ignore"):
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
         # The first three columns are tasks, share and weight, the others are servers.
-        kept = np.where(values < dust, 0.0, values) if place >= 3 else values
+        kept = np.where((nothing & (place != 2)) | ((values < dust) & (place >= 3)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
     return text

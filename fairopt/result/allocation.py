@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from ..base import clock, plugins
-from ..base.errors import DataError
+from ..base.errors import DataError, SolverError
 from ..base.libraries import pd
 from ..base.names import apart, listed
 from ..certificates import ByCriterion, Certificate, blocking, feasible
@@ -29,12 +29,15 @@ if TYPE_CHECKING:
 
     from .sensitivity import Sensitivity
 
+#: Tolerance below which a solve is hardly nearer to the optimum.
+_FINE = 1e-9
+
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Engine, solver and its status (which certificates do not rely on), seconds and versions of a solve.
+    """Engine, solver and its status (which certificates do not rely on), CPU seconds and versions of a solve.
 
     `compile` is the time of CVXPY. Work that a process does once, compilation or loading of loops and imports, is only
     in `loops`.
@@ -53,7 +56,7 @@ class Stats:
 
     @property
     def total(self) -> float:
-        """Total seconds without `loops`."""
+        """Total CPU seconds without `loops`."""
         return self.build + self.compile + self.solve + self.certify
 
 
@@ -346,7 +349,7 @@ class Allocation(Frozen):
         cls, cluster: Cluster, tasks: Array, label: str, by: Any, tol: float, throw: bool,
         log_prices: Array | None = None, origin: tuple[str, str] = ("given", "given"), *remarks: str,
     ) -> Self:  # fmt: skip
-        begun = clock.now()
+        begun = clock.cpu()
         judge, rule, notes = _judge(cluster, by)
         certificate, proof = judge(cluster, tasks, log_prices)
         if not certificate.feasibility <= tol:
@@ -362,7 +365,7 @@ class Allocation(Frozen):
             rule = deferred(partial(_none, label))
         notes = (*remarks, *notes, *idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)]))
         engine, status = origin
-        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, clock.now() - begun)
+        stats = Stats(engine, "none", status, 0, 0.0, 0.0, 0.0, clock.cpu() - begun)
         prices = proof if log_prices is None else log_prices
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
@@ -407,7 +410,7 @@ class Allocation(Frozen):
         return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
     def summary(self, measures: Iterable[str | metrics.Measure] | None = None) -> dict[str, Any]:
-        """Dictionary of measures, utilization by resource, residual of the certificate, and seconds.
+        """Dictionary of measures, utilization by resource, residual of the certificate, and CPU seconds.
 
         Parameters
         ----------
@@ -447,12 +450,18 @@ class Allocation(Frozen):
         DataError
             Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
         SolverError
-            The allocation is not accurate enough: solve with a smaller `tol`.
+            The allocation is not accurate enough; the message says what to do instead.
         """
         from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
 
-        found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
+        try:
+            found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
+        except SolverError as error:
+            remedy = f"solve with a smaller tol, such as solve(cluster, tol={_FINE:g})"
+            if self.tol <= _FINE:
+                remedy = "solve a changed cluster as well, cluster.replace(...), and take the difference"
+            raise SolverError(f"{error}: {remedy}") from None
         return Sensitivity(self, found, solve_of(self.judge, self.cluster))
 
     def marginal_values(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.libraries import pd
 from ..certificates import Certificate
-from ..model._arrays import Array, ratio
+from ..model._arrays import Array, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.merging import Split
@@ -75,6 +75,12 @@ class Answer(Protocol):
         """Measures by name."""
 
 
+#: Dominant share up to which tasks can be rounding errors of a solver; number of tasks up to which given ones are.
+NOTHING, SOME = 1e-9, 1e-3
+#: Share up to which tasks are rounding errors for every certificate, and the least relative error.
+ROUNDING, EPSILON = 1e-12, 1e-15
+
+
 def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
     """Cache an array in the allocation, and return copies."""
     name = f"_{make.__name__}"
@@ -108,6 +114,27 @@ class Arrays:
         """Dominant shares `k_n x_n`, (users,); 0 for users that cannot run tasks."""
         tasks = self.user_tasks
         return np.multiply(self._of.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
+
+    @property
+    @_kept
+    def nothing(self) -> Mask:
+        """Mask of users whose tasks the certificate does not tell from 0, (users,), which therefore print as 0.
+
+        Only where a criterion may leave a user without tasks: shares up to the residual, and at alpha = 0 up to the
+        error bound of the vertex. Of tasks without a criterion small ones below a share of 1e-9.
+        """
+        certificate, share, tasks = self._of.certificate, self.dominant_shares, self.user_tasks
+        small = (share <= NOTHING) & (share > 0)
+        if not certificate.judged:
+            return small & (tasks <= SOME)
+        criterion = self._of.criterion
+        if not criterion.starves:
+            return np.zeros(len(share), dtype=bool)
+        least = np.full(len(share), max(certificate.residual, ROUNDING))
+        if small.any() and criterion.alpha == 0 and certificate.conditions is not None:
+            within = max(certificate.residual, EPSILON) * certificate.conditions
+            least = np.maximum(least, np.fmin(within, NOTHING))
+        return (share <= least) & (share > 0)
 
     @property
     def virtual_dominant_shares(self) -> Array:

@@ -190,8 +190,7 @@ def _prices(
     if open.any():
         name = polytope.cluster.users[polytope.users[int(open.argmax())]]
         raise SolverError(
-            f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves: "
-            "solve with a smaller tol, such as solve(cluster, tol=1e-9)"
+            f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves"
         )
     some = [sets[s] for s in np.unique(proof.which[blocked])]
     return [polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)) for unit in some], blocked

@@ -222,7 +222,8 @@ def known_mean(values: Array) -> float:
 
 
 def _levels(allocation: Answer, some: Mask) -> Array:
-    return allocation.arrays.dominant_shares[some] / allocation.cluster.weight[some]
+    shares = np.where(allocation.arrays.nothing, 0.0, allocation.arrays.dominant_shares)
+    return np.asarray(shares[some] / allocation.cluster.weight[some])
 
 
 def wanting(allocation: Answer) -> Mask:

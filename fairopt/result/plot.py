@@ -303,7 +303,7 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     Parameters
     ----------
     frame : DataFrame (alphas, users)
-        Tasks, as `AlphaPath.tasks`.
+        Tasks, as `AlphaPath.user_tasks`.
     most : int
         Number of users with an individual line, at most 19.
     jumps : DataFrame, optional
@@ -318,16 +318,16 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
 
     >>> import fairopt as fo
     >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4], mechanism="alpha-fair")
-    >>> len(fo.plot.tasks(path.tasks).axes[0].lines)
+    >>> len(fo.plot.tasks(path.user_tasks).axes[0].lines)
     2
     """
     if (
         not isinstance(frame, pd.DataFrame)
         or not len(frame.columns)
-        or {"jain", "certificate"} <= {*frame.columns}  # columns of a path of measures
+        or {"jain", "certified"} <= {*frame.columns}  # columns of a path of measures
         or not pd.api.types.is_numeric_dtype(frame.index)
     ):
-        raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.tasks)")
+        raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.user_tasks)")
     if not 1 <= whole(most, "most") <= len(colours(19)):
         raise DataError(f"most is {most}; there are {len(colours(19))} colours")
     order = frame.max().sort_values(ascending=False, kind="stable").index

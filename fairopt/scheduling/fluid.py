@@ -126,10 +126,10 @@ class FluidRun:
         here = np.flatnonzero(those)
         rate, about = np.zeros(len(those)), {}
         if len(here) and self.up.any():
-            begun = clock.now()
+            begun = clock.cpu()
             sharing = players(self.workload, here, self.up, self.by, self.limits)
             start = self._start if self.warm else None
-            build = clock.now() - begun
+            build = clock.cpu() - begun
             found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
             offered = OtherUsers(found)
             self._start = self._start if offered.earlier is None else offered

@@ -105,7 +105,7 @@ def simulate(
         runs, used = _run(setup, engine, stop, lambda ended: bar.update(ended - bar.n), thrashing)
     possible = np.empty(workload.groups, dtype=bool)
     possible[setup.order] = setup.possible
-    return Schedule(workload, str(chosen), runs, possible, timeline, used, watch.seconds)
+    return Schedule(workload, str(chosen), runs, possible, timeline, used, watch.cpu)
 
 
 def _run(

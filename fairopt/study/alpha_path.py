@@ -24,6 +24,7 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
+from .blank import DIGITS, Blank, shown, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,14 +53,14 @@ class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
         return self._parent.draw(*args, **kwargs)
 
 
-class AlphaPath(pd.DataFrame):  # type: ignore[misc]
+class AlphaPath(Blank):
     """Frame of measures by alpha, with the `allocations` (a series by alpha) and the label `mechanism`.
 
     `attrs["jumps"]` lists the jumps of alphaPF-VDS (alpha, user, before, after) if its curve was followed; `back` is
     the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, is by alpha the
     relative error of linear interpolation of tasks to the next alpha.
-    `tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations (slices,
-    copies, ...) return a plain frame.
+    `user_tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations
+    (slices, copies, ...) return a plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back", "errors"]
@@ -74,8 +75,8 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
         return pd.DataFrame
 
     @property
-    def tasks(self) -> pd.DataFrame:
-        """Tasks (alphas, users) of every user at every alpha; the column `path["tasks"]` is their sum."""
+    def user_tasks(self) -> pd.DataFrame:
+        """Tasks (alphas, users) of every user at every alpha; the column `tasks` is their sum."""
         cluster = self.allocations.iloc[0].cluster
         rows = [one.arrays.user_tasks for one in self.allocations]
         return pd.DataFrame(rows, self.index, pd.Index(cluster.users, name="user"))
@@ -83,13 +84,13 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     def draw(self, *others: pd.DataFrame | Allocation | str, **options: Any) -> Figure:
         """Plot utilization, smallest share and Jain's index by alpha, with other paths or allocations (`plot.paths`).
 
-        `draw("tasks")` plots tasks by user (`plot.tasks`); `draw("jain", "welfare")` plots these columns.
+        `draw("user_tasks")` plots tasks by user (`plot.tasks`); `draw("jain", "tasks")` plots these columns.
         """
         from ..result import plot
 
         names = [one for one in others if isinstance(one, str)]
-        if names == ["tasks"]:
-            return plot.tasks(self.tasks, jumps=self.attrs.get("jumps"), **options)
+        if names == ["user_tasks"]:
+            return plot.tasks(self.user_tasks, jumps=self.attrs.get("jumps"), **options)
         back = getattr(self, "back", None)
         paths = [self, *([] if back is None else [back]), *(one for one in others if not isinstance(one, str))]
         return plot.paths(*paths, **({"measures": names} | options if names else options))
@@ -112,6 +113,7 @@ def alpha_path(
     jumps: bool = False,
     hysteresis: bool = False,
     seconds: float = 60.0,
+    details: bool = False,
 ) -> AlphaPath:
     r"""Solve a mechanism for a sequence of alphas, from efficiency (0) to max-min fairness (infinity).
 
@@ -144,14 +146,18 @@ def alpha_path(
         which differ where it folds.
     seconds : float
         Limit of CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` tells how far they got.
+    details : bool
+        All columns: further ones are utilization per resource (`use_...`), measures of users below their task limits,
+        the certificate, CPU seconds, and the number of Newton steps.
 
     Returns
     -------
     AlphaPath
-        Frame with a row per alpha, in the given order: the measures of `Allocation.summary` (tasks, shares, utilization
-        per resource and on average, Jain's index, welfare, certificate, seconds) and the number of Newton steps.
-        Attributes are `allocations` by alpha, and `tasks` (alphas, users); `draw()` plots it. All alphas of a small
-        cluster are solved jointly; on larger ones every solve starts from the previous allocation.
+        Frame with a row per alpha, in the given order: total `tasks`, those of each user if there are at most two,
+        smallest and largest share, Jain's index, welfare, mean utilization, measures of plug-ins, and `certified`,
+        False if the certificate misses `tol`. Attributes are `allocations` by alpha, and `user_tasks` (alphas, users);
+        `draw()` plots it. All alphas of a small cluster are solved jointly, and `seconds` of the details is the part of
+        an alpha by its Newton steps; on larger ones every solve starts from the previous allocation.
 
     Raises
     ------
@@ -162,7 +168,7 @@ def alpha_path(
 
     >>> import fairopt as fo
     >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4, float("inf")])
-    >>> path.tasks.round(2).to_numpy().tolist()
+    >>> path.user_tasks.round(2).to_numpy().tolist()
     [[4.09, 1.64], [3.36, 1.88], [3.0, 2.0]]
     """
     alphas = ALPHAS if alphas is None else alphas
@@ -184,17 +190,17 @@ def alpha_path(
         found, errors = refined(follower, found, goal)
     one = follower.make(2.0)
     if not (hysteresis or jumps):
-        path = as_path(found, follower.title)
+        path = as_path(found, follower.title, details)
     else:
         if not (isinstance(one, AlphaPFVDS) and one.select in ("fast", "curve")):
             raise DataError(f"{one} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
         some = [alpha for alpha, _ in found if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]
         curve = equilibrium_curve(cluster, some, seconds=seconds)
-        path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
+        path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title, details)
         path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
         if hysteresis:
             back = [(a, on_curve(curve, one, each, a, -1, tol)) for a, each in found]
-            path.back = as_path(back, f"{follower.title}, coming back")
+            path.back = as_path(back, f"{follower.title}, coming back", details)
     if errors is not None:
         path.errors = pd.Series(errors, index=path.index, name="error")
     return path
@@ -229,10 +235,17 @@ class Follower:
         return self.found[alpha]
 
 
-def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
-    """Frame of allocations by alpha."""
+def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = True) -> AlphaPath:
+    """Frame of allocations by alpha, with all columns or those that are read first."""
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
-    path = AlphaPath([one.summary() | {"steps": one.stats.rounds} for _, one in found], index=alphas)
+    rows = []
+    for _, one in found:
+        more = {"certified": one.certificate.judged and not one.flagged, "steps": one.stats.rounds}
+        rows.append(summary(one) | more)
+    first = shown(found[0][1].cluster)
+    columns = [*first[:-1], *(name for name in rows[0] if name not in first), *first[-1:]] if details else first
+    path = AlphaPath(rows, index=alphas, columns=columns)
+    path._places = DIGITS
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)
     path.mechanism, path.back = title, None
     return path

@@ -1,18 +1,49 @@
-"""Frames with missing numbers."""
+"""Frames of results: the columns that are read first, missing numbers as blanks, and remarks below the table."""
 
 from __future__ import annotations
 
+import math
+from html import escape
 from typing import Any
 
+import numpy as np
+
 from ..base.libraries import pd
+from ..base.names import apart
+from ..model.cluster import Cluster
+from ..result.allocation import Allocation
+from .metrics import KNOWN, MEASURES
+
+#: Largest number of users whose tasks are columns, so that a table has at most eight.
+_FEW = 2
+#: Measures in the details only; of few users, whose tasks are shown, also their welfare.
+_DETAILS = ("min_share_wanting", "jain_wanting")
+#: Decimal places in which a new table prints, unless `display.precision` was changed; pandas' default is 6.
+DIGITS, _USUAL = 4, 6
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame whose NaN print as blanks, or as "all met" in measures over users with unmet demand."""
+    """A frame whose NaN print as blanks, or as "all met" in measures over users with unmet demand.
+
+    Wide tables print in parts, without an ellipsis in place of columns. The lines `below` print below the table, also
+    of frames that are derived from it.
+    """
+
+    _metadata = ["below"]
+
+    below: tuple[str, ...] = ()
+    #: Decimal places of a new table; those that are derived from it, as by `round`, print as pandas has it.
+    _places: int | None = None
 
     @property
     def _constructor(self) -> Any:
         return Blank
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except KeyError as error:
+            raise KeyError(f"{error.args[0]}; details=True has all columns") from None
 
     def _said(self) -> pd.DataFrame:
         answered = pd.DataFrame(self).select_dtypes("number").notna().any(axis=1)
@@ -26,6 +57,71 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
     def to_html(self, *arguments: Any, **more: Any) -> Any:
         return self._said().to_html(*arguments, **({"na_rep": ""} | more))
 
+    def _printed(self, form: str, **options: Any) -> str:
+        """Text of the representation, in HTML or not; wide tables are printed in parts, not cut."""
+        most, digits = pd.get_option("display.max_columns"), pd.get_option("display.precision")
+        new = self._places is not None and digits == _USUAL
+        table = self._said()
+        if new:
+            table, digits = table.apply(_numbers), self._places
+        with pd.option_context("display.precision", digits, "display.max_columns", most or None):
+            if form == "text":
+                return str(pd.DataFrame.__repr__(table if new else self))
+            return str(table.to_html(na_rep="", notebook=True, **options))
+
+    def __repr__(self) -> str:
+        return "\n".join([self._printed("text"), *self.below])
+
     def _repr_html_(self) -> str:
-        rows, columns = pd.get_option("display.max_rows"), pd.get_option("display.max_columns")
-        return str(self.to_html(max_rows=rows, max_cols=columns, notebook=True))
+        below = "".join(f"<p>{escape(line)}</p>" for line in self.below)
+        return self._printed("html", max_rows=pd.get_option("display.max_rows")) + below
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """Text of a column of numbers, with four digits of the largest, and blanks for missing ones; others are left."""
+    sizes = [abs(value) for value in column if isinstance(value, float) and 0 < abs(value) < math.inf]
+    most = max(sizes, default=1.0)
+    places = (
+        0
+        if all(value == round(value) for value in sizes)
+        else min(max(3 - math.floor(math.log10(most) - 1e-9), 0), DIGITS)
+    )
+
+    def text(value: object) -> object:
+        if not isinstance(value, float):
+            return value
+        return "" if value != value else f"{value:.2e}" if 0 < most < 10.0**-DIGITS else f"{value:.{places}f}"
+
+    return column.map(text)
+
+
+def summary(allocation: Allocation) -> dict[str, Any]:
+    """Measures, and the tasks of few users, by name, or as `jain (tasks)` if a measure is called so."""
+    cluster, row = allocation.cluster, allocation.summary()
+    if len(cluster.users) > _FEW:
+        return row
+    tasks = np.where(allocation.arrays.nothing, 0.0, allocation.arrays.user_tasks)
+    return row | dict(zip(_named(cluster), tasks.tolist(), strict=True))
+
+
+def _named(cluster: Cluster) -> list[str]:
+    taken = [
+        *KNOWN,
+        "status",
+        "notes",
+        "pooled",
+        "certified",
+        "certificate",
+        "seconds",
+        "steps",
+        *(f"use_{one}" for one in cluster.resources),
+    ]
+    return apart(cluster.users, taken, "tasks")
+
+
+def shown(cluster: Cluster) -> list[str]:
+    """Columns that are shown without `details`, in order: at most eight, and the measures of plug-ins."""
+    few = len(cluster.users) <= _FEW
+    left_out = [*_DETAILS, "tasks", "utilization", *(["welfare"] if few else [])]
+    measures = [name for name in MEASURES if name not in left_out]
+    return ["tasks", *(_named(cluster) if few else []), *measures, "utilization", "certified"]

@@ -35,22 +35,23 @@ Entry = str | Mechanism | Allocation | Problem | Callable[[Cluster], object]
 
 def compare(
     cluster: Cluster,
-    chosen: Iterable[Entry] | None = None,
+    chosen: Iterable[Entry] | str | None = None,
     *,
     tol: float | None = None,
     solver: str | None = None,
     entitled: metrics.Entitled = None,
     progress: bool = False,
+    details: bool = False,
 ) -> pd.DataFrame:
     """Compare the allocations of mechanisms, and of other rules, on one cluster.
 
     Parameters
     ----------
     cluster : Cluster
-    chosen : iterable, optional
-        Names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, mechanisms, allocations of this cluster, modified problems
-        (`Mechanism.problem`), and functions that return tasks (users, servers) of a cluster as `Allocation.of` accepts
-        them. Default: all registered mechanisms.
+    chosen : iterable or str, optional
+        A text of names such as `"drf, tsf"`, or a list of names such as `"drfh"` or `"alphapf-vds(alpha=3)"`,
+        mechanisms, allocations of this cluster, modified problems (`Mechanism.problem`), and functions that return
+        tasks (users, servers) of a cluster as `Allocation.of` accepts them. Default: all registered mechanisms.
     tol, solver
         As in `Mechanism.solve`.
     entitled : optional
@@ -58,17 +59,21 @@ def compare(
         users. Without it these three are omitted, as they require another solve.
     progress : bool
         Show a progress bar.
+    details : bool
+        All columns, and a row for every entry, also without an allocation.
 
     Returns
     -------
     DataFrame by mechanism
-        `status` (`ok`, `not applicable: ...`, or the error, with missing values) and `notes`; `certified`, True if the
-        certificate is that of a criterion, False if it shows feasibility only; total tasks, smallest and largest
-        weighted dominant share, utilization per resource (`use_...`) and its mean over resources, Jain's index of
-        weighted dominant shares, welfare (sum of dominant shares), measures relative to `entitled` (docs/measures.md),
-        certificate, seconds. Missing values print as blanks. `fairopt.plot.compare` plots the frame. Single-pool
-        mechanisms are solved on the pool; on several servers these rows are marked (`DRF*`, column `pooled`) and
-        listed last, as their tasks need not be feasible on the servers.
+        Total `tasks`, those of each user if there are at most two, smallest and largest weighted dominant share, Jain's
+        index of weighted dominant shares, welfare (sum of dominant shares), mean utilization over resources, measures
+        of plug-ins and those relative to `entitled` (docs/measures.md); `certified`, True if the certificate is that of
+        a criterion, False if it shows feasibility only. Lines below the table name the entries without an allocation.
+        With `details` these are rows with missing values, and further columns are `status` (`ok`,
+        `not applicable: ...`, or the error), `notes`, utilization per resource (`use_...`), measures of users below
+        their task limits, certificate, CPU seconds. Missing values print as blanks. `fairopt.plot.compare` plots the
+        frame. Single-pool mechanisms are solved on the pool; on several servers these rows are marked (`DRF*`, column
+        `pooled`) and listed last, as their tasks need not be feasible on the servers.
 
     Raises
     ------
@@ -81,7 +86,7 @@ def compare(
     >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["welfare"].round(3).to_dict()
     {'DRF': 1.333, 'utilitarian': 1.455}
     """
-    from .blank import Blank  # deferred, as it imports pandas
+    from .blank import DIGITS, Blank, shown, summary  # deferred, as they import pandas
 
     expected(cluster)
     if entitled is not None:
@@ -94,12 +99,12 @@ def compare(
         try:
             allocation = answer()
             notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # which applies to most games
-            row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
+            row |= summary(allocation) | {"status": "ok", "notes": "; ".join(notes)}
             if entitled is not None:
                 row |= {name: one(allocation, entitled) for name, one in metrics.DUE.items()}
             row |= {"pooled": pooled(cluster, allocation), "certified": allocation.certificate.judged}
         except DataError as error:
-            row |= {"status": f"not applicable: {error}"}
+            row |= {"status": f"{NOT_APPLICABLE}: {error}"}
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
         except Exception as error:  # raised by a user's function or a plug-in
@@ -108,23 +113,42 @@ def compare(
             row |= {"status": f"{said} ({last.filename}, line {last.lineno})"}
             warnings.warn(f"{label} has no answer: {row['status']}", stacklevel=2)
         rows.append(row)
-    columns = ["mechanism", "status", "notes", "pooled"]
-    for name in metrics.MEASURES:
-        columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
-    columns += [*(metrics.DUE if entitled is not None else ()), "certified", "certificate", "seconds"]
-    frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable")
+    first = shown(cluster)
+    first[-1:-1] = metrics.DUE if entitled is not None else ()
+    columns = ["status", "notes", "pooled", *first[:-1]]
+    columns[-1:-1] = [f"use_{part}" for part in cluster.resources]
+    columns += [name for name in metrics.MEASURES if name not in columns]
+    frame = Blank(rows, columns=["mechanism", *columns, "certified", "certificate", "seconds"])
+    frame = frame.sort_values("pooled", kind="stable")
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
-    return frame.set_index("mechanism")
+    frame = frame.set_index("mechanism")
+    if not details:
+        frame, below = frame.loc[frame["status"] == "ok", first], lines(frame)
+        frame.below = below
+    frame._places = DIGITS
+    return frame
+
+
+def lines(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Lines below a comparison with details: what the mark means, and which entries have no allocation."""
+    apart = [name for name, status in frame["status"].items() if status.startswith(NOT_APPLICABLE)]
+    told = [NOTE] if frame["pooled"].any() else []
+    if apart:
+        told.append(f"not applicable here: {', '.join(apart)} (details=True says why)")
+    told += [f"{name}: {why}" for name, why in frame["status"].items() if why != "ok" and name not in apart]
+    return tuple(told)
 
 
 #: Label of an entry, and a function that returns its allocation.
 Labelled = tuple[str, Callable[[], Allocation]]
 
 
-def _answers(cluster: Cluster, chosen: Iterable[Entry] | None, tol: float | None, solver: str | None) -> list[Labelled]:
+def _answers(
+    cluster: Cluster, chosen: Iterable[Entry] | str | None, tol: float | None, solver: str | None
+) -> list[Labelled]:
     """Labels of all entries, and functions that return their allocations."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
-        every: list[object] = list(mechanisms.chosen(chosen))  # raises for arguments that are not lists
+        every: list[object] = list(mechanisms.chosen(chosen))  # raises for single mechanisms
     else:
         every = list(chosen) or list(mechanisms.chosen([]))
     answers: list[Labelled] = []
@@ -161,6 +185,8 @@ def _called(cluster: Cluster, function: Callable[[Cluster], object], label: str,
     return Allocation.of(cluster, function(cluster), label, tol=tol)
 
 
+#: Begin of the status of mechanisms that are not defined on the cluster.
+NOT_APPLICABLE = "not applicable"
 #: Mark of mechanisms that were solved on the pool; `NOTE` is the footnote.
 MARK = "*"
 NOTE = f"{MARK} answers for the pool, as if all servers were one; their tasks need not fit on the servers"

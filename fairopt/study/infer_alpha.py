@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
 #: Number of local minima of the grid that are refined, and the accuracy of log alpha.
 MINIMA, ACCURACY = 4, 1e-6
+#: Difference of misfits up to which alphas give the same tasks, and misfit up to which tasks are near observed ones.
+SAME, NEAR = 1e-3, 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +90,14 @@ class AlphaInferred:
         return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self), ax)
 
     def __str__(self) -> str:
-        """Text such as `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""
+        """Text such as `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`.
+
+        Where no alpha can be excluded, `any alpha` is said only if all give the same tasks, near to the observed ones.
+        """
         if self.low == 0 and math.isinf(self.high):
-            return "any alpha"
+            same = self.curve["misfit"].max() <= self.curve["misfit"].min() + SAME
+            unfit = f"no alpha can be excluded, as tasks are off by {self.sigma:.2g} at best"
+            return "any alpha" if same and self.sigma <= NEAR else unfit
         if math.isinf(self.high):
             return f"alpha at least {self.low:.3g}"
         if self.low == 0:
@@ -98,10 +105,13 @@ class AlphaInferred:
         return f"alpha {self.alpha:.4g} ({self.low:.4g} to {self.high:.4g})"
 
     def __repr__(self) -> str:
+        off = f"tasks are off by {self.sigma:.2g} (standard deviation of logarithms)"
         lines = [
             f"{self} of {self.mechanism}, with confidence {self.confidence:g}",
-            f"nearest: alpha = {self.alpha:.4g}; tasks are off by {self.sigma:.2g} (standard deviation of logarithms)",
+            f"nearest: alpha = {self.alpha:.4g}; {off}",
         ]
+        if self.sigma > NEAR:
+            lines.reverse()
         if self.others:
             lines.append(f"fits as well: alpha = {', '.join(f'{alpha:.4g}' for alpha in self.others)}")
         return "\n".join([*lines, *self.notes])

@@ -68,7 +68,7 @@ def test_everything_is_inside(session: Session, text: str) -> None:
     assert (start["alphas"], len(ALPHAS)) == ([*SOME], 41)
     path = fo.alpha_path(session.cluster, [float(alpha) for alpha in start["alphas"]])
     shown = [view["users"]["tasks"] for view in views["alphapf-vds"]]
-    assert_allclose(shown, path.tasks, rtol=1e-4)
+    assert_allclose(shown, path.user_tasks, rtol=1e-4)
 
 
 def test_a_file_may_load_nothing_and_names_are_text_everywhere(text: str) -> None:

@@ -110,6 +110,25 @@ def test_nodes_without_a_derivative_are_counted() -> None:
     assert found.margins["nodes"].tolist() == ["plain"]
 
 
+@pytest.mark.parametrize("mechanism", ["drfh", "alphapf-vds", "ps-dsf", "utilitarian"])
+def test_at_round_numbers_there_are_one_sided_gains(mechanism: str) -> None:
+    """Twenty nodes on which no derivative exists, or of a mechanism that has none: what 1% more adds is solved."""
+    rng, state = np.random.default_rng(4), State(mechanism, 2.0)
+    capacity = np.array([[8, 32], [16, 64], [32, 128]])[rng.integers(0, 3, 20)]
+    demand = rng.choice([1, 2, 4, 8], (6, 2)) * np.array([1, 2])
+    cluster = fo.Cluster(capacity, demand, max_tasks=rng.choice([10, 20, 50, np.inf], 6))
+    found = standing(cluster, state, tol=1e-9)
+    rule, row = found.session.mechanism(state), found.margins.iloc[0]
+    assert found.session.allocation(state).tol == 1e-9
+    more = cluster.capacity.copy()
+    kind = int(str(row["nodes"]).split()[0].removeprefix("server")) - 1
+    more[(cluster.capacity == cluster.capacity[kind]).all(axis=1), cluster.resources.index(row["resource"])] *= 1.01
+    gain = (
+        rule.solve(cluster.replace(capacity=more), 1e-9).user_tasks.sum() - rule.solve(cluster, 1e-9).user_tasks.sum()
+    )
+    assert row["tasks more"] == pytest.approx(gain, rel=1e-4)
+
+
 @pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])
 def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
     """Derivatives against differences, by kind of node; the two nodes of a kind get more together."""

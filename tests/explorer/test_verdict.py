@@ -219,13 +219,13 @@ DUE = ["satisfaction", "distance", "complaints"]
 def test_measures_are_columns_everywhere() -> None:
     names = ["min_share_wanting", "jain_wanting", *DUE]
     half, drfh = fo.Allocation.of(HALF, [1, 3], "half"), pytest.approx([5 / 6, 1, 1, 0, 0])
-    table = fo.compare(HALF, ["drfh", half], entitled="drfh")[names]
+    table = fo.compare(HALF, ["drfh", half], entitled="drfh", details=True)[names]
     assert table.loc["half"].tolist() == pytest.approx([3 / 6, 1, (1 + 3 / 5) / 2, 1 / 6, 0])
     measured = Session(HALF).reply({"ask": "answer", "state": State().to_json()})["measures"]
-    assert fo.alpha_path(HALF, [1])[names[:2]].iloc[0].tolist() == pytest.approx([5 / 6, 1])
+    assert fo.alpha_path(HALF, [1], details=True)[names[:2]].iloc[0].tolist() == pytest.approx([5 / 6, 1])
     for row in (table.loc["DRFH"], pd.Series(measured)[names]):
         assert row.tolist() == drfh
-    shown = fo.report.comparison(fo.compare(HALF.replace(max_tasks=[1, 2]), ["drfh"]))[0]
+    shown = fo.report.comparison(fo.compare(HALF.replace(max_tasks=[1, 2]), ["drfh"], details=True))[0]
     assert fo.report.for_people(shown)["jain_wanting"].tolist() == ["all met"]
     assert fo.compare(HALF, [half], entitled="tsf").equals(fo.compare(HALF, [half], entitled="drfh"))
     for by in (half, [1, 3], {"large": 3, "small": 1}, pd.Series({"large": 3, "small": 1})):

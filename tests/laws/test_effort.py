@@ -117,6 +117,6 @@ def test_what_is_known_saves_rounds() -> None:
     for family, ever in ((fo.AlphaFair, 74), (fo.AlphaPFVDS, 90)):
         with without_kernels():  # which start cold
             cold = sum(family(alpha).solve(shared).stats.rounds for alpha in alphas)
-            warm = fo.alpha_path(shared, alphas, mechanism=family)["steps"].sum()
+            warm = fo.alpha_path(shared, alphas, mechanism=family, details=True)["steps"].sum()
         assert 0 < warm < 0.9 * cold
         assert warm <= 1.15 * ever

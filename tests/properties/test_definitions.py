@@ -219,14 +219,26 @@ def test_refusals() -> None:
     allocation = fo.DRFH().solve(cluster)
     for call, message in (
         (lambda: check("envy-fairness", allocation), "did you mean envy-freeness"),
-        (lambda: check("strategy-proofness", allocation), "use report"),
-        (lambda: check("single-server-drf", allocation), "there are 2 servers"),
         (lambda: check("envy-freeness", cluster), "solve first"),  # type: ignore[arg-type]
-        (lambda: report("drfh", cluster, "envy-freeness"), "give a list"),
+        (lambda: report("drfh", cluster, "envy-freenes"), "did you mean envy-freeness"),
         (lambda: report("drfh", cluster, changes=0), "changes is 0; it must be a whole number"),
     ):
         with pytest.raises(DataError, match=message):
             call()
+
+
+def test_a_check_says_where_a_property_is_not_applicable() -> None:
+    """A table of all properties of an allocation has a row for each."""
+    allocation = fo.DRFH().solve(fo.papers.instance("found-37"))
+    rows = {name: fo.properties.check(name, allocation) for name in fo.properties.names()}
+    for name, why in (("single-server-drf", "there are 2 servers"), ("strategy-proofness", "use report")):
+        assert rows[name].holds is None
+        assert not rows[name]
+        assert np.isnan(rows[name].violation)
+        assert why in rows[name].witness
+        assert repr(rows[name]).startswith(f"{name} is not applicable: ")
+    two = fo.properties.report("drfh", fo.papers.instance("found-37"), "envy-freeness, sharing-incentive")
+    assert list(two.index) == ["envy-freeness", "sharing-incentive"]
 
 
 def test_a_report_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +268,6 @@ def test_levels_of_mqdrf() -> None:
     ):
         assert max(loss(name, cluster, tasks, mechanism=rule), 0) == pytest.approx(lost)
         assert fo.properties.report(rule, cluster, [name]).loc[name, "violation"] == 0
-    with pytest.raises(DataError, match="needs the mechanism"):
-        fo.properties.check("dynamic-envy-freeness", rule.solve(cluster))
+    assert "needs the mechanism" in fo.properties.check("dynamic-envy-freeness", rule.solve(cluster)).witness
     with pytest.raises(DataError, match="says nothing about DRF"):
         fo.properties.search("drf", "dynamic-envy-freeness", 10)

@@ -41,8 +41,8 @@ def variants() -> list[Mechanism]:
 
 
 def test_compare_default_is_every_registered_mechanism() -> None:
-    """Status and notes come before what scrolls away; one server is its own pool."""
-    frame = fo.compare(fo.papers.instance("drf-4.1"))
+    """One server is its own pool."""
+    frame = fo.compare(fo.papers.instance("drf-4.1"), details=True)
     assert {*frame.index} == {*map(str, variants())}
     assert list(frame.columns[:2]) == ["status", "notes"]
     assert frame.loc["DRF", "notes"] == frame.loc["CMMF", "notes"] == ""
@@ -51,20 +51,50 @@ def test_compare_default_is_every_registered_mechanism() -> None:
     assert type(fo.mechanisms.get("AlphaPFVDS")) is fo.AlphaPFVDS  # names of classes are names
 
 
+@pytest.mark.parametrize("users", [2, 3])
+def test_what_is_printed_first_is_results(users: int) -> None:
+    """Eight columns at most, none cut, in text and HTML, and what does not apply below the table."""
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1], [1, 1]][:users], users=["jain", "B", "C"][:users])
+    for frame in (fo.compare(cluster), fo.alpha_path(cluster, [0.5, 2])):
+        own = ["jain (tasks)", "B"] if users == 2 else []
+        assert list(frame.columns[:-2]) == [
+            "tasks",
+            *own,
+            "min_share",
+            "max_share",
+            "jain",
+            *["welfare"][: 1 - len(own)],
+        ]
+        assert list(frame.columns[-2:]) == ["utilization", "certified"]
+        assert frame.notna().all(axis=None)
+        for shown in (repr(frame), frame._repr_html_()):
+            assert "..." not in shown
+            assert {*frame.columns} <= {*re.findall(r"(?<=[ >])(?:jain \(tasks\)|\w+)", shown)}
+        with pytest.raises(KeyError, match=r"use_resource1.*details=True"):
+            frame["use_resource1"]
+    frame, line = fo.compare(cluster), "not applicable here: CMMF, max-min (details=True says why)"
+    assert [*frame.below] == [line]
+    for shown in (frame, frame.round(6), frame.loc[["DRF"]], frame[["tasks"]]):
+        assert repr(shown).splitlines()[-1] == line
+        assert shown._repr_html_().endswith(f"<p>{line}</p>")
+    assert len(report.comparison(frame)[0]) == len(frame)
+
+
 def test_what_is_absent_is_blank() -> None:
     cluster = fo.Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]], resources=["cpu", "ram", "gpu"])
-    frame, found = fo.compare(cluster, ["drf", "cmmf"]), fo.DRF().solve(cluster)
+    frame, found = fo.compare(cluster, ["drf", "cmmf"], details=True), fo.DRF().solve(cluster)
     assert frame["use_gpu"].isna().all()
     assert frame["tasks"].dtype == float
     assert frame["utilization"].iloc[0] == found.summary()["utilization"] == pytest.approx(1 / 2 + 14 / 36)
-    for shown in (frame, frame[["status", "tasks", "use_gpu"]], frame.round(2), found):
+    for shown in (frame, frame[["status", "tasks", "use_gpu"]], frame.round(2), found, fo.compare(cluster)):
         assert not re.search(r"\bnan\b", (repr(shown) + shown._repr_html_()).lower())
     assert "gpu" not in repr(found).splitlines()[-2]
 
 
 def test_it_says_where_all_wants_are_met() -> None:
     cluster = EXAMPLE.replace(max_tasks=[1, 1])
-    frame = fo.compare(cluster, ["drf", "cmmf", lambda cluster: [1, 0.5]])[["tasks", "min_share_wanting"]]
+    chosen = ["drf", "cmmf", lambda cluster: [1, 0.5]]
+    frame = fo.compare(cluster, chosen, details=True)[["tasks", "min_share_wanting"]]
     lines = [line.split()[1:] for line in repr(frame).splitlines()[2:]]
     assert lines == [["2.0", "all", "met"], [], ["1.5", "0.166667"]]
     assert frame.to_html().count("all met") == 1
@@ -74,7 +104,6 @@ def test_it_says_where_all_wants_are_met() -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ("drf", r"mechanisms are 'drf'; give a list of them, such as \['drf'\]"),
         (fo.DRF(), r"give a list of them, such as \['drf'\]"),
         (fo.DRF, r"give a list of them, such as \['drf'\]"),
         (3, "mechanisms are 3; give a list"),
@@ -112,7 +141,8 @@ def file(tmp_path: Path) -> Path:
 
 def test_who_answers_for_the_pool_is_marked_and_stands_last(file: Path) -> None:
     cluster = fo.Cluster.load(file)
-    frame = fo.compare(cluster)
+    frame = fo.compare(cluster, details=True)
+    assert fo.compare(cluster, "drf, drfh").below == (NOTE,)
     assert frame["pooled"].tolist() == [label.endswith("*") for label in frame.index] == sorted(frame["pooled"])
     assert {"DRF*", "CEEI*", "asset fairness*"} <= {*frame.index}
     for one in variants():

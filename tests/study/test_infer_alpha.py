@@ -76,6 +76,19 @@ def test_where_alpha_changes_nothing_any_alpha_does() -> None:
     assert (found.low, found.high, str(found), found.flat) == (0.0, math.inf, "any alpha", True)
 
 
+@pytest.mark.usefixtures("few")
+def test_where_no_alpha_fits_the_misfit_is_said_first() -> None:
+    """Not "any alpha": no alpha comes near to these tasks, so that none can be excluded."""
+    shared = fo.Cluster([[9, 18], [20, 5]], [[1, 4], [3, 1], [1, 1]])
+    found = fo.infer_alpha(shared, [1, 5, 2], overuse=5.0)
+    assert (found.low, found.high) == (0.0, math.inf)
+    first, second = repr(found).splitlines()
+    assert re.match(r"nearest: alpha = .*; tasks are off by 1\.1 ", first)
+    assert second.startswith("no alpha can be excluded, as tasks are off by 1.1 at best")
+    equal = fo.infer_alpha(fo.Cluster([[12.0], [6.0]], [[1.0]] * 4), [1, 8, 1, 8])
+    assert str(equal) == "no alpha can be excluded, as tasks are off by 1.3 at best"
+
+
 @pytest.mark.usefixtures("coarse")
 def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
     """95% of 12: 8 or fewer would be chance once in 400; and large alphas are told apart from small ones only."""

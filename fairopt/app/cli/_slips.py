@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...base.errors import DataError
-from ...base.names import meant
+from ...base.names import items, meant
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,18 +74,7 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
     """Split a list at spaces and commas; commas inside brackets do not separate items."""
     if values is None:
         return None
-    items: list[str] = []
-    for value in values:
-        depth, item = 0, ""
-        for character in value:
-            depth += (character in "([{") - (character in ")]}")
-            if character == "," and depth <= 0:
-                items.append(item.strip())
-                item = ""
-            else:
-                item += character
-        items.append(item.strip())
-    return [item for item in items if item]
+    return [item for value in values for item in items(value)]
 
 
 def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:

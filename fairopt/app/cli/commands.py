@@ -107,7 +107,13 @@ def compare(options: argparse.Namespace) -> int:
     chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
     entitled = options.entitled or ("drfh" if runs else None)
     frame = compare_all(
-        cluster, chosen, tol=options.tol, solver=options.solver, entitled=entitled, progress=not options.json
+        cluster,
+        chosen,
+        tol=options.tol,
+        solver=options.solver,
+        entitled=entitled,
+        progress=not options.json,
+        details=True,
     )
 
     def shown() -> None:
@@ -153,7 +159,12 @@ def path(options: argparse.Namespace) -> int:
     alphas = values(options.alphas)
     named = opened(options)
     found = alpha_path(
-        named.cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
+        named.cluster,
+        alphas,
+        mechanism=options.mechanism,
+        tol=options.tol,
+        progress=_screen.shows_progress(options),
+        details=True,
     )
     frame = found.reset_index()
 

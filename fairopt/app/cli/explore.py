@@ -26,7 +26,7 @@ def explore(options: argparse.Namespace) -> int:
         raise DataError(f"--out {out}: a page ends in .html")
     named = opened(options)
     name = named.called.splitlines()[0]
-    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, named.running)
+    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, named.running, options.tol)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
         print(f"-> {out}")
@@ -72,6 +72,7 @@ def report(options: argparse.Namespace) -> int:
         requested=options.what_if,
         policy=options.policy,
         compared=others or COMPARED,
+        tol=options.tol,
     )
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())

@@ -125,7 +125,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     count = len(_FOLLOWED) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in _FOLLOWED:
-            path = Follower(cluster, name, None, alphas=values)
+            path = Follower(cluster, name, session.tol, alphas=values)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
                 with suppress(FairoptError):  # the error is stored as the answer to this request

@@ -43,7 +43,7 @@ GLOSSARY = {
     "alphaPF-VDS": "between the largest sum of shares (alpha 0) and PS-DSF (infinite); 1 is proportional fairness",
     "used up on": "nodes that have nothing left of a resource in the answer",
     "tasks more": f"tasks that {MORE:.0%} more of a resource, on every node that has it, would add: re-solved",
-    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, by derivatives of the answer",
+    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add: a derivative, or solved",
     "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
 }
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import mechanisms
+from ...base import clock
 from ...base.errors import DataError, FairoptError, SolverError
 from ...game.two_sided import EquilibriumCurve, equilibrium_curve
 from ...mechanisms import Mechanism
@@ -51,12 +52,14 @@ class Session:
     state : where to begin
     source : what the cluster is called
     running : what runs on it, where that is known
+    tol : what certificates must reach, as in `Mechanism.solve`
     """
 
     cluster: Cluster
     state: State = field(default_factory=State)
     source: str = "cluster"
     running: Allocation | None = None
+    tol: float | None = None
     start: Start = field(init=False)
     last: State = field(init=False)
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
@@ -155,7 +158,7 @@ class Session:
         mechanism = self.mechanism(state)
         if (_key(state), mechanism) not in self._found:
             try:
-                self.know(state, mechanism.solve(self.edited(state).cluster))
+                self.know(state, mechanism.solve(self.edited(state).cluster, self.tol))
             except DataError as error:
                 raise DataError(str(error), error.where or ("mechanism",)) from None
         return self._found[_key(state), mechanism]
@@ -255,8 +258,8 @@ def _has_alpha(name: str) -> bool:
     return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
 
 
-#: So much more of a resource, as a part.
-_MORE = 0.01
+#: So much more of a resource, as a part; CPU seconds of solves where there is no derivative, and their tolerance.
+_MORE, _SECONDS, _FINE = 0.01, 3.0, 1e-9
 
 
 class Margin(NamedTuple):
@@ -272,14 +275,15 @@ class Margin(NamedTuple):
 def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margin], str]:
     """Margins by kind of node and resource, the largest first, with notes.
 
-    There are none where the answer has no derivatives; then the words say why.
+    Where the answer has no derivatives the cluster with so much more is solved, within a limit of CPU time.
     """
+    cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
+    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     try:
         moves = found.sensitivity().derivatives
+        by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
     except (DataError, SolverError) as error:
-        return [], f"No derivatives: {error}."
-    cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
-    by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
+        by_capacity, note = np.full((*there.shape, len(tasks)), np.nan), f"No derivatives: {error}."
     names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
     if len(cluster.servers) == len(edited.cluster.servers):
         entries, of = np.unique(edited.entry_of, return_inverse=True)
@@ -287,16 +291,28 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     count, gains = np.zeros((len(names), there.shape[1]), dtype=int), np.zeros((len(names), *by_capacity.shape[1:]))
     np.add.at(count, of, there)
     np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
+    unknown, left = np.argwhere(np.isnan(gains).any(axis=2)).tolist(), 0
+    rule, end = getattr(found.judge, "__self__", None), clock.cpu() + _SECONDS
+    for k, r in unknown:
+        more = np.ones(there.shape)
+        more[of == k, r] += _MORE
+        try:
+            if not isinstance(rule, Mechanism) or clock.cpu() > end:
+                raise SolverError("no mechanism, or no time")
+            gains[k, r] = rule.solve(cluster.replace(capacity=cluster.capacity * more), _FINE).arrays.user_tasks - tasks
+        except FairoptError:
+            left += 1
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
         Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
         for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
-    unknown = int(np.isnan(gains).any(axis=2).sum())
-    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
-        note += f" {unknown} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, as at a kink."
+        note += (
+            f" {len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, and were "
+        )
+        note += f"solved with {_MORE:.0%} more" + (f", but for {left}." if left else ".")
     return sorted(rows, key=lambda row: -row.tasks), note
 
 

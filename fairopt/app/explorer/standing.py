@@ -89,6 +89,7 @@ def standing(
     requested: Sequence[str] = (),
     policy: str | None = None,
     compared: Sequence[str] = COMPARED,
+    tol: float | None = None,
 ) -> Standing:
     """Compute the data of a report on a cluster, by default for alphaPF-VDS at alpha = 1.
 
@@ -107,13 +108,15 @@ def standing(
         Mechanism after the change in place of that of the state.
     compared : sequence of str
         Mechanisms whose entitlements are compared with those of the state's mechanism.
+    tol : float, optional
+        What certificates must reach, as in `Mechanism.solve`.
 
     Raises
     ------
     DataError
         A change is invalid, or a mechanism does not apply to the cluster.
     """
-    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running)
+    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running, tol)
     first = session.state
     then = what_if(session.start, first, requested)
     if policy is not None:

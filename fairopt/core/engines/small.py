@@ -93,10 +93,10 @@ class Together:
         """Solution of a problem as a stack of one, and its part of the time in seconds; None for another cluster."""
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
-            self.cluster, begun = cluster, clock.now()
+            self.cluster, begun = cluster, clock.cpu()
             some = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and fastest(kind, cluster, one)]
             every = finite([problem] * len(some), tol, aim, np.array(some))
-            each = (clock.now() - begun) / max(int(every.steps.sum()), 1)
+            each = (clock.cpu() - begun) / max(int(every.steps.sum()), 1)
             for k, one in enumerate(some):
                 found = Found(every.tasks[[k]], every.certificate[[k]], every.log_rows[[k]], every.steps[[k]])
                 self.found[one] = found, each * int(every.steps[k])
@@ -112,16 +112,16 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
         return
     if not fastest(kind, problem.cluster, problem.criterion.alpha):
         return
-    begun = clock.now()
+    begun = clock.cpu()
     if kind == "leximin":
         by, found = "dense simplex", maxmin.leximin([problem])
-        tasks, certificate, steps, seconds = found.tasks, found.certificate, found.rounds, clock.now() - begun
+        tasks, certificate, steps, seconds = found.tasks, found.certificate, found.rounds, clock.cpu() - begun
         with np.errstate(divide="ignore"):
             log = np.log(found.prices[0])
     else:
         by, errors = "dense interior point", (_AIM_OF_TOL * tol, min(_AIM_OF_TOL * tol, _FINEST))
         known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
-        (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), clock.now() - begun)
+        (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), clock.cpu() - begun)
         log = log[0]
         # If a limit binds equilibria are not unique: none is offered, so that the selection does not depend on size.
         bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDING)) & (problem.limits > 0)
@@ -135,12 +135,12 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     """Best iterate of the dense method at any size: prices as levels, where prices span too many decades for others."""
-    begun = clock.now()
+    begun = clock.cpu()
     found = finite([problem], tol, _AIM_OF_TOL * tol)
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
     if np.isfinite(error):
         status = "converged" if error <= tol else "not converged"
-        run = Run("dense interior point", clock.now() - begun)
+        run = Run("dense interior point", clock.cpu() - begun)
         rough = error > tol
         yield Solution(found.tasks[0], None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
 

@@ -23,7 +23,7 @@ from ..solution import Run, Solution
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
     """One candidate, or none if prices overflow; `patience` as in `core.welfare.run`."""
-    polytope, begun = problem.polytope, clock.now()
+    polytope, begun = problem.polytope, clock.cpu()
     # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, 1e-11) if unrefined else tol
@@ -32,7 +32,7 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"
-    run = Run("interior point", clock.now() - begun)
+    run = Run("interior point", clock.cpu() - begun)
     tasks, log = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
     rough = found.error > tol
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)

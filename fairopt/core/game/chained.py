@@ -26,7 +26,7 @@ _INTERMEDIATE, _LAST = (300, 1e-6), (20_000, 1e-12)
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """One candidate: the limit at the last alpha."""
-    begun = clock.now()
+    begun = clock.cpu()
     polytope, alpha = problem.polytope, problem.criterion.alpha
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
     steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
@@ -40,4 +40,4 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
             rounds += 1
             if sweeps.gauss_seidel(state) <= tol_of_round:
                 break
-    yield sweeps.solution(state, "best responses chained in alpha", rounds, clock.now() - begun, tol)
+    yield sweeps.solution(state, "best responses chained in alpha", rounds, clock.cpu() - begun, tol)

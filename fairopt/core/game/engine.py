@@ -31,10 +31,10 @@ from .psdsf import PriceStart, limit
 
 def _sequential_programs(problem: Problem) -> Iterator[Solution]:
     """Equilibrium at alpha = 0 by one linear program a server, with prices per resource unit."""
-    begun, polytope, cluster = clock.now(), problem.polytope, problem.cluster
+    begun, polytope, cluster = clock.cpu(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
     room = polytope.limit.copy()
-    build = clock.now() - begun
+    build = clock.cpu() - begun
     by_server, ends = by_group(polytope.pair_server, len(price))
     for i in range(len(price)):
         pairs = by_server[ends[i] : ends[i + 1]]
@@ -51,7 +51,7 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
         price[i] = optimum.prices
         room[users_here] = np.maximum(room[users_here] - gamma * fractions[pairs], 0.0)
     tasks = polytope.allocation(polytope.inside(fractions))
-    run = Run("HiGHS, dual simplex", clock.now() - begun - build)
+    run = Run("HiGHS, dual simplex", clock.cpu() - begun - build)
     unit_prices = np.divide(price, cluster.capacity, out=np.zeros_like(price), where=cluster.capacity > 0)
     yield Solution(tasks, unit_prices, "equilibrium", (run,), build, len(price), status)
 
@@ -74,9 +74,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     """Candidates at alpha = infinity; where they are not unique, `solving` passes problems in a canonical order."""
-    begun, polytope = clock.now(), problem.polytope
+    begun, polytope = clock.cpu(), problem.polytope
     prices = warm if isinstance(warm, PriceStart) else None
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _FINITE_ALPHA)
     for found in limit(method, tol, prices):
-        offer = solution(method, found.tasks, None, found.by, found.steps, clock.now() - begun, tol)
+        offer = solution(method, found.tasks, None, found.by, found.steps, clock.cpu() - begun, tol)
         yield replace(offer, notes=found.notes, warm=found.prices)

@@ -291,7 +291,7 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     """Candidates of the entropy homotopy: points near its end, and the last one."""
-    begun, offered, place, patience = clock.now(), np.inf, None, _FIRST_OFFER
+    begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     for place in entropy_homotopy.follow(method, _OFFERED_TAU[-1]):
         overdue = place.steps >= patience
         if overdue or any(place.tau <= end * (1 + 1e-6) < offered for end in _OFFERED_TAU):
@@ -303,7 +303,7 @@ def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
 
 def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
     """Wrap a point of the homotopy as a candidate."""
-    here, seconds = place.here, clock.now() - begun
+    here, seconds = place.here, clock.cpu() - begun
     return solution(method, here.tasks, here.price, "entropy homotopy", place.steps, seconds, tol)
 
 
@@ -313,12 +313,12 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
 
     Responses compute tasks of each server exactly, also where costs differ by less than the smoothed path resolves.
     """
-    begun, best, tasks, steps = clock.now(), 3e-8, None, 0
+    begun, best, tasks, steps = clock.cpu(), 3e-8, None, 0
     for at, steps in follow(method):
         tasks = np.maximum(at.tasks, 0.0)
         if (error := method.exploitability(tasks, at.log_price)) <= best:
             best = 0.1 * error
-            yield solution(method, tasks, at.log_price, "smoothed path", steps, clock.now() - begun, tol)
+            yield solution(method, tasks, at.log_price, "smoothed path", steps, clock.cpu() - begun, tol)
         if error <= 1e-12:
             break
     if tasks is not None and best < 3e-8:
@@ -327,4 +327,4 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
         for _ in range(320):
             if sweeps.gauss_seidel(state) < 3e-4 * tol:
                 break
-        yield sweeps.solution(state, "best responses", steps, clock.now() - begun, tol)
+        yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)

@@ -20,7 +20,7 @@ _MOST_BETWEEN = 256
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
     """Candidates from the states of the dynamics, at intervals that double."""
-    begun = clock.now()
+    begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps(method, criterion.alpha)
@@ -32,5 +32,5 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
             if change <= 3e-4 * tol:
                 break
         interval = min(2 * interval, _MOST_BETWEEN)
-        found = sweeps.solution(state, "best responses", rounds, clock.now() - begun, tol)
+        found = sweeps.solution(state, "best responses", rounds, clock.cpu() - begun, tol)
         yield replace(found, engine="best-response")

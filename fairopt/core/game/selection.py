@@ -132,10 +132,10 @@ def neighbours(problem: Problem, tol: float) -> Iterator[Solution]:
 
 def _first_crossing(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
     """First crossing, if the curve attains it."""
-    begun = clock.now()
+    begun = clock.cpu()
     found = follow(problem, [problem.criterion.alpha], options)
     for one in found.at(problem.criterion.alpha)[:1]:
-        yield replace(of_crossing(problem, one, clock.now() - begun), rounds=found.steps)
+        yield replace(of_crossing(problem, one, clock.cpu() - begun), rounds=found.steps)
 
 
 def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Solution:

@@ -37,6 +37,8 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     KeyError
         `frame` is not one of `fairopt.compare`.
     """
+    if "status" not in frame and hasattr(frame, "below"):
+        return pd.DataFrame(frame).reset_index(), [*frame.below]
     solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
     others = [NOTE] if frame["pooled"].any() else []
     others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]

@@ -125,10 +125,10 @@ def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str
     """Candidate solutions of max-min, each normalised by the levels and tasks of the previous one."""
     tasks, unit = None, None
     for _ in range(_RESCALINGS):
-        start = clock.now()
+        start = clock.cpu()
         program = ClusterProgram(polytope, criterion, tasks=tasks)
         problem = LeximinProblem(state(program), program.cost, program.typical_level if unit is None else unit)
-        build = clock.now() - start
+        build = clock.cpu() - start
         levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
@@ -154,11 +154,11 @@ def _concave(
     runs, build, prices = list(before), 0.0, None
     own = criterion.restrict(polytope.users)
     while True:
-        start = clock.now()
+        start = clock.cpu()
         program = ClusterProgram(polytope, criterion, unit, fixed, tasks=unit / own.share)
         stated = state(program)
         problem = cp.Problem(stated.objective, list(stated.constraints.values()))
-        build += clock.now() - start
+        build += clock.cpu() - start
         runs.append(solvers.solve(problem, solver))
         if prices is None:
             prices = polytope.unit_prices(np.maximum(stated.constraints["capacity"].dual_value, 0.0))
