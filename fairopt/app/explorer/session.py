@@ -295,6 +295,8 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     ]
     unknown = int(np.isnan(gains).any(axis=2).sum())
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
+    if not rows:
+        note = f"Where derivatives exist, {_MORE:.0%} more of a resource changes nobody's tasks."
     if unknown:
         note += f" {unknown} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, as at a kink."
     return sorted(rows, key=lambda row: -row.tasks), note
@@ -312,8 +314,11 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
     """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
-    # Users that are named gain more than this part of what all gain who do.
+    # Users that are named gain more than this part of what all gain who do; if all gain less, only the first is named.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
-    first = [n for n in np.argsort(-shown, kind="stable")[:most] if gain[n] > least]
-    return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)
+    order = np.argsort(-shown, kind="stable")
+    named = ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in order[:most] if gain[n] > least)
+    if named or not least:
+        return named or "nobody"
+    return f"{int((gain > 0).sum())} users, most {users[order[0]]} +{gain[order[0]]:.3g}"
