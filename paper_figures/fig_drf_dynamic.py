@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .over_time import policy
-from .style import DOUBLE, IN_PAPER, legend, line, new, ordered
+from .style import DOUBLE, IN_PAPER, legend, line, new, ordered, user
 
 NEEDS = ("drf_dynamic",)
 CAPTION = (
@@ -31,7 +31,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         for k, job in enumerate(("job 1", "job 2")):
             of = mean[(mean["workload"] == phase) & (mean["user"] == job)]
             here = ordered(of, "policy", "share", policies)
-            look = line(k) | {"linestyle": "none"}
+            look = line(k) | {"linestyle": "none", "color": user(k)}
             y = np.arange(len(policies))[::-1] + (0.12 if k else -0.12)
             axes.errorbar(here["mean"], y, xerr=here["half"].fillna(0.0), label=job, capsize=2, **look)
         for value in _PRINTED.get(phase, ()):

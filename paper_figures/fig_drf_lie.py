@@ -12,7 +12,7 @@ from .style import DOUBLE, legend, new
 NEEDS = ("drf_figures",)
 CAPTION = (
     "Parts of both resources of the pool that each user is given when both tell the truth, and when user 1 states "
-    "another demand; below are the tasks of both by what they state, and diamonds are what the paper prints. "
+    "another demand, with the tasks of both by what they state; diamonds are what the paper prints. "
     "Under CEEI the lie gets user 1 more of both resources, under DRF no more tasks."
 )
 _CASES = (("thm4", "truth", "CEEI: tasks"), ("thm4-lie", "user 1 lies", "CEEI: tasks when user 1 lies"))

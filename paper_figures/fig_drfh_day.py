@@ -16,7 +16,7 @@ NEEDS = ("drfh_day",)
 CAPTION = (
     "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
     "time (DRFH figure 5), completion times and by how much jobs end sooner (6), and the part of every user's tasks "
-    "that is done, by Best-Fit against slots (7) and against servers of the user's own (8). "
+    "that is done under Best-Fit, against slots (Users, figure 7) and against servers of their own (Users, figure 8). "
     "Best fit and first fit are alike, and slots leave capacity unused; some users have more done on their own."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
@@ -37,7 +37,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     use = found.long("timeline", first).assign(time=lambda t: t["time"] / 3600)
     jobs = found.long("each_job", heavy)
     narrow = width < NARROW
-    drawn, table = new(width, 2.9 * width, 6, 1) if narrow else new(width, 0.95 * width, 3, 2)
+    drawn, table = new(width, (1.75 if narrow else 0.95) * width, 3, 2)
     panels = table.ravel()
     for axes, what, text in zip(panels[:2], ("use_cpu", "use_memory"), ("CPU", "Memory"), strict=True):
         lines(axes, use[use["what"] == what], "policy", names)
@@ -46,18 +46,20 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     chosen = [(names[one], jobs.loc[jobs["policy"] == one, "response"].to_numpy(dtype=float),
                int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
     distribution(panels[2], chosen)
-    panels[2].set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
+    panels[2].set(title="Completion times", xlabel="seconds", ylabel="part of all jobs")
     slots = next((text for text in names if text.startswith("slots")), "")
     _gain(panels[3], jobs, slots)
     done = found.long("each_user", first).drop_duplicates(["policy", "user"])
-    _done(panels[4], done, slots, "slots")
-    _done(panels[5], done, "dedicated:best-fit-drfh", "servers of its own")
-    panels[4].set_ylabel("under Best-Fit")
+    _done(panels[4], done, slots, "Users, figure 7", "done under slots")
+    _done(panels[5], done, "dedicated:best-fit-drfh", "Users, figure 8", "done on own servers")
+    panels[4].set_ylabel("done under Best-Fit")
+    if narrow:
+        panels[3].tick_params(axis="x", rotation=40)
     legend(drawn, panels[0])
     return drawn
 
 
-def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
+def _done(axes: Axes, users: pd.DataFrame, other: str, title: str, label: str) -> None:
     """Circles of users: completed fractions of tasks under another policy and under Best-Fit."""
     part = users.assign(part=users["tasks_done"] / users["tasks"])
     wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=["best-fit-drfh", other])
@@ -66,7 +68,7 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.6)
     axes.scatter(wide[other], wide["best-fit-drfh"], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
                  linewidth=0.5)  # fmt: skip
-    axes.set(title="Done, of every user's tasks", xlabel=f"under {title}" if "slots" in title else f"on {title}")
+    axes.set(title=title, xlabel=label)
 
 
 def _gain(axes: Axes, jobs: pd.DataFrame, slots: str) -> None:
@@ -85,4 +87,4 @@ def _gain(axes: Axes, jobs: pd.DataFrame, slots: str) -> None:
     groups(axes, list(_BIN_NAMES), [("gain", gain.fillna(0.0), None)])
     per_cent(axes)
     axes.set_ylim(min(0.0, float(gain.min(skipna=True) or 0.0)) * 1.1, 100)
-    axes.set(title="Sooner under Best-Fit than slots", xlabel="tasks of the job")
+    axes.set(title="Sooner than slots", xlabel="tasks of the job")

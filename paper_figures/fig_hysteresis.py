@@ -13,10 +13,9 @@ from .style import DOUBLE, colour, legend, new
 
 NEEDS = ("hysteresis",)
 CAPTION = (
-    "Tasks of one user under alphaPF-VDS as alpha grows from 1 (thick) and as it comes back from above (dashed), on "
-    "clusters of three users and two servers (left) and four users and three servers (right). Between two alphas there "
-    "are three equilibria, the middle one unstable (dotted): each path stays on its branch to the end of it and jumps "
-    "there, on the right by a quarter of the tasks."
+    "Tasks of one user under alphaPF-VDS as alpha grows from 1 (thick) and as it falls back to 1 (dashed), on two "
+    "clusters. Between two alphas there are three equilibria, the middle one unstable (dotted): each path follows its "
+    "branch to the end and jumps there, with four users by a quarter of the tasks."
 )
 #: Users whose tasks are drawn, by cluster.
 _USERS = {"three": "user1", "four": "user4"}
@@ -42,8 +41,8 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     """Both paths, with jumps as vertical lines, and the unstable branch."""
     every = rows.groupby("alpha")["value"]
     below, above = _upright(every.first()), _upright(every.last()[::-1])
-    axes.plot(*below, color=colour(1), linewidth=3.2, alpha=0.45, label="from below")
-    axes.plot(*above, color=colour(2), linewidth=1.2, linestyle="--", label="from above")
+    axes.plot(*below, color=colour(1), linewidth=3.2, alpha=0.45, label="alpha rises")
+    axes.plot(*above, color=colour(2), linewidth=1.2, linestyle="--", label="alpha falls")
     for (alpha, tasks), fill in ((below, colour(1)), (above, colour(2))):
         for k in np.flatnonzero(np.diff(alpha) == 0):
             middle = float(tasks.iloc[k : k + 2].mean())

@@ -13,9 +13,10 @@ from .style import DOUBLE, NARROW, legend, new
 
 NEEDS = ("mqdrf_dynamic",)
 CAPTION = (
-    "Above, what three users have under MQDRF who come at 0, 100 and 300 s (MQDRF figure 2); below, what the three "
-    "queues have where a user comes every 200 s (figure 3), and the three users under discrete DRF. Under MQDRF who "
-    "was there falls from .4 to .3 of the server as the next one comes; under DRF the first has all of it until then."
+    "CPU, memory and dominant shares of three users under MQDRF who come at 0, 100 and 300 s (MQDRF figure 2), and "
+    "their dominant shares under discrete DRF; CPU and memory of the three queues where a user comes every 200 s (CPU, "
+    "queues and Memory, queues; figure 3). Under MQDRF the share of whoever is there falls from .4 to .3 of the server "
+    "as the next user comes; under DRF the first has all of it until then."
 )
 #: Demands of U1, U2 and U3 relative to their largest one (CPU, memory); later users repeat them in rotation.
 _TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}

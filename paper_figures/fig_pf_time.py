@@ -15,7 +15,7 @@ NEEDS = ("pf_time",)
 CAPTION = (
     "Seconds for one allocation on the cluster of three locations and on the doubled one, by alpha: the game as "
     "the paper plays it, and the engine for the equilibrium; means with 95% intervals, and the paper's seconds as "
-    "lines. Finite alphas stay below the paper's second, and PS-DSF is near its 0.03 s."
+    "lines. Finite alphas take less than the paper's second, and PS-DSF is near its 0.03 s."
 )
 _ENGINES = {"best-response": "The game, as the paper plays it", "equilibrium": "Engine for the equilibrium"}
 _CLUSTERS = {"three-locations": "three locations", "doubled": "doubled"}

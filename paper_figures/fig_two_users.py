@@ -11,18 +11,22 @@ from fairopt import papers
 from fairopt.report import Results
 from fairopt.result.plot import border
 
+from .stacks import correct
 from .style import SINGLE, colour, new
 
 NEEDS = ("two_users",)
+#: Largest alpha whose allocation is the corner, as a claim states it: a grid of alphas has only a neighbour of it.
+CORNER = correct("drf-4.1", "largest alpha at which alpha-fairness uses all of both resources")
 CAPTION = (
-    "What users A (1 CPU and 4 GB a task) and B (3 CPU and 1 GB) can have of a server of 9 CPU and 18 GB, and what "
-    "mechanisms give them. Alpha-fairness (thick) stays at the corner where all of both is used (CEEI) until alpha "
-    "passes 1.2, and moves along the border of the CPU to equal dominant shares (DRF); asset fairness lies beyond."
+    "Feasible tasks of users A (1 CPU and 4 GB a task) and B (3 CPU and 1 GB) on a server of 9 CPU and 18 GB, and the "
+    "allocations of mechanisms. Alpha-fairness (thick) stays at the corner where both resources are used up (CEEI) up "
+    f"to alpha = ln 2/ln(5/3), about {CORNER:.3f}, and then moves along the edge on which the CPU is used up to equal "
+    "dominant shares (DRF); asset fairness lies beyond."
 )
 #: Mechanisms by name: label, marker, and position of the label.
 _MARKS = {
     "drf": ("DRF (α = ∞)", "o", (6, 5)),
-    "ceei": ("CEEI (α ≤ 1.2)", "s", (7, 3)),
+    "ceei": (f"CEEI (α ≤ {CORNER:.3f})", "s", (7, 3)),
     "asset-fairness": ("asset fairness", "^", (-14, 11)),
 }
 

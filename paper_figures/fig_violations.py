@@ -13,8 +13,8 @@ from .style import DOUBLE, line, new, per_cent
 
 NEEDS = ("violations",)
 CAPTION = (
-    "What alphaPF-VDS violates on random clusters of three users, one server or three, and two resources: the largest "
-    "gain from 60 lies (left), and the largest part of what is due that is missing on three servers (right). "
+    "Violations of properties by alphaPF-VDS on random clusters of three users, one server or three and two resources: "
+    "the largest gain from 60 lies, and the largest part of what is due that is missing on three servers. "
     "Gains from lies fall like 1/alpha; sharing incentive and envy-freeness hold from alpha = 1 on, and a large alpha "
     "costs Pareto optimality (searches find larger violations than random draws)."
 )
@@ -37,7 +37,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         part = largest[cluster, "strategy-proofness"]
         lies.plot(part.index, 100 * part / (1 - part), label=label, **line(k))
     _slope(lies, largest["one", "strategy-proofness"])
-    lies.set(yscale="log", ylabel="largest gain from a lie")
+    lies.set(yscale="log", title="Gains from lies", ylabel="largest gain of a user")
     lies.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     lies.yaxis.set_major_formatter("{x:g}%")
     lies.yaxis.set_minor_locator(NullLocator())
@@ -45,7 +45,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         part = largest["several", name]
         others.plot(part.index, 100 * part, label=label, **line(k + 2))
     per_cent(others, 108 * float(largest["several"].loc[list(_OTHERS)].max()))
-    others.set_ylabel("missing, largest")
+    others.set(title="Missing, three servers", ylabel="largest part of what is due")
     for axes in (lies, others):
         axes.set(xscale="log", xlabel="α")
         axes.set_xticks([0.3, 1, 4, 16], ["0.3", "1", "4", "16"])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .style import line, name
+from .style import line, name, user
 
 POLICIES = {
     "best-fit-drfh": "Best-Fit DRFH", "first-fit-drfh": "First-Fit DRFH", "discrete-drf": "discrete DRF",
@@ -36,7 +36,10 @@ def heaviest(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0) -> None:
-    """Lines of `value` over time by `labels`, with styles from the `first` on and markers apart."""
+    """Lines of `value` over time by `labels`, with styles from the `first` on and markers apart.
+
+    Lines by `user` have the colours of users, of whom `labels` has all in the order of the cluster.
+    """
     for k, (one, text) in enumerate(labels.items()):
         shown = table[table[by] == one].sort_values("time")
         if shown.empty:
@@ -44,6 +47,7 @@ def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], firs
         every = max(1, len(shown) // 6)
         # Shifted markers show coincident lines; those at the ends of the axis are not clipped.
         look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every), "clip_on": False}
+        look |= {"color": user(k)} if by == "user" else {}
         axes.plot(shown["time"], shown["value"], label=text, **look)
 
 

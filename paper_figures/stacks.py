@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairopt import papers
 from fairopt.report import Results, StoredCells
 
-from .style import IN_PAPER, bar, legend, name, new, per_cent
+from .style import IN_PAPER, bar, legend, name, new, per_cent, user
 
 Numbers = NDArray[np.float64]
 #: Smaller shares have no diamond of their own.
@@ -40,6 +40,12 @@ def printed(instance: str, statement: str) -> Numbers:
         if claim.instance == instance and claim.statement == statement and claim.printed is not None:
             return np.asarray(claim.printed.value, dtype=float)
     raise KeyError(f"no paper prints {statement!r} about {instance}")
+
+
+def correct(instance: str, statement: str) -> float:
+    """Correct value of a claim about an instance that is one number."""
+    values = [one.correct for one in papers.claims() if (one.instance, one.statement) == (instance, statement)]
+    return float(np.asarray(values, dtype=float).item())
 
 
 def tasks(found: StoredCells, cluster: str, mechanism: str) -> Numbers:
@@ -107,7 +113,8 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
         x = left + np.arange(len(case.bars))
         bottom = np.zeros(len(x))
         for n, text in enumerate(users[: case.parts.shape[1]]):
-            axes.bar(x, 100 * case.parts[:, n], 0.82, bottom=bottom, label=text if case is cases[0] else None, **bar(n))
+            look = bar(n) | {"facecolor": user(n), "label": text if case is cases[0] else None}
+            axes.bar(x, 100 * case.parts[:, n], 0.82, bottom=bottom, **look)
             bottom = bottom + 100 * case.parts[:, n]
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)

@@ -18,11 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairopt.report import interval
 from fairopt.result import plot
+from fairopt.result.palette import USERS
 from fairopt.result.plot import Picture
 from fairopt.result.plot import at_alpha as at_alpha
 
 #: Widths of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
+#: Height in inches of a figure of one column that leaves room for its caption.
+TALLEST = 7.0
 #: Width in inches below which a row has only one panel.
 NARROW = plot.NARROW
 #: Label of red diamonds and lines.
@@ -52,12 +55,14 @@ def new(
 ) -> tuple[Figure, NDArray[Any]]:
     """Create a figure of this size in inches, with a table of axes, outside of any window.
 
-    With `stack` a single row of panels that is wider than one column becomes a column of panels.
+    With `stack` a single row of panels that is wider than one column becomes a column of panels. A figure of one column
+    is at most `TALLEST`.
     """
     stack = stack and rows == 1 and width < NARROW
     if stack:
         more.pop("width_ratios", None)
         height *= columns * 0.85
+    height = min(height, TALLEST) if width < NARROW else height
     layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
     figure = Picture(figsize=(width, height), layout=layout)
     table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
@@ -76,6 +81,11 @@ def colour(k: int) -> str:
     """Colour k of the style."""
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
     return str(cycle[k % len(cycle)])
+
+
+def user(n: int) -> str:
+    """Colour of the user at position n of its cluster, as in all other pictures of fairopt."""
+    return USERS[n % len(USERS)][0]
 
 
 def bar(k: int) -> dict[str, Any]:

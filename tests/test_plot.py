@@ -15,7 +15,10 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 import fairopt as fo
+from fairopt.app.explorer import Session
+from fairopt.app.explorer.page import style
 from fairopt.errors import DataError
+from fairopt.result.palette import USERS, of_users
 
 
 def drawn(users: int, servers: int = 1) -> fo.Allocation:
@@ -40,6 +43,49 @@ def test_colours_can_be_told_apart(users: int, shown: int) -> None:
     assert (labels[0] == f"{users - 11} others") == (users > shown)
     fills = [to_rgb(one.get_facecolor()) for one in figure.legends[0].get_patches()]
     assert min((np.abs(np.subtract(a, b)).max() for a, b in combinations(fills, 2)), default=1) > 0.1
+
+
+def test_a_user_has_one_colour_in_every_picture() -> None:
+    """In bars, along alpha, of marginal values, and in the explorer; users of different size, so that orders differ."""
+    rng = np.random.default_rng(7)
+    cluster = fo.Cluster(rng.uniform(4, 9, (3, 2)), rng.uniform(0.1, 2, (9, 2)))
+    found, path = fo.AlphaPFVDS(2).solve(cluster), fo.alpha_path(cluster, [1, 2])
+    wanted = dict(zip(cluster.users, (light for light, _ in USERS), strict=False))
+    for axes in (picture().axes[0] for picture in (found.plot, found.sensitivity().plot, partial(path.draw, "tasks"))):
+        parts, names = axes.get_legend_handles_labels()
+        drawn = [one.get_color() if hasattr(one, "get_color") else to_hex(one[0].get_facecolor()) for one in parts]
+        assert len(names) >= 8
+        shown = {name: fill for name, fill in zip(names, drawn, strict=True) if name in wanted}
+        assert shown == {name: wanted[name] for name in shown}
+    bars = Session(cluster).reply({"ask": "answer", "state": {}})["bars"]
+    assert [wanted[name] for name in bars["bands"]] == [USERS[k][0] for k in bars["colours"]]
+    assert all(f"--fo-user-{k}: {shade};" in style() for k, pair in enumerate(USERS) for shade in pair)
+
+
+def test_colours_of_many_users_differ_in_a_picture() -> None:
+    assert of_users([3, 22, 0, 41]) == [3, 4, 0, 5]
+    assert len({*of_users(range(0, 19 * 30, 30))}) == 19
+
+
+def test_no_resource_is_left_out_without_a_word() -> None:
+    """The memory of both servers of PF's figure 1 is used up, and has derivatives from one side only."""
+    moves = solved().sensitivity()
+    [axes] = moves.plot().axes
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    assert len(rows) == int((solved().cluster.capacity > 0).sum())
+    assert rows[:2] == ["RAM on server 1 *", "RAM on server 2 *"]
+    ends = [sum(bar.get_width() for bar in axes.patches if abs(bar.get_y() + 0.4 - row) < 0.1) for row in (0, 1)]
+    slopes = moves.one_sided().loc["capacities"].xs("right", level="side")[list(solved().cluster.users)]
+    wanted = [(slopes.loc[name, "RAM"] * solved().user_tasks.to_numpy()).sum() for name in ("server 1", "server 2")]
+    assert_allclose(ends, np.array(wanted) / solved().cluster.capacity[:, 1], rtol=1e-4)
+    [axes] = moves.plot(3, one_sided=False).axes
+    assert [text.get_text() for text in axes.texts] == ["not differentiable"] * 2
+    assert "2 more resources of servers are not shown" in axes.get_xlabel()
+
+
+def test_rounds_are_whole() -> None:
+    trace = fo.best_response(solved().cluster, 1, max_rounds=2, tol=1e-12, throw=False).trace
+    assert all(float(tick).is_integer() for tick in trace.plot().axes[0].get_xticks())
 
 
 def test_no_name_is_a_formula_or_hidden() -> None:

@@ -98,9 +98,10 @@ class Trace:
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Plot residual and exploitability by round, on a logarithmic scale, in `ax` or in a new figure."""
-        from .plot import panels
+        from .plot import MaxNLocator, panels
 
         figure, [axes] = panels(ax, (5, 3.2))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
             axes.semilogy(self.frame.index, shown, style, label=column)

@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
@@ -23,27 +24,18 @@ from ..model._arrays import Array, ratio
 from ..model._validate import whole
 from ..model.cluster import Cluster
 from ..model.polytope import Polytope
+from . import palette
 from .arrays import Answer
 
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
 #: Length at which names in legends are truncated.
 _LONGEST = 28
-#: Matplotlib's nine colours other than grey, then ten of largest distance from the previous ones (in CIELAB).
-_COLOURS = (
-    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf"),
-    *("#f2bb83", "#14144c", "#d7f29f", "#304c14", "#d71468", "#14f2bb", "#30149f", "#f214f2", "#14f214", "#1414f2"),
-)
-#: Colours of stacks, alternately dark and light, so that neighbours differ in greyscale, with distant hues.
-_STACKED = (
-    *("#1a6395", "#ff973b", "#1c671c", "#eda5d7", "#2424c1", "#c4c42e", "#82142f", "#31c531", "#b91c91", "#9be39b"),
-    *("#7d6213", "#1cbebe", "#21493f", "#d0bd83", "#5959c0", "#97aae2", "#642d64", "#e29898", "#b1401b"),
-)
-#: Hatches of a stack, for two colours each, so that parts that become neighbours differ in greyscale as well.
+#: Hatches of a stack, for two colours each, so that neighbours that are similar in greyscale differ as well.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
 _DASHES = ("-", "--", "-.", ":")
 #: Colour of the combined remaining users.
-OTHERS = "#b8b8b8"
+OTHERS = palette.OTHERS[0]
 #: Width in inches from which figures have more ticks.
 NARROW = 5.0
 
@@ -95,20 +87,24 @@ def level(axes: Axes) -> None:
     axes.set_ylim(low - room, high + room)
 
 
-def colours(count: int, usual: Sequence[str] = _COLOURS) -> list[str]:
-    """Distinguishable colours, at most 19 and none grey; or those of rcParams if the user set them."""
+def colours(count: int) -> list[str]:
+    """First colours of rcParams, for everything but users."""
+    return [to_hex(f"C{k}") for k in range(count)]
+
+
+def users(positions: Sequence[int]) -> list[str]:
+    """Colours of the users at these positions of a cluster, those of rcParams if the user set them."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
-        return list(usual[:count])
-    own = cycle(mpl.rcParams["axes.prop_cycle"].by_key().get("color", usual))
-    return [next(own) for _ in range(count)]
+        return [palette.USERS[k][0] for k in palette.of_users(positions)]
+    return [to_hex(f"C{n}") for n in positions]
 
 
-def looks(count: int) -> list[dict[str, Any]]:
-    """Styles of lines: colours, dashes, and decreasing widths, so that coinciding lines remain visible."""
+def looks(fills: Sequence[str]) -> list[dict[str, Any]]:
+    """Styles of lines of these colours: dashes, and decreasing widths, so that coinciding lines remain visible."""
     width = mpl.rcParams["lines.linewidth"]
     return [
         {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}
-        for k, (colour, dashes) in enumerate(zip(colours(count), cycle(_DASHES), strict=False))
+        for k, (colour, dashes) in enumerate(zip(fills, cycle(_DASHES), strict=False))
     ]
 
 
@@ -181,16 +177,18 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
 
 def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
     """Draw stacked bars of each array (users, bars) from 0 on; users beyond the largest `most` are combined."""
+    order = np.arange(len(names))
     if len(names) > most:
         order = np.argsort(-sum(np.abs(side).sum(axis=1) for side in sides), kind="stable")
         shown, others = order[:most], order[most:]
         names = [*(names[n] for n in shown), f"{len(others)} others"]
         sides = tuple(np.vstack([side[shown], side[others].sum(axis=0, keepdims=True)]) for side in sides)
-    fills = [*colours(most, _STACKED), OTHERS]
+    positions = order[:most].tolist()
+    fills = [*users(positions), OTHERS]
+    hatches = [*(_PATTERNS[k // 2 % len(_PATTERNS)] for k in palette.of_users(positions)), ""]
     for side in sides:
         end = np.zeros(side.shape[1])
-        for k, (part, name, fill) in enumerate(zip(side, names, fills, strict=False)):
-            hatch = "" if fill == OTHERS else _PATTERNS[k // 2 % len(_PATTERNS)]
+        for part, name, fill, hatch in zip(side, names, fills, hatches, strict=False):
             label = plain(name) if side is sides[0] else ""
             bar(range(len(end)), part, 0.8, end, label=label, color=fill, hatch=hatch, edgecolor="white", linewidth=0.5)
             end = end + part
@@ -279,7 +277,7 @@ def paths(
         _known(frame, measures)
     figure, drawn = panels(ax, (2.5 * len(measures) + 0.3, 2.7), len(measures))
     for axes, measure in zip(drawn, measures, strict=True):
-        for frame, look in zip(frames, cycle(looks(9)), strict=False):
+        for frame, look in zip(frames, cycle(looks(colours(9))), strict=False):
             if not isinstance(frame, pd.DataFrame):
                 axes.axhline(frame.summary()[measure], label=plain(frame.mechanism), **look)
                 continue
@@ -328,14 +326,15 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
         or not pd.api.types.is_numeric_dtype(frame.index)
     ):
         raise DataError("plot.tasks draws tasks by alpha and user: plot.tasks(path.user_tasks)")
-    if not 1 <= whole(most, "most") <= len(colours(19)):
-        raise DataError(f"most is {most}; there are {len(colours(19))} colours")
-    order = frame.max().sort_values(ascending=False, kind="stable").index
+    if not 1 <= whole(most, "most") <= len(palette.USERS):
+        raise DataError(f"most is {most}; there are {len(palette.USERS)} colours")
+    order = np.argsort(-frame.max().to_numpy(), kind="stable").tolist()
     own, others = order[:most], order[most:]
     figure, [axes] = panels(ax, (5.2, max(2.9, 0.19 * len(own) + 0.6)))
-    lines = [(plain(str(user)), frame[user], look) for user, look in zip(own, looks(len(own)), strict=True)]
-    if len(others):
-        mean = frame[others].mean(axis=1)
+    own_looks = zip(own, looks(users(own)), strict=True)
+    lines = [(plain(str(frame.columns[n])), frame.iloc[:, n], look) for n, look in own_looks]
+    if others:
+        mean = frame.iloc[:, others].mean(axis=1)
         lines.append((f"{len(others)} others, mean", mean, {"color": OTHERS, "linewidth": 2.0, "zorder": 1}))
     for label, values, look in lines:
         _curve(axes, values, jumps, label, look)
@@ -412,19 +411,33 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
         raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(known)}{hint}")
 
 
-def marginal_values(frame: pd.DataFrame, mechanism: str, most: int, ax: Any = None) -> Figure:
-    """Plot gains by user, a bar per (server, resource): gains to the right, losses to the left."""
-    shown = frame.dropna().head(most)
-    shown = shown[shown.abs().sum().sort_values(ascending=False, kind="stable").index]
-    gains = shown.to_numpy(dtype=float).T
+def marginal_values(frame: pd.DataFrame, right: set[Any], mechanism: str, most: int, ax: Any = None) -> Figure:
+    """Plot gains by user, a bar per (server, resource): gains to the right, losses to the left.
+
+    Those of `right` are marked as derivatives from the right; a row with NaN has a remark in place of a bar.
+    """
+    total = frame.sum(axis=1, skipna=False).sort_values(ascending=False, kind="stable", na_position="last")
+    shown = frame.loc[total.index].head(most)
+    gains = np.array(shown, dtype=float).T
+    unknown = np.isnan(gains).any(axis=0)
+    gains[:, unknown] = 0.0
     height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * min(len(gains), _COLOURED + 1) + 0.9)
     figure, [axes] = panels(ax, (7.2, height))
     _stack(axes.barh, [*map(str, shown.columns)], _COLOURED, np.maximum(gains, 0), np.minimum(gains, 0))
-    names = [f"{plain(str(resource))} on {plain(str(server))}" for server, resource in shown.index]
+    names = [f"{plain(str(label[1]))} on {plain(str(label[0]))}" + " *" * (label in right) for label in shown.index]
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.invert_yaxis()
     axes.axvline(0, color="#444444", linewidth=0.8)
-    axes.set_xlabel("tasks gained by one more unit")
+    for row in np.flatnonzero(unknown):
+        axes.annotate(
+            "not differentiable", (0, row), (4, 0), textcoords="offset points", va="center", fontsize="x-small"
+        )
+    said = ["tasks gained by one more unit"]
+    said += ["* derivative from the right; one unit less changes tasks by another amount"] * bool(
+        right & {*shown.index}
+    )
+    said += [f"{len(frame) - len(shown)} more resources of servers are not shown"] * (len(frame) > len(shown))
+    axes.set_xlabel("\n".join(said))
     axes.set_title(plain(mechanism), fontsize="medium")
     _lines_below(axes)
     legend(ax, axes, *axes.get_legend_handles_labels(), "right upper", fontsize="x-small")
@@ -501,7 +514,7 @@ def schedule(
     unit, word = next((seconds, name) for seconds, name in units if ends >= 3 * seconds or seconds == 1)
     figure, [use, queue, response] = panels(ax, (9.0, 2.8), 3)
     time = over_time.index.to_numpy() / unit
-    for name, look in zip(resources, looks(len(resources)), strict=False):
+    for name, look in zip(resources, looks(colours(len(resources))), strict=False):
         use.step(time, over_time[name], where="post", label=plain(name), **look)
     for (name, values), colour in zip(lines.items(), colours(len(lines)), strict=True):
         queue.step(time, values, where="post", color=colour, linewidth=1, label=name)

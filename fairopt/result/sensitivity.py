@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import DataError
+from ..base.errors import DataError, FairoptError
 from ..base.libraries import pd
 from ..base.names import apart
 from ..model._arrays import Array, Mask, ratio
@@ -198,12 +199,36 @@ class Sensitivity:
             lines.append(start + (", ".join(parts) if parts else "nobody gains"))
         return "\n".join(lines)
 
-    def plot(self, most: int = 12, *, ax: Any = None) -> Figure:
-        """Plot marginal values by user, a bar per (server, resource): gains to the right, losses to the left."""
+    def plot(self, most: int = 12, *, one_sided: bool = True, ax: Any = None) -> Figure:
+        """Plot marginal values by user, a bar per (server, resource): gains to the right, losses to the left.
+
+        Parameters
+        ----------
+        most : int
+            Number of bars; the picture says how many resources it omits.
+        one_sided : bool
+            Where tasks have no derivative, draw that from the right, of a little more of the resource, by two certified
+            solves a bar. Otherwise, or if tasks jump there, the bar is replaced by a remark.
+        ax : optional
+            Axes; by default those of a new figure.
+        """
         from . import plot
 
         frame = self.marginal_values().drop(columns=self._all_name)
-        return plot.marginal_values(frame, self.answer.mechanism, most, ax)
+        right = [label for label in frame.index[frame.isna().any(axis=1)] if one_sided and self.solve is not None]
+        for label in right[:most]:
+            with suppress(FairoptError):  # the row stays without a value, and the picture says so
+                frame.loc[label] = self._gains_of_more(*label)
+        return plot.marginal_values(frame, {*right}, self.answer.mechanism, most, ax)
+
+    def _gains_of_more(self, server: str, resource: str) -> Array:
+        """Tasks gained per additional unit of a capacity, (users,), by the derivative from the right."""
+        cluster = self.answer.cluster
+        at = cluster.servers.index(server), cluster.resources.index(resource)
+        row = self.derivatives.rows["capacities"].start + at[0] * len(cluster.resources) + at[1]
+        gains = self._difference(row, 1e-5) * self.answer.arrays.user_tasks / cluster.capacity[at]
+        gains[np.abs(gains) < 1e-6 * np.nanmax(np.abs(gains), initial=0.0)] = 0.0  # errors of the solves
+        return np.where(self._runs, gains, 0.0)
 
     def __repr__(self) -> str:
         lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]

@@ -117,5 +117,8 @@ def test_a_browser_draws_the_page(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(name for name in CLUSTERS.entries if not CLUSTERS.reads(name)))
 def test_every_source_that_needs_no_files_has_a_page(few_alphas: None, name: str, tmp_path: Path) -> None:
     assert main(["explore", name, "--out", str(tmp_path / "page.html")]) == 0
-    alphas = len(sessions.ALPHAS)
-    assert {alphas} == {len(views) for views in data((tmp_path / "page.html").read_text())["views"].values()} - {1}
+    alphas, inside = len(sessions.ALPHAS), data((tmp_path / "page.html").read_text())
+    assert {alphas} == {len(views) for views in inside["views"].values()} - {1}
+    for reply in (one for replies in inside["more"].values() for one in replies):
+        assert all(who for *_, who in reply.get("rows", ())), "who gains is empty"
+        assert reply.get("rows") or reply.get("error") or not reply["note"].startswith("1% more there")

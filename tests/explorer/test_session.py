@@ -22,6 +22,7 @@ from fairopt.app.explorer import view as views
 from fairopt.app.explorer.standing import standing
 from fairopt.app.explorer.texts import head
 from fairopt.result import metrics
+from fairopt.result.palette import of_users
 from fairopt.workloads import open_source
 
 
@@ -89,6 +90,7 @@ def test_more_users_than_colours_are_coloured_by_group() -> None:
         {*shares.nlargest(8).index},
         12,
     )
+    assert bars["colours"] == of_users([int(name.removeprefix("team")) for name in bars["bands"]])
     names = [*bars["bands"], "others"]
     assert [names[band] for band in listed["band"]] == [team if team in names else "others" for team in teams]
     assert ask(session, mechanism="tsf", edits={"users/0/weight": 40})["bars"]["bands"] == bars["bands"]

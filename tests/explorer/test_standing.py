@@ -69,7 +69,8 @@ def test_more_of_a_resource() -> None:
     [
         ([1, -2, 4, 2, 1.5], "c +4, d +2, e +1.5"),
         ([0.2, 0, 9, 0, 0], "c +9"),
-        ([0] * 5, ""),
+        ([0] * 5, "nobody"),
+        ([-1, 0, 0, -2, 0], "nobody"),
         ([1, 2 - 1e-15, 2, 0, 2 + 1e-15], "b +2, c +2, e +2"),  # what differs by rounding is in the order of users
         (
             [10, 0.3, -9, 0, 0],
@@ -79,7 +80,12 @@ def test_more_of_a_resource() -> None:
 )
 def test_who_gains_most_is_named_first(gain: list[float], named: str) -> None:
     assert gainers(tuple("abcde"), np.array(gain, dtype=float)) == named
-    assert summed(tuple("abcde"), np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "")
+    assert summed(tuple("abcde"), np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "nobody")
+
+
+def test_who_gains_is_said_where_many_gain_a_little() -> None:
+    """Of forty alike none has a twentieth of the gain: the column was empty for most servers of `lognormal`."""
+    assert gainers(tuple(f"u{k}" for k in range(41)), np.append(0, np.full(40, 0.25))) == "40 users, most u1 +0.25"
 
 
 def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:

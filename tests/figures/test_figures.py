@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,10 +17,11 @@ from processes import ROOT
 
 from fairopt import harness, papers
 from fairopt.app.cli import main
-from fairopt.harness.report.figures import draw, known, save
+from fairopt.harness.report.figures import caption, draw, known, save
 from fairopt.harness.report.stored import StoredCells
 from fairopt.mechanisms import Mechanism
 from fairopt.report import Results
+from fairopt.result.palette import USERS
 
 EVERY = sorted(known())
 
@@ -37,6 +40,7 @@ def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pyt
         else:
             figure.draw_without_rendering()
         assert figure.get_figwidth() == width
+        assert width > 4 or figure.get_figheight() <= 7, "no room for a caption beneath a figure of one column"
         inside = figure.get_tightbbox()
         assert min(inside.min) > -0.02, "cut on the left, or below"
         assert (inside.max < figure.get_size_inches() + 0.02).all(), "cut on the right, or above"
@@ -53,7 +57,48 @@ def test_it_has_the_style_that_is_asked_for_and_leaves_the_callers_alone(
         assert mpl.rcParams["xtick.labelsize"] == 31.0
     assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {size}
     assert (to_hex(figure.axes[0].get_facecolor()) == "#e5e5e5") == (style == "ggplot")
+    written = save(figure, tmp_path / "out", "x", like=style)[0].read_bytes()
+    assert b"/FontFile2" in written, "fonts that are not embedded as TrueType"
+    assert b"/Type3" not in written
     assert main(["figures", "drfh", "--style", "nowhere", "--smoke", "--store", str(smoke.store), "--out", "out"]) == 2
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_captions_name_panels_by_their_titles(name: str) -> None:
+    """Panels of a figure of one column stand elsewhere than those of two."""
+    assert not re.search(r"\b(left|right|above|below|top|bottom|upper|lower)\b", caption(name), re.IGNORECASE)
+
+
+def test_a_figure_without_a_width_of_its_own(smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`figure(results, width)`, as docs/plugins.md has it, and the width of one column unless another is asked for."""
+    monkeypatch.chdir(tmp_path)
+    text = "from paper_figures.style import new\n\nNEEDS = ('drfh_figures',)\n\n\n"
+    text += "def figure(results, width):\n    drawn, table = new(width, 2)\n    return drawn\n"
+    Path("mine.py").write_text(text)
+    for words, inches in (([], 3.4), (["--width", "5"], 5.0)):
+        given = ["figures", "mine.py", "--smoke", "--store", str(smoke.store), "--out", "out", *words]
+        assert main(given) == 0
+        with Image.open("out/mine.png") as picture:
+            assert picture.width == round(200 * inches)
+
+
+def test_the_corner_of_two_users_is_what_a_claim_states(smoke: Results) -> None:
+    """Alpha-fairness leaves it at ln 2/ln(5/3): between two alphas of the grid, of which the figure once had one."""
+    number = f"{math.log(2) / math.log(5 / 3):.3f}"
+    [axes] = draw("two_users", smoke).axes
+    [label] = [text.get_text() for text in axes.texts if "CEEI" in text.get_text()]
+    assert number in label
+    assert number in caption("two_users")
+
+
+def test_users_have_the_colours_of_all_pictures(smoke: Results) -> None:
+    for name, of in (("drf_allocations", "user"), ("drfh_dynamic", "user"), ("drf_dynamic", "job")):
+        parts, labels = draw(name, smoke).axes[0].get_legend_handles_labels()
+        first = [one[0] if isinstance(one, tuple) else one for one in parts]
+        fills = [to_hex(one.get_color() if hasattr(one, "get_color") else one.get_facecolor()) for one in first]
+        users = [fill for fill, label in zip(fills, labels, strict=True) if label.startswith(of)]
+        assert users == [light for light, _ in USERS[: len(users)]]
+        assert len(users) >= 2
 
 
 def test_lines_that_coincide_can_be_told_apart(smoke: Results) -> None:

@@ -17,6 +17,7 @@ from ...base.errors import FairoptError
 from ...base.progress import tqdm
 from ...game.two_sided import equilibrium_curve
 from ...model import cluster_file
+from ...result import palette
 from ...study.alpha_path import Follower
 from . import texts
 from .edits import State
@@ -53,8 +54,13 @@ def program() -> str:
 
 
 def style() -> str:
-    """Style sheet of the explorer."""
-    return _joined("explorer.css")
+    """Style sheet of the explorer, with the colours that users have in figures too."""
+    text = _joined("explorer.css")
+    for k, ground in enumerate(("light", "dark")):
+        colours = [*enumerate(pair[k] for pair in palette.USERS), ("others", palette.OTHERS[k])]
+        declared = " ".join(f"--fo-user-{name}: {colour};" for name, colour in colours)
+        text = text.replace(f"/* users on {ground} ground */", declared)
+    return text
 
 
 def _joined(*names: str) -> str:

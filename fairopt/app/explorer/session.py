@@ -278,12 +278,12 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     Where the answer has no derivatives the cluster with so much more is solved, within a limit of CPU time.
     """
     cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
-    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
+    refused = ""
     try:
         moves = found.sensitivity().derivatives
         by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
     except (DataError, SolverError) as error:
-        by_capacity, note = np.full((*there.shape, len(tasks)), np.nan), f"No derivatives: {error}."
+        by_capacity, refused = np.full((*there.shape, len(tasks)), np.nan), f"No derivatives: {error}."
     names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
     if len(cluster.servers) == len(edited.cluster.servers):
         entries, of = np.unique(edited.entry_of, return_inverse=True)
@@ -308,6 +308,10 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
         Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
         for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
+    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
+    if not rows:
+        note = f"{_MORE:.0%} more of a resource changes nobody's tasks."
+    note = refused or note
     if unknown:
         note += (
             f" {len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, and were "
@@ -328,8 +332,11 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
     """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
-    # Users that are named gain more than this part of what all gain who do.
+    # Users that are named gain more than this part of what all gain who do; if all gain less, only the first is named.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
-    first = [n for n in np.argsort(-shown, kind="stable")[:most] if gain[n] > least]
-    return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)
+    order = np.argsort(-shown, kind="stable")
+    named = ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in order[:most] if gain[n] > least)
+    if named or not least:
+        return named or "nobody"
+    return f"{int((gain > 0).sum())} users, most {users[order[0]]} +{gain[order[0]]:.3g}"

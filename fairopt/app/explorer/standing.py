@@ -225,7 +225,12 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
         row: dict[str, Any] = {"resource": name}
         row |= {} if runs is None else {"used now": float(runs.arrays.utilization[r])}
         row |= {"used": float(found.arrays.utilization[r])}
-        row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
+        row |= {
+            "nodes": int(there[:, r].sum()),
+            "used up on": int(full[:, r].sum()),
+            "tasks more": 0.0,
+            "for": "nobody",
+        }
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
             gain = more - found.arrays.user_tasks

@@ -15,6 +15,7 @@ from ...certificates import Certificate
 from ...core.game.selection import MAYBE_OTHERS
 from ...model._arrays import Array, Index, ratio
 from ...model.merging import Split, unmerged
+from ...result import palette
 from ...result.allocation import Allocation
 from ...result.holds import Holds, holds
 from ...study import metrics
@@ -54,6 +55,7 @@ class Bands:
     """Coloured users or groups. `of` maps users to bands, with `len(names)` for the band of all others."""
 
     names: tuple[str, ...]
+    colours: tuple[int, ...]  # indices of the palette of users
     of: Index  # shape (users of the unedited cluster,)
     what: str  # kind of the groups, in words; '' for users
 
@@ -100,7 +102,7 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
         chosen = np.sort(np.argsort(-shares, kind="stable")[: _COLOURED - 1])
     band = np.full(len(names), len(chosen))
     band[chosen] = np.arange(len(chosen))
-    return Bands(tuple(names[k] for k in chosen), band[of], what)
+    return Bands(tuple(names[k] for k in chosen), tuple(palette.of_users(chosen.tolist())), band[of], what)
 
 
 def words(certificate: Certificate, tol: float) -> str:
@@ -150,8 +152,9 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     others = int((band == count).sum())
     heights = (part if others else part[:-1]).round(3).tolist()  # bars are 190 pixels high, so three decimals suffice
     of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1)
-    return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
-            "tasks": tidied(of_band), "there": (whole > 0).astype(int).tolist()}  # fmt: skip
+    bands = {"bands": list(drawn.names), "colours": list(drawn.colours), "what": drawn.what, "others": others}
+    there = (whole > 0).astype(int).tolist()
+    return {"servers": labels, **bands, "heights": heights, "tasks": tidied(of_band), "there": there}
 
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:

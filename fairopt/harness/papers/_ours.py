@@ -250,6 +250,18 @@ def used(cluster: Cluster, policy: str) -> Array:
 _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 
+def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
+    """Largest alpha at which a mechanism uses as much of the resources as at any alpha."""
+    from ...study.find_alpha import find_alpha  # deferred, as instances do not need CVXPY
+
+    return find_alpha(cluster, mechanism, target=1 - 1e-9, tol=_SMOOTH_TOL, accuracy=1e-7).alpha
+
+
+def alpha_at_the_corner() -> float:
+    """Closed form of the threshold of the lecture's example."""
+    return _THRESHOLD
+
+
 def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
     """Closed form with CPU exhausted: `u_A = 2 / (1 + 2^(1 - 1/alpha))`, `x = 4.5 u_A`, `y = (9 - x)/3`."""
     if alpha <= _THRESHOLD:

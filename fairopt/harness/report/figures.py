@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import Parameter, signature
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 FOLDER = "paper_figures"
 #: Styles beside those of Matplotlib: the one of the papers, and the current settings.
 PAPER, NONE = "paper", "none"
+#: Width in inches of a figure that has none of its own: one column.
+COLUMN = 3.4
 
 #: Format of the mark across figures of tiny versions, which must not be mistaken for results.
 _MARK: dict[str, Any] = {
@@ -120,9 +123,11 @@ def draw(name: str, results: Results, width: float | None = None, like: str = PA
     MissingCells
         The store lacks cells; the message has the command that computes them.
     """
-    arguments = {} if width is None else {"width": width}
+    drawn = module(name).figure
+    if width is None and signature(drawn).parameters["width"].default is Parameter.empty:
+        width = COLUMN
     with style(like):
-        figure: Figure = module(name).figure(results, **arguments)
+        figure: Figure = drawn(results) if width is None else drawn(results, width)
         if results.smoke:
             size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
             figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
@@ -153,10 +158,14 @@ def drawable(path: Path) -> str:
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a figure atomically, in the format of the suffix: `.pdf` or `.svg` (vector graphics), or `.png`."""
+    """Write a figure atomically, in the format of the suffix: `.pdf` or `.svg` (vector graphics), or `.png`.
+
+    Fonts of a PDF file are embedded as TrueType (Type 42) whatever the style: publishers reject Type 3.
+    """
     form = drawable(path)
     file = BytesIO()
-    figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
     _files.folder(path.parent)
     _files.write(path, file.getvalue(), "figure")
 

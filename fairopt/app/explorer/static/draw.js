@@ -35,7 +35,7 @@ function drawBars(view, start, width) {
         if (high < 0.05) return;
         y -= high;
         picture.append(svg("rect", { x: x + 1, y, width: Math.max(bar - 2, 1), height: high, class: "fo-part",
-          style: `fill: ${colour(k, bands.length)}` },
+          style: `fill: ${colour(view.bars, k)}` },
         svg("title", {}, `${name}: ${percent(part)} of ${resource} on ${server}`)));
       });
       if (ticked) picture.append(svg("text", { x: x + bar / 2, y: top + tall + 13, class: "fo-tick", "text-anchor": "middle" }, ticks[j]));
@@ -47,7 +47,7 @@ function drawBars(view, start, width) {
       : { x, y, class: "fo-name", "text-anchor": "middle" }, svg("title", {}, server), short(server, turned ? 12 : fits)));
   });
   const legend = el("ul", { class: "fo-legend" }, names.map((name, k) =>
-    el("li", {}, el("i", { style: `background: ${colour(k, bands.length)}` }), short(name, 34))).reverse());
+    el("li", {}, el("i", { style: `background: ${colour(view.bars, k)}` }), short(name, 34))).reverse());
   const abbreviated = resources.length > 1 && (bar < 40 || !ticked);
   const order = el("p", { class: "fo-note" }, `Bars of a server, from left: ${resources.join(", ")}.`);
   const whose = what ? el("p", { class: "fo-note" }, `Colours: ${what}.`) : null;
@@ -76,8 +76,8 @@ function drawTasks(points, alpha, here, width) {
   const share = (k) => (view) => view.bars.tasks[k] / (k < bands.length ? 1 : others);
   const most = Math.max(...names.map((_, k) => largest([...points.map((p) => p[1]), here], share(k))));
   const series = names.map((label, k) => ({
-    label: short(label, 15), line: { class: "fo-line", style: `stroke: ${colour(k, bands.length)}; stroke-dasharray: ${["none", "7 3", "2 3"][k % 3]}; stroke-width: ${k < 3 ? 3 : 2}` },
-    dot: { style: `fill: ${colour(k, bands.length)}` }, text: { class: "fo-label" }, title: label,
+    label: short(label, 15), line: { class: "fo-line", style: `stroke: ${colour(here.bars, k)}; stroke-dasharray: ${["none", "7 3", "2 3"][k % 3]}; stroke-width: ${k < 3 ? 3 : 2}` },
+    dot: { style: `fill: ${colour(here.bars, k)}` }, text: { class: "fo-label" }, title: label,
     of: (view) => share(k)(view) / most, said: (view) => digits(share(k)(view)),
   }));
   return el("div", {}, drawLines(points, alpha, here, width, series, (part) => digits(part * most, 3), "Tasks against alpha"),

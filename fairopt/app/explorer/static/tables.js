@@ -40,7 +40,7 @@ function userTable(start, change, locked) {
   }
   let listed = "";
   function show(view, touched) {
-    const { of, band, tasks, share, held } = view.users, bands = view.bars.bands.length;
+    const { of, band, tasks, share, held } = view.users;
     const all = start.users.length <= MOST_ROWS ? start.users.map((_, n) => n) : [...new Set([...of, ...touched])].sort((a, b) => a - b);
     if (String(all) !== listed) {
       const focus = document.activeElement && body.contains(document.activeElement) ? document.activeElement : null;
@@ -54,7 +54,7 @@ function userTable(start, change, locked) {
       made.classList.toggle("fo-off", k === undefined);
       const values = k === undefined ? ["–", "–", "–"] : [digits(tasks[k]), percent(share[k]), held[k]];
       values.forEach((text, c) => { if (cells[c].textContent !== text) cells[c].textContent = text; });
-      const style = k === undefined ? "" : `background: ${colour(band[k], bands)}`;
+      const style = k === undefined ? "" : `background: ${colour(view.bars, band[k])}`;
       if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},

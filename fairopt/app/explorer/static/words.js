@@ -37,5 +37,5 @@ const alphaText = (alpha) => (asNumber(alpha) === Infinity ? "∞" : digits(asNu
 
 const short = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
-// The nine colours of users, then that of all others.
-const colour = (k, count) => `var(--fo-user-${k < count ? k : "others"})`;
+// Colours of users by their positions in the cluster (`bars.colours`), and that of all others.
+const colour = (bars, k) => `var(--fo-user-${k < bars.bands.length ? bars.colours[k] : "others"})`;
