@@ -7,6 +7,7 @@ what dies with one is that much and the cell or the stack it was at.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -43,6 +44,9 @@ Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
 _SENT, _SECONDS, _TURNS = 16, 0.25, 8
+#: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between two
+#: looks at the parent where there is none.
+_PARENT_DEATH_SIGNAL, _HEARTBEAT = 1, 1.0
 #: Where pools of threads read how many they are to have, when they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -202,20 +206,36 @@ def _pool(jobs: int, threads: int | None) -> Any:
     others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
     if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
         copies = multiprocessing.get_context("fork")
-        pool: Any = ProcessPoolExecutor(jobs, copies, initializer=_begin, initargs=(variables,))
+        pool: Any = ProcessPoolExecutor(jobs, copies, initializer=_begin, initargs=(variables, os.getpid()))
     else:  # these do not run the main script again
         loky = of_an_extra("joblib.externals.loky.process_executor")
-        pool = loky.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(variables,), env=variables)
+        pool = loky.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(variables, os.getpid()), env=variables)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
         pool.submit(int)
     return pool
 
 
-def _begin(variables: dict[str, str]) -> None:
-    """Ctrl-C is for the one who started this process."""
+def _begin(variables: dict[str, str], parent: int) -> None:
+    """Initialise a worker: Ctrl-C is left to the parent, and the worker ends with it, whatever ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a copy has the handler of its parent
     os.environ.update(variables)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended.
+
+    The kernel of Linux does so at once, unless the parent ended before it was asked; other systems have no such
+    request.
+    """
+    made_by = multiprocessing.parent_process()
+    while os.getppid() == parent and not (sys.platform == "win32" and made_by and not made_by.is_alive()):
+        time.sleep(_HEARTBEAT)
+    os._exit(1)
 
 
 @contextmanager

@@ -81,9 +81,9 @@ def command(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=300)
+        process.communicate(timeout=300)
 
 
 def keys_stored(store: Path) -> list[str]:

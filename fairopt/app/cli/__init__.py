@@ -9,6 +9,7 @@ import gc
 import importlib
 import io
 import os
+import signal
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -87,12 +88,21 @@ def _run(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; errors are one line on standard error, without a traceback.
 
-    Without `arguments` those of the process are used, and process-wide settings are changed.
+    Without `arguments` those of the process are used, and process-wide settings are changed: SIGTERM, by which batch
+    systems announce the end of a time limit, then ends a command as Ctrl-C does.
     """
+    ended = list[int]()
+
+    def terminated(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        ended.append(number)
+        raise KeyboardInterrupt
+
     if arguments is None:  # imported modules are no garbage: scanning them at exit takes a third of a short command
         gc.set_threshold(_GC_THRESHOLD)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
+        signal.signal(signal.SIGTERM, terminated)
     for name in ("stdin", "stdout", "stderr"):  # the next file opened would get the descriptor of a closed stream
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
@@ -100,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # characters outside the encoding are escaped
     with redirect_stdout(Screen(sys.stdout)), redirect_stderr(Screen(sys.stderr)):
-        return _answered(arguments)
+        status = _answered(arguments)
+    return 128 + ended[0] if ended else status
 
 
 class Screen:
