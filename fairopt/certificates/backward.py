@@ -1,9 +1,10 @@
-"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
+r"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
 
-It applies to finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, the
-marginal utility of a task of n (`m_n`; in the game `m_ni`) and its cost on server i (`p_ni = sum_r lambda_ir d_nr`,
-`p_n = min_i p_ni`), x is optimal (an equilibrium) if and only if m = p at pairs with tasks, m <= p elsewhere, and
-resources with a positive price are exhausted. Violations are measured by the changes of the data that remove them.
+It applies to finite alpha, global programs and the per-server game. With log prices :math:`L_{ir}` of whole capacities,
+the marginal utility of a task of n (:math:`m_n`; in the game :math:`m_{ni}`) and its cost on server i
+(:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}`, :math:`p_n = \min_i p_{ni}`), x is optimal (an equilibrium) if and only if
+m = p at pairs with tasks, m <= p elsewhere, and resources with a positive price are exhausted. Violations are measured
+by the changes of the data that remove them.
 
 Given a threshold tau, prices of rows with a slack above tau are set to zero, and tasks of pairs with a relative excess
 cost above tau are dropped. With `A = max(alpha, 1)` the error is the largest of
@@ -96,7 +97,8 @@ def backward_error(
     .. math:: \frac{|\log p_n - \log m_n|}{\max(\alpha, 1)}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
         1 - \frac{\sum_n x_{ni} d_{nr}}{c_{ir}} \ (\lambda_{ir} > 0)
 
-    with marginal utilities `m_n`, costs `p_ni` and `p_n = min_i p_ni`; the module's docstring has all terms.
+    with marginal utilities :math:`m_n`, costs :math:`p_{ni}` and :math:`p_n = \min_i p_{ni}`; the module's docstring
+    has all terms.
 
     Parameters
     ----------
@@ -298,7 +300,7 @@ def by_server(polytope: Polytope, found: BackwardError) -> Array:
 
 
 def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
-    """Log cost of a task, `log sum_r lambda[i,r] d[n,r]`, (pairs,), from log prices of whole capacities (rows,)."""
+    r"""Log cost of a task, :math:`\log \sum_r \lambda_{ir} d_{nr}`, (pairs,), of log prices of capacities (rows,)."""
     log_price = polytope.by_server(log_rows, unused=-np.inf)
     top = log_price.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)

@@ -30,8 +30,8 @@ def rises(
     .. math:: \min_{r : d_{nr} > 0} \frac{c_r - \sum_m x_m d_{mr}
         + \sum_{m : l_m > l_n} (x_m - f_m) d_{mr}}{d_{nr} X_n}
 
-    and at most `q_n/X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for users
-    without tasks.
+    and at most :math:`q_n / X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for
+    users without tasks.
 
     Parameters
     ----------

@@ -243,7 +243,7 @@ def rise_and_prices(
 def maxmin_condition(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
 ) -> Array:
-    """Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
+    r"""Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
 
     A certificate bounds rises relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
     twice its tasks at a cost of 1e-8 to them, so that only their small rise is visible.
@@ -264,9 +264,9 @@ def maxmin_condition(
     errors above e. Levels closer than `SAME_LEVEL` count as one; a user as close to its limit is bound by it, unless
     prices prove a lower bound by capacity.
 
-    A user above a level that uses a bottleneck of it would lose e times `sum_ir lambda_ir c_ir / P_n` of its tasks at
-    the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding errors, and
-    are neglected there.
+    A user above a level that uses a bottleneck of it would lose e times :math:`\sum_{ir} \lambda_{ir} c_{ir} / P_n` of
+    its tasks at the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding
+    errors, and are neglected there.
 
     The result is 1 for users that are bound by a task limit or floor or cannot run tasks, and infinite where no prices
     prove a level. `prices`, (levels, servers, resources), are a hint; without one a linear program per level is solved,
@@ -395,11 +395,12 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
-    """The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
+    r"""The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
 
-    With prices lambda of capacities and mu of task limits, and `p_n` the least cost of a task of n, every feasible x'
-    satisfies `sum p_n x'_n <= sum lambda c + sum mu q`. If the optimum attains equality, no user with `p_n > 0` can
-    rise while the others of these keep their tasks: a proof for the highest of them.
+    With prices lambda of capacities and mu of task limits, and :math:`p_n` the least cost of a task of n, every
+    feasible x' satisfies :math:`\sum_n p_n x'_n \le \sum_{ir} \lambda_{ir} c_{ir} + \sum_n \mu_n q_n`. If the optimum
+    attains equality, no user with :math:`p_n > 0` can rise while the others of these keep their tasks: a proof for the
+    highest of them.
     """
     usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))

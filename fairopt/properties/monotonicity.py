@@ -23,7 +23,7 @@ class PopulationMonotonicity(Property):
     """
 
     name = "population-monotonicity"
-    definition = "when a user leaves nobody has fewer tasks"
+    definition = "when a user leaves, no other has fewer tasks"
     words = "{user} has {due} tasks, and {has} after the other user left"
     compares = True
 
@@ -58,7 +58,7 @@ class ResourceMonotonicity(Property):
     """
 
     name = "resource-monotonicity"
-    definition = "when a capacity grows nobody has fewer tasks"
+    definition = "when a capacity grows, no user has fewer tasks"
     words = "{user} has {due} tasks, and {has} with more capacity"
     compares = True
 

@@ -67,7 +67,7 @@ def named(asked: str | Measure) -> tuple[str, Measure]:
 
 @measure
 def tasks(allocation: Answer) -> float:
-    r"""Total number of tasks, `sum_n x_n`.
+    r"""Total number of tasks, :math:`\sum_n x_n`.
 
     >>> import fairopt as fo
     >>> round(fo.metrics.tasks(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 6)

@@ -19,7 +19,7 @@ from .utility import UtilitySlope
 
 
 class Scaled(Program):
-    """A program over the fractions `z[n,i] = x[n,i] / gamma[n,i]` of some (user, server) pairs.
+    r"""A program over the fractions :math:`z_{ni} = x_{ni} / \gamma_{ni}` of some (user, server) pairs.
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ class OnlinePSDSF(Policy):
 
     with the amounts of user n on all servers.
 
-    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of `x_n
-    d[n,r]`, so that tasks may have several sizes.
+    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of
+    :math:`x_n d_{nr}`, so that tasks may have several sizes.
     """
 
     name = "ps-dsf"
