@@ -117,7 +117,7 @@ def feasibility(
 ) -> tuple[float, str]:
     r"""Largest relative violation of the feasible set, and where it occurs.
 
-    .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{f_n},\
+    .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{\underline{x}_n},\
         -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
 
     It is infinite for tasks on a server that cannot run them. Of a split all but capacities is evaluated on the merged

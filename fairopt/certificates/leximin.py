@@ -45,7 +45,7 @@ def lexicographic_rise(
 ) -> tuple[float, Array | None, str]:
     r"""Largest relative rise of tasks of a user at no loss to users at or below its level.
 
-    .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in X,\ x'_m \ge x_m \text{ for all m with }
+    .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m \text{ for all m with }
         \frac{\sigma_m}{\phi_m} \le \frac{\sigma_n}{\phi_n} \Big\}
 
     It is 0 if and only if tasks are the lexicographic max-min, and infinite if a user that can run tasks has none.
@@ -137,10 +137,10 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
     r"""Bound the relative rise of each user by prices, with the best price vector and the condition number.
 
     Let `lambda >= 0` be prices of whole capacities, `P_n` the least cost and `E_n` the expenditure of the tasks of n,
-    and x' an allocation in which the users K at or below a level keep their tasks, and the others their floors f. Then
+    and x' an allocation in which the users B at or below a level keep their tasks, and the others their floors. Then
 
-    .. math:: \sum_{n \in K} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
-        + \sum_n (E_n - P_n) + \sum_{n \notin K} P_n \Big(1 - \frac{f_n}{x_n}\Big),
+    .. math:: \sum_{n \in B} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
+        + \sum_n (E_n - P_n) + \sum_{n \notin B} P_n \Big(1 - \frac{\underline{x}_n}{x_n}\Big),
 
     the gap, so that n rises by at most `gap / P_n`. All terms are nonnegative, and none suffers from cancellation. The
     best bound of a user over all price vectors, and over all levels from its own upwards (`least_rises`), is returned.

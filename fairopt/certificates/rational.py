@@ -352,9 +352,10 @@ def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
     r"""True if tasks (users, servers) satisfy the definition of PS-DSF, in exact arithmetic.
 
     They are feasible, and for every usable (n, i), unless n is at its task limit, some resource r that n demands is
-    exhausted on i such that :math:`s_{ni} / \phi_n \ge s_{mi} / \phi_m` for every m with :math:`x_{mi} d_{mr} > 0`.
+    exhausted on i such that :math:`\sigma_{ni} / \phi_n \ge \sigma_{mi} / \phi_m` for every m with
+    :math:`x_{mi} d_{mr} > 0`.
 
-    Source: Khamse-Ashari et al., ICC 2017, definition 4; :math:`s_{ni} = x_n / \gamma_{ni}`.
+    Source: Khamse-Ashari et al., ICC 2017, definition 4; :math:`\sigma_{ni} = x_n / \gamma_{ni}`.
     """
     demand, capacity, weight = (numbers(values) for values in (cluster.demand, cluster.capacity, cluster.weight))
     total, idle, needs = tasks.sum(axis=1), capacity - tasks.T @ demand, cluster.demand > 0
@@ -365,7 +366,7 @@ def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
         or (idle < 0).any()
     ):
         return False
-    level = zeros(*tasks.shape)  # s[n,i] / phi_n
+    level = zeros(*tasks.shape)  # virtual dominant shares over weights
     for n, i in np.argwhere(cluster.usable):
         level[n, i] = total[n] / (capacity[i, needs[n]] / demand[n, needs[n]]).min() / weight[n]
     for n, i in np.argwhere(cluster.usable & (total < cluster.max_tasks)[:, None]):

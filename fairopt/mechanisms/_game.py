@@ -48,7 +48,7 @@ class GameMechanism(Mechanism):
 
     An allocation is fair if it is a Nash equilibrium of the servers,
 
-    .. math:: x_{\cdot i} \in \arg\max \{ U_i(y_{\cdot i}, x_{\cdot,-i}) : y_{\cdot i} \in X_i(x_{\cdot,-i}) \}
+    .. math:: x_{\cdot i} \in \arg\max_y \{ U_i(y, x_{\cdot,-i}) : y \in \mathcal{X}_i(x_{\cdot,-i}) \}
         \quad \text{for every server i}
 
     Finite task limits couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most

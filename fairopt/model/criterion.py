@@ -102,7 +102,7 @@ class Criterion(Frozen):
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        """Relative slack of floors, :math:`x_n / f_n - 1`, (users,), at least 0; infinite without a floor."""
+        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), at least 0; infinite without one."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
@@ -134,7 +134,8 @@ class Criterion(Frozen):
         .. math:: \max_{x'} \{F_n(x') - p_n x'\} - (F_n(x_n) - p_n x_n)
             = G_n x_n \frac{\rho^{1-\alpha} - 1}{1-\alpha} - p_n x_n (\rho - 1)
 
-        with `G = dF/dx` and the maximiser `rho x`. It is of second order in the error of x.
+        with the marginal utility :math:`G = dF/dx` and the maximiser :math:`\rho x`. It is of second order in the error
+        of x.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.alpha == 0:

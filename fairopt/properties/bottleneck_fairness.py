@@ -112,7 +112,7 @@ class SingleResourceFairness(_MaxMin):
 class SingleServerDRF(_MaxMin):
     r"""Single-server fairness: with one server the allocation is that of DRF.
 
-    .. math:: I = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
+    .. math:: K = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
         \frac{x_n}{\phi_n} \max_r \frac{d_{nr}}{C_r}
 
     Task limits apply to DRF as well. Users that cannot run tasks on the server have none under both.

@@ -14,7 +14,7 @@ from ._base import Case, Deviation, Dues, Property
 class PopulationMonotonicity(Property):
     r"""No user loses tasks when another user leaves.
 
-    .. math:: x_n(N \setminus \{m\}) \ge x_n(N) \quad \text{for all } n \ne m
+    .. math:: x_n(\text{without } m) \ge x_n(\text{with } m) \quad \text{for all } n \ne m
 
     Weights, placement constraints and task limits of the other users are unchanged, so that their relative weights
     increase. The leaving user may have had no tasks, or demands for resources that no other demands.

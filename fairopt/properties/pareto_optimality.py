@@ -26,11 +26,11 @@ _TOL = 1e-7
 class ParetoOptimality(Property):
     r"""No user can have more tasks without another having fewer.
 
-    .. math:: \nexists\, x' \in X : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
+    .. math:: \nexists\, x' \in \mathcal{X} : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
-    Weights are ignored. X includes placement constraints and task limits, so that resources may be idle if all users
-    that demand them are at their limits. A user without tasks that could have some is a violation of 1, the largest
-    possible. The tasks required are the lexicographic max-min of :math:`x'_n / x_n`.
+    Weights are ignored. The feasible set includes placement constraints and task limits, so that resources may be idle
+    if all users that demand them are at their limits. A user without tasks that could have some is a violation of 1,
+    the largest possible. The tasks required are the lexicographic max-min of :math:`x'_n / x_n`.
 
     Source: Ghodsi et al., NSDI 2011; the choice of x' is defined here.
     """

@@ -247,7 +247,7 @@ class Allocation(Frozen):
 
     @property
     def virtual_dominant_shares(self) -> pd.DataFrame:
-        r"""Virtual dominant shares :math:`s_{ni} = x_n / \gamma_{ni}` (users, servers); NaN for unusable pairs."""
+        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}` (users, servers); NaN for unusable pairs."""
         return pd.DataFrame(self.arrays.virtual_dominant_shares, self._named("user"), self._named("server"))
 
     @property

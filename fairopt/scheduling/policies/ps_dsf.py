@@ -12,7 +12,7 @@ from ._base import Policy, rule
 class OnlinePSDSF(Policy):
     r"""Serve the (user, server) pair with room that has the lowest weighted virtual dominant share.
 
-    .. math:: \arg\min_{n, i}\ \frac{s_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
+    .. math:: \arg\min_{n, i}\ \frac{\sigma_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
 
     with the amounts of user n on all servers.
 
