@@ -21,6 +21,12 @@ _PLAIN = re.compile(
     r"mechanisms\.[a-z]\w*|plot\.\w+|(certificates\.)?(advice|blocking|Blocking|ByCriterion|feasible)|compare"
     r"|game\.Trace|metrics\.(measure|tasks)|properties\.\w+|(scheduling\.)?(Schedule|Thrashing|Workload)"
 )
+#: Code, and formulas, whose text is empty here.
+_CODE = re.compile(r":math:`[^`]+`|``.+?``|`([^`]+)`", re.DOTALL)
+#: A formula in plain text, such as `x[n,i]` or `q_n`.
+_FORMULA = re.compile(
+    r"(?<![\w.])([a-zA-Z]|sum|phi|gamma|lambda|sigma|xi)'?_[nmijr]{1,2}\b|\b[a-z]+\[[nmi], ?[nmijr]\]"
+)
 #: Such as (users, servers), or (..., resources).
 _SHAPE = re.compile(r"\((\.\.\.|[a-z+* ]+),( [a-z]+,?)*\)")
 
@@ -70,6 +76,16 @@ def test_arrays_of_public_names_have_a_shape() -> None:
         returned = str(inspect.get_annotations(getter).get("return", "")) if getter else line
         assert found.__doc__, name
         assert "Array" not in returned or _SHAPE.search(found.__doc__), f"no shape in {name}"
+
+
+def test_formulas_of_docstrings_are_in_latex() -> None:
+    """Pages of the site set them; lists of properties, which have no formulas, are sentences."""
+    shown = {name: found.__doc__ or "" for name, (found, _) in PUBLIC.items()}
+    shown |= {kind.__name__: kind.__doc__ or "" for kind in (*REGISTRY.values(), *fairopt.properties.REGISTRY.values())}
+    code = {name: " ".join(_CODE.findall(doc.partition(">>>")[0])) for name, doc in shown.items()}
+    assert [name for name, said in code.items() if _FORMULA.search(said)] == []
+    for kind in fairopt.properties.REGISTRY.values():
+        assert not re.search(f"{_FORMULA.pattern}|[<>=]", kind.definition), kind.name
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -30,7 +30,7 @@ _DEFINED = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
 _PICTURES = 6
 _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
 #: Legend of a panel's marks.
-_BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a lie, as reported", "due to the user who misses it"
+_BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a misreport", "due to the user who lacks them"
 #: Note on the conditions of claims, which `fairopt.mechanisms._claim` defines.
 SCOPE = (
     "Without a condition *yes* holds on every cluster that the mechanism accepts: any weights, zero demands, placement "
@@ -136,7 +136,7 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     picture = [f"```{{image}} {name}.png", f":alt: The smallest counterexamples of {name}", ":class: panels", "```", ""]
     lines = ["## Counterexamples", "", *picture,
              "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",
-             "user who misses it (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
+             "user who lacks them (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
     for path, one in shown:
         link = path.relative_to(ROOT / "docs").as_posix()
         of = f"; {one.selection}" if one.selection else ""

@@ -50,8 +50,8 @@ class Certificate(Frozen):
         Where the larger of the two is attained, such as "largest for user 'b' on server 's'", even if it is only a
         rounding error.
     gap : float or None
-        Welfare gap of a global program with finite alpha, a bound on the loss of welfare relative to `sum_n x_n
-        dF/dx_n`. It bounds welfare, not tasks.
+        Welfare gap of a global program with finite alpha, a bound on the loss of welfare relative to
+        :math:`\sum_n x_n \, \partial F / \partial x_n`. It bounds welfare, not tasks.
     conditions : (users,) or None
         Condition numbers: to first order, bounds on the ratio of the relative change of each user's tasks to that of
         the data; infinite where nothing is proved, NaN or None where unknown. Computed when first read.
@@ -117,7 +117,7 @@ def feasibility(
 ) -> tuple[float, str]:
     r"""Largest relative violation of the feasible set, and where it occurs.
 
-    .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{f_n},\
+    .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{\underline{x}_n},\
         -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
 
     It is infinite for tasks on a server that cannot run them. Of a split all but capacities is evaluated on the merged
@@ -411,7 +411,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
     .. math:: \frac{1}{\sum_n x_n \partial F / \partial x_n} \Big(\sum_n B_n(x_n, p_n) + \sum_{ni} x_{ni} (p_{ni} - p_n)
         + \sum_{ir} \lambda_{ir} \big(c_{ir} - \sum_n x_{ni} d_{nr}\big)\Big)
 
-    with `p_ni` the cost of a task on server i, `p_n` the least of these, and B the Fenchel-Young loss
+    with :math:`p_{ni}` the cost of a task on server i, :math:`p_n` the least of these, and B the Fenchel-Young loss
     (`Criterion.bregman`). Every price vector gives a bound. It is infinite if welfare is not finite.
 
     Parameters

@@ -1,16 +1,17 @@
-"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
+r"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
 
-It applies to finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, the
-marginal utility of a task of n (`m_n`; in the game `m_ni`) and its cost on server i (`p_ni = sum_r lambda_ir d_nr`,
-`p_n = min_i p_ni`), x is optimal (an equilibrium) if and only if m = p at pairs with tasks, m <= p elsewhere, and
-resources with a positive price are exhausted. Violations are measured by the changes of the data that remove them.
+It applies to finite alpha, global programs and the per-server game. With log prices :math:`L_{ir}` of whole capacities,
+the marginal utility of a task of n (:math:`G_n`; in the game :math:`G_{ni}`) and its cost on server i
+(:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}`, :math:`p_n = \min_i p_{ni}`), x is optimal (an equilibrium) if and only if
+G = p at pairs with tasks, G <= p elsewhere, and resources with a positive price are exhausted. Violations are measured
+by the changes of the data that remove them.
 
 Given a threshold tau, prices of rows with a slack above tau are set to zero, and tasks of pairs with a relative excess
 cost above tau are dropped. With `A = max(alpha, 1)` the error is the largest of
 
-    |log p_n - log m_n| / A         of users (game: of pairs with tasks), a change of weights; where m > p, of all
+    |log p_n - log G_n| / A         of users (game: of pairs with tasks), a change of weights; where G > p, of all
                                     pairs, and at most the slack 1 - x_n/q_n, a change of the limit q_n; where
-                                    m < p (global) at most the surplus x_n/floor_n - 1, a change of the floor
+                                    G < p (global) at most the surplus x_n/floor_n - 1, a change of the floor
     log p_ni - log p_n              of pairs that keep tasks (global), a change of the pair's demands
     sum of dropped tasks            per user, relative to x_n, and per priced row, relative to its capacity
     1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of these
@@ -93,10 +94,11 @@ def backward_error(
 ) -> BackwardError:
     r"""Backward error of tasks at given prices: the largest violation of the optimality conditions, in the data.
 
-    .. math:: \frac{|\log p_n - \log m_n|}{\max(\alpha, 1)}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
+    .. math:: \frac{|\log p_n - \log G_n|}{\max(\alpha, 1)}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
         1 - \frac{\sum_n x_{ni} d_{nr}}{c_{ir}} \ (\lambda_{ir} > 0)
 
-    with marginal utilities `m_n`, costs `p_ni` and `p_n = min_i p_ni`; the module's docstring has all terms.
+    with marginal utilities :math:`G_n`, costs :math:`p_{ni}` and :math:`p_n = \min_i p_{ni}`; the module's docstring
+    has all terms.
 
     Parameters
     ----------
@@ -298,7 +300,7 @@ def by_server(polytope: Polytope, found: BackwardError) -> Array:
 
 
 def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
-    """Log cost of a task, `log sum_r lambda[i,r] d[n,r]`, (pairs,), from log prices of whole capacities (rows,)."""
+    r"""Log cost of a task, :math:`\log \sum_r \lambda_{ir} d_{nr}`, (pairs,), of log prices of capacities (rows,)."""
     log_price = polytope.by_server(log_rows, unused=-np.inf)
     top = log_price.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)

@@ -26,12 +26,12 @@ from .rational import leximin
 
 @dataclass(frozen=True)
 class Blocking:
-    """Bottlenecks of users, with all arrays (users,).
+    r"""Bottlenecks of users, with all arrays (users,).
 
     Attributes
     ----------
     level : (users,)
-        `sigma_n / phi_n`, dimensionless.
+        :math:`\sigma_n / \phi_n`, dimensionless.
     bound : (users,)
         Proved bound on the relative rise of tasks.
     held_by : (users,)

@@ -1,9 +1,8 @@
 """Max-min on one server: every user has an exhausted resource that only users at or below its level use.
 
-User n can still rise on resource r by the slack plus the use of users above its level:
-`rise_n(r) = (c_r - use_r + sum_{m: level_m > level_n} (x_m - floor_m) d[m,r]) / (d[n,r] X_n)`, relative to all tasks
-`X_n` of n (including other servers, in the per-server game: PF section 3 states this condition for PS-DSF). The
-certificate is the largest over n of the smallest over r. Levels within a factor 1 + t count as equal, at an error of t.
+User n can still rise on resource r by the slack plus the use of users above its level, relative to all its tasks
+(including other servers, in the per-server game: PF section 3 states this condition for PS-DSF). The certificate is the
+largest over n of the smallest over r, as `rises` says. Levels within a factor 1 + t count as equal, at an error of t.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ def rises(
     r"""Relative rises of tasks of each user on one server, (users,), at no loss to users at or below its level.
 
     .. math:: \min_{r : d_{nr} > 0} \frac{c_r - \sum_m x_m d_{mr}
-        + \sum_{m : l_m > l_n} (x_m - f_m) d_{mr}}{d_{nr} X_n}
+        + \sum_{m : l_m > l_n} (x_m - \underline{x}_m) d_{mr}}{d_{nr} X_n}
 
-    and at most `q_n/X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for users
-    without tasks.
+    and at most :math:`q_n / X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for
+    users without tasks.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     r"""Exploitability of every server, (servers,), and the user that attains it, (servers,).
 
     .. math:: e_i = \max_n \min_{r : d_{nr} > 0} \frac{c_{ir} - \sum_m x_{mi} d_{mr}
-        + \sum_{m : s_{mi}/\phi_m > s_{ni}/\phi_n} x_{mi} d_{mr}}{d_{nr} x_n}
+        + \sum_{m : \sigma_{mi}/\phi_m > \sigma_{ni}/\phi_n} x_{mi} d_{mr}}{d_{nr} x_n}
 
     the largest relative increase of a user's tasks that a unilateral deviation of server i towards max-min allows
     (`rises`).

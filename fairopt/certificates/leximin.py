@@ -46,7 +46,7 @@ def lexicographic_rise(
 ) -> tuple[float, Array | None, str]:
     r"""Largest relative rise of tasks of a user at no loss to users at or below its level.
 
-    .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in X,\ x'_m \ge x_m \text{ for all m with }
+    .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m \text{ for all m with }
         \frac{\sigma_m}{\phi_m} \le \frac{\sigma_n}{\phi_n} \Big\}
 
     It is 0 if and only if tasks are the lexicographic max-min, and infinite if a user that can run tasks has none.
@@ -138,10 +138,10 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
     r"""Bound the relative rise of each user by prices, with the best price vector and the condition number.
 
     Let `lambda >= 0` be prices of whole capacities, `P_n` the least cost and `E_n` the expenditure of the tasks of n,
-    and x' an allocation in which the users K at or below a level keep their tasks, and the others their floors f. Then
+    and x' an allocation in which the users B at or below a level keep their tasks, and the others their floors. Then
 
-    .. math:: \sum_{n \in K} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
-        + \sum_n (E_n - P_n) + \sum_{n \notin K} P_n \Big(1 - \frac{f_n}{x_n}\Big),
+    .. math:: \sum_{n \in B} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
+        + \sum_n (E_n - P_n) + \sum_{n \notin B} P_n \Big(1 - \frac{\underline{x}_n}{x_n}\Big),
 
     the gap, so that n rises by at most `gap / P_n`. All terms are nonnegative, and none suffers from cancellation. The
     best bound of a user over all price vectors, and over all levels from its own upwards (`least_rises`), is returned.
@@ -244,7 +244,7 @@ def rise_and_prices(
 def maxmin_condition(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
 ) -> Array:
-    """Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
+    r"""Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
 
     A certificate bounds rises relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
     twice its tasks at a cost of 1e-8 to them, so that only their small rise is visible.
@@ -265,9 +265,9 @@ def maxmin_condition(
     errors above e. Levels closer than `SAME_LEVEL` count as one; a user as close to its limit is bound by it, unless
     prices prove a lower bound by capacity.
 
-    A user above a level that uses a bottleneck of it would lose e times `sum_ir lambda_ir c_ir / P_n` of its tasks at
-    the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding errors, and
-    are neglected there.
+    A user above a level that uses a bottleneck of it would lose e times :math:`\sum_{ir} \lambda_{ir} c_{ir} / P_n` of
+    its tasks at the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding
+    errors, and are neglected there.
 
     The result is 1 for users that are bound by a task limit or floor or cannot run tasks, and infinite where no prices
     prove a level. `prices`, (levels, servers, resources), are a hint; without one a linear program per level is solved,
@@ -396,11 +396,12 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
-    """The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
+    r"""The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
 
-    With prices lambda of capacities and mu of task limits, and `p_n` the least cost of a task of n, every feasible x'
-    satisfies `sum p_n x'_n <= sum lambda c + sum mu q`. If the optimum attains equality, no user with `p_n > 0` can
-    rise while the others of these keep their tasks: a proof for the highest of them.
+    With prices lambda of capacities and mu of task limits, and :math:`p_n` the least cost of a task of n, every
+    feasible x' satisfies :math:`\sum_n p_n x'_n \le \sum_{ir} \lambda_{ir} c_{ir} + \sum_n \mu_n q_n`. If the optimum
+    attains equality, no user with :math:`p_n > 0` can rise while the others of these keep their tasks: a proof for the
+    highest of them.
     """
     usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))

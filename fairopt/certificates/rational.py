@@ -211,7 +211,7 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
 def optimum(
     capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers, part: float = 1.0
 ) -> Exact | None:
-    """Exact lexicographic max-min of `x_n / rate_n` over users that can run tasks; limits may be infinite.
+    r"""Exact lexicographic max-min of :math:`x_n / \text{rate}_n` of users that can run tasks; limits may be infinite.
 
     Results are cached, since the certificate requires the optimum that an engine has just computed.
     """
@@ -349,12 +349,13 @@ def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
 
 
 def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
-    """True if tasks (users, servers) satisfy the definition of PS-DSF, in exact arithmetic.
+    r"""True if tasks (users, servers) satisfy the definition of PS-DSF, in exact arithmetic.
 
     They are feasible, and for every usable (n, i), unless n is at its task limit, some resource r that n demands is
-    exhausted on i such that `s[n,i] / phi_n >= s[m,i] / phi_m` for every m with `x[m,i] d[m,r] > 0`.
+    exhausted on i such that :math:`\sigma_{ni} / \phi_n \ge \sigma_{mi} / \phi_m` for every m with
+    :math:`x_{mi} d_{mr} > 0`.
 
-    Source: Khamse-Ashari et al., ICC 2017, definition 4; `s[n,i] = x_n / gamma[n,i]`.
+    Source: Khamse-Ashari et al., ICC 2017, definition 4; :math:`\sigma_{ni} = x_n / \gamma_{ni}`.
     """
     demand, capacity, weight = (numbers(values) for values in (cluster.demand, cluster.capacity, cluster.weight))
     total, idle, needs = tasks.sum(axis=1), capacity - tasks.T @ demand, cluster.demand > 0
@@ -365,7 +366,7 @@ def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
         or (idle < 0).any()
     ):
         return False
-    level = zeros(*tasks.shape)  # s[n,i] / phi_n
+    level = zeros(*tasks.shape)  # virtual dominant shares over weights
     for n, i in np.argwhere(cluster.usable):
         level[n, i] = total[n] / (capacity[i, needs[n]] / demand[n, needs[n]]).min() / weight[n]
     for n, i in np.argwhere(cluster.usable & (total < cluster.max_tasks)[:, None]):

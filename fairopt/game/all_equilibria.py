@@ -273,7 +273,7 @@ def equilibria(
 ) -> Equilibria:
     r"""Find the equilibria of alphaPF-VDS, on small clusters all of them.
 
-    .. math:: x_{\cdot i} \in \arg\max_{y \in X_i(x)} \sum_n \phi_n
+    .. math:: x_{\cdot i} \in \arg\max_{y \in \mathcal{X}_i(x)} \sum_n \phi_n
         f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big) \quad \text{for every server i}
 
     Proportional servers and users are merged. Within `options.seconds` every product of faces of the servers' polytopes

@@ -61,7 +61,7 @@ def best_response(
 ) -> Allocation:
     r"""Play the per-server game by best responses: each server maximises its utility, given the other columns.
 
-    .. math:: x_{\cdot i} \leftarrow \arg\max_{y \in X_i(x)} \sum_n \phi_n
+    .. math:: x_{\cdot i} \leftarrow \arg\max_{y \in \mathcal{X}_i(x)} \sum_n \phi_n
         f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big)
 
     Parameters

@@ -1,14 +1,15 @@
 """Equilibria of cells, a face for every server: connected parts of equal shape are solved in batches, then combined.
 
-Unknowns are log level prices w_r of a part's R rows. The tasks of users follow from the prices of their first server,
-`log X_n = gain_n - log norm_n(w)`; with T ties (servers of users but the first) the equations are
+Unknowns are logarithms of the prices v_r of a part's R rows, as levels. The tasks of users follow from the prices of
+their first server, `log X_n = gain_n - log norm_n(v)`; with T ties (servers of users but the first) the equations are
 
     gain - log norm equal on both servers of a tie                                                    (T of them)
-    sum_r y_r (1 - sum_n d_nr X_n) = 0   for every y with sum_r y_r d_nr the same on both servers of every tie  (R - T)
+    sum_r y_r (1 - sum_n a_nr X_n) = 0   for every y with sum_r y_r a_nr the same on both servers of every tie  (R - T)
 
-with d_nr the use of a row per task at the user's first server: these hold iff tasks of pairs exist that add up to X and
-fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale, which is determined by the
-remaining equation. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and one equation in t remains,
+with a_nr the fraction of a row that a task uses at the user's first server: these hold iff tasks of pairs exist that
+add up to X and fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale, which is
+determined by the remaining equation. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and one equation in t
+remains,
 
     sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
 
@@ -216,7 +217,7 @@ class Parts:
         return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
 
     def bought(self, w: Array) -> Array:
-        """Left-hand sides `sum_n (y . d_n) X_n` of the capacity equations, (parts, R - T)."""
+        """Left-hand sides `sum_n (y . a_n) X_n` of the capacity equations, (parts, R - T)."""
         return np.asarray(np.matvec(self.buys, np.exp(self.levels(w)[0][:, : self.buys.shape[2]])))
 
     def equations(self, w: Array) -> tuple[Array, Array]:

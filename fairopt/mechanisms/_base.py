@@ -50,7 +50,7 @@ class Mechanism(Solvable):
 
     A mechanism maps a cluster to tasks `x`, (users, servers), that are optimal for its criterion, typically
 
-    .. math:: \max_{x \in X} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
+    .. math:: \max_{x \in \mathcal{X}} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
 
     A subclass states `name`, `title` and `source`, and defines `criterion` (on the pool if its `scope` is "pool") and
     `program`, the same optimisation problem in CVXPY. A fairness notion that no `Criterion` expresses overrides

@@ -48,11 +48,11 @@ class GameMechanism(Mechanism):
 
     An allocation is fair if it is a Nash equilibrium of the servers,
 
-    .. math:: x_{\cdot i} \in \arg\max \{ U_i(y_{\cdot i}, x_{\cdot,-i}) : y_{\cdot i} \in X_i(x_{\cdot,-i}) \}
+    .. math:: x_{\cdot i} \in \arg\max_y \{ U_i(y, x_{\cdot,-i}) : y \in \mathcal{X}_i(x_{\cdot,-i}) \}
         \quad \text{for every server i}
 
     Finite task limits couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
-    `q_n - sum_{j != i} x[n,j]` tasks of user n.
+    :math:`q_n - \sum_{j \ne i} x_{nj}` tasks of user n.
 
     >>> import fairopt as fo
     >>> issubclass(fo.PSDSF, fo.mechanisms.GameMechanism)
@@ -122,7 +122,7 @@ class GameMechanism(Mechanism):
         return 1e-4 if engine == "declarative" else self.default_tol
 
     def virtual_criterion(self, cluster: Cluster, alpha: float) -> Criterion:
-        """Criterion of alpha-fair servers with virtual dominant shares `x_n / gamma[n,i]`, (users, servers)."""
+        r"""Criterion of alpha-fair servers with virtual dominant shares :math:`x_n / \gamma_{ni}`, (users, servers)."""
         return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
 
     def solutions(

@@ -403,11 +403,12 @@ def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> M
 
 
 def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
-    """True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
+    r"""True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
 
-    In the latter case proportional users have equal levels at an optimum: `sum_n phi_n f(s_n / phi_n)` for a given
-    `sum_n s_n` is maximal, and so is its least level, for s proportional to weights (Jensen), with the value
-    `phi f(s / phi)` of the sums. This requires alpha > 0, since at alpha = 0 every split is optimal.
+    In the latter case proportional users have equal levels at an optimum: :math:`\sum_n \phi_n f(\sigma_n / \phi_n)`
+    for a given :math:`\sum_n \sigma_n` is maximal, and so is its least level, for shares proportional to weights
+    (Jensen), with the value `phi f(sigma / phi)` of the sums. This requires alpha > 0, since at alpha = 0 every split
+    is optimal.
     """
     cluster, rule = problem.cluster, problem.criterion
     if mechanism.merges_users or len(cluster.users) < _USERS or not mechanism.judged_by_criterion:

@@ -23,7 +23,7 @@ Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Clust
 
 
 def share_per_task(cluster: Cluster, share: Share) -> Array:
-    """Share per task `u_n`, (users,), by name, as numbers, or by a function of the cluster."""
+    """Share per task :math:`u_n`, (users,), by name, as numbers, or by a function of the cluster."""
     if isinstance(share, str):
         named: dict[str, Array] = {
             "dominant": cluster.dominant_share_per_task,
@@ -40,7 +40,7 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
 
 
 def share_of(p: Program, share: Share) -> cp.Expression:
-    """Shares `u_n x_n`, (users,), as an expression of a program."""
+    """Shares :math:`u_n x_n`, (users,), as an expression of a program."""
     return p.share(share_per_task(p.cluster, share), f"{share}_share" if isinstance(share, str) else "share")
 
 
@@ -59,14 +59,14 @@ class AlphaFair(Mechanism):
         \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n), \quad \sigma_n = u_n x_n, \quad
         f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha}, \quad f_1(t) = \log t
 
-    alpha = infinity is lexicographic max-min of `sigma_n / phi_n`.
+    alpha = infinity is lexicographic max-min of :math:`\sigma_n / \phi_n`.
 
     Parameters
     ----------
     alpha : float
         0 (utilitarian) to infinity (max-min).
     share : str, array (users,) or callable
-        `u_n`: "dominant", "asset", "task", numbers, or a function of the cluster that returns them.
+        :math:`u_n`: "dominant", "asset", "task", numbers, or a function of the cluster that returns them.
     scope : str
         "servers", or "pool": all servers as one.
 

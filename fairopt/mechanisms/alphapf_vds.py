@@ -24,8 +24,8 @@ class AlphaPFVDS(GameMechanism):
     r"""Let every server i maximise its own utility over its own column of x, given the others.
 
     .. math::
-        \max_{x_{\cdot i}} \sum_n \phi_n f_\alpha(s_{ni} / \phi_n), \quad
-        s_{ni} = \frac{x_n}{\gamma_{ni}}, \quad x_n = \sum_j x_{nj}
+        \max_{x_{\cdot i}} \sum_n \phi_n f_\alpha(\sigma_{ni} / \phi_n), \quad
+        \sigma_{ni} = \frac{x_n}{\gamma_{ni}}, \quad x_n = \sum_j x_{nj}
 
     The allocation is a Nash equilibrium of the servers. At alpha = 1 the game is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; at alpha = 0 the servers' linear programs are independent. For other alphas no

@@ -24,10 +24,10 @@ class BottleneckFairness(Mechanism):
         x_n = q_n \quad\text{or}\quad x_n d_{nr} \ge C_r \phi_n / \textstyle\sum_m \phi_m
         \ \text{ for some } r \text{ with } \textstyle\sum_m x_m d_{mr} = C_r
 
-    Such allocations are not unique. The one selected is the market equilibrium of Gutman and Nisan, `maximise sum_n
-    phi_n log x_n` subject to `x_n <= q_n`: at its prices an unsatisfied user spends its whole budget, so that it
-    receives at least its entitlement of some resource with a positive price, which is exhausted. The certificate
-    verifies the property itself.
+    Such allocations are not unique. The one selected is the market equilibrium of Gutman and Nisan,
+    :math:`\max \sum_n \phi_n \log x_n` subject to :math:`x_n \le q_n`: at its prices an unsatisfied user spends its
+    whole budget, so that it receives at least its entitlement of some resource with a positive price, which is
+    exhausted. The certificate verifies the property itself.
 
     Properties: sharing incentive, Pareto (of this selection). Not strategy-proof.
 
@@ -55,7 +55,7 @@ class BottleneckFairness(Mechanism):
 
     @property
     def met_by_criterion(self) -> bool:
-        """True: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` verifies the property."""
+        r"""True: the selection is optimal by the criterion with :math:`x_n \le q_n`; `certify` checks the property."""
         return True
 
     def program(self, p: Program) -> Statement:

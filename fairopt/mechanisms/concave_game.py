@@ -29,8 +29,8 @@ class ConcaveGame(GameMechanism):
     r"""Let every server i maximise welfare under a utility given as a CVXPY function, given the others.
 
     .. math::
-        \max_{x_{\cdot i}} \sum_n \phi_n U(s_{ni} / \phi_n), \quad
-        s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
+        \max_{x_{\cdot i}} \sum_n \phi_n U(\sigma_{ni} / \phi_n), \quad
+        \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
     The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY on small clusters, with a
     default tolerance of 1e-4. As for `AlphaPFVDS`, their convergence is observed but not proved, and equilibria need

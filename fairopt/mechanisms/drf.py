@@ -20,13 +20,14 @@ from .reference.program import Program, Statement, lexmaxmin
 class DRF(Mechanism):
     r"""Lexicographic max-min of (weighted) dominant shares on the pool.
 
-    .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n \max_r \frac{d_{nr}}{C_r w_{nr}}
+    .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
+        \sigma_n = x_n \max_r \frac{d_{nr}}{C_r \phi_{nr}}
 
     Parameters
     ----------
     resource_weights : (users, resources), optional
-        `w[n,r] > 0`, a weight per user and resource (DRF section 4.3). Equal weights `w[n,r] = w_n` are the same
-        as the cluster's weights `phi_n = w_n`; both may be given.
+        :math:`\phi_{nr} > 0`, a weight per user and resource (DRF section 4.3). Equal weights
+        :math:`\phi_{nr} = \phi_n` are the same as the cluster's weights :math:`\phi_n`; both may be given.
 
     Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (of groups too, in the weak sense),
     bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
@@ -85,7 +86,7 @@ class DRF(Mechanism):
         return criterion(cluster, self.weighted_share(cluster), np.inf, "pool")
 
     def weighted_share(self, cluster: Cluster) -> Array:
-        """Weighted dominant share per task, `max_r d[n,r] / (C_r w[n,r])`, (users,)."""
+        r"""Weighted dominant share per task, :math:`\max_r d_{nr} / (C_r \phi_{nr})`, (users,)."""
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError(

@@ -37,9 +37,9 @@ class MQDRF(Mechanism):
     at DK_k/N_k, while its theorem 1 and its experiment need the cap per user that is used here; the two coincide for
     N_k = 1.
 
-    Properties: strategy-proofness (any report leaves at most `DK_k/N_k` of every resource). The paper also claims
-    Pareto efficiency (theorem 3), which is false under a hard cap: in its own experiment user 1 alone runs 20 tasks
-    where 50 are feasible. Weights are ignored.
+    Properties: strategy-proofness (any report leaves at most :math:`DK_k / N_k` of every resource). The paper also
+    claims Pareto efficiency (theorem 3), which is false under a hard cap: in its own experiment user 1 alone runs 20
+    tasks where 50 are feasible. Weights are ignored.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
 

@@ -22,8 +22,8 @@ class PerServerDRF(Mechanism):
 
     .. math:: \operatorname{lex\,max\,min}_n\ \frac{x_{ni}}{\gamma_{ni} \phi_n} \quad \text{for every server i}
 
-    `x[n,i]/gamma[n,i]` is the dominant share of n on server i. As servers do not coordinate, binding task limits
-    cannot be enforced and raise `DataError`.
+    :math:`x_{ni} / \gamma_{ni}` is the dominant share of n on server i. As servers do not coordinate, binding task
+    limits cannot be enforced and raise `DataError`.
 
     Properties: sharing incentive, envy-freeness. Not Pareto (DRFH section III: 6 tasks each where 10 are possible).
 

@@ -18,8 +18,8 @@ class PSDSF(GameMechanism):
     r"""Lexicographic max-min of virtual dominant shares at every server, given the users' tasks on other servers.
 
     .. math::
-        \operatorname{lex\,max\,min}_n\ s_{ni} / \phi_n \ \text{ over } x_{\cdot i} \text{ for every server i}, \quad
-        s_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
+        \operatorname{lex\,max\,min}_n\ \sigma_{ni} / \phi_n \ \text{ over } x_{\cdot i} \text{ for every server i},
+        \quad \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
     x is PS-DSF iff for every usable (user, server) pair (n,i) some resource that n demands is exhausted on i, and
     every user of that resource on i has a weighted virtual dominant share at most that of n. Such x need not be

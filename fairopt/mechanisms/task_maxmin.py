@@ -21,7 +21,7 @@ class TaskMaxMin(Mechanism):
 
     A baseline that depends on the definition of a task: a user gains by merging its tasks into larger ones.
 
-    Source: folklore; the share `u_n = 1` in the family of max-min mechanisms.
+    Source: folklore; the share :math:`u_n = 1` in the family of max-min mechanisms.
 
     >>> import fairopt as fo
     >>> fo.TaskMaxMin().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()

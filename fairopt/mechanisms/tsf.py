@@ -16,7 +16,7 @@ from .reference.program import Program, Statement, lexmaxmin
 
 
 def task_share_per_task(cluster: Cluster) -> Array:
-    """Task share per task, `1 / sum_i gamma0[n,i]`, (users,); servers of equal capacity are evaluated once."""
+    r"""Task share per task, :math:`1 / \sum_i \gamma^0_{ni}`, (users,); equal servers are evaluated once."""
     count = Counter(map(tuple, cluster.capacity.tolist()))
     servers = tuple(str(k) for k in range(len(count)))
     kinds = cluster.derived(capacity=np.array([*count]), eligible=None, servers=servers)
@@ -31,10 +31,11 @@ class TSF(Mechanism):
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
-    Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its
-    paper but fails against `sum_i gamma[n,i] phi_n / sum phi`: with capacities (10,10), (100,1), demands (1,1), (1,.01)
-    and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck fairness: with
-    capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are .6 and .4.
+    Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its paper
+    but fails against :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
+    (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
+    fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are
+    .6 and .4.
 
     Source: Wang, Li, Liang, Li, SC 2016.
 

@@ -101,7 +101,7 @@ def aligned(given: Mapping[str, Any]) -> Table:
 
 
 def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
-    """Tasks `x[n,i]`, (users, servers), from an array, or from a frame or dict by names or by pairs of names.
+    """Tasks :math:`x_{ni}`, (users, servers), from an array, or from a frame or dict by names or by pairs of names.
 
     For a single server (users,) is accepted, too. Servers that are missing in a dict have no tasks.
     """

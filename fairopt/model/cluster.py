@@ -33,16 +33,16 @@ class Cluster:
     Parameters
     ----------
     capacity : (servers, resources)
-        `c[i,r] >= 0`, in resource units; 0 if the server lacks the resource.
+        :math:`c_{ir} \ge 0`, in resource units; 0 if the server lacks the resource.
     demand : (users, resources)
-        `d[n,r] >= 0`, in resource units per task, with a positive entry for every user.
+        :math:`d_{nr} \ge 0`, in resource units per task, with a positive entry for every user.
     weight : (users,) or float, optional
-        `phi[n] > 0`, dimensionless. Default: 1.
+        :math:`\phi_n > 0`, dimensionless. Default: 1.
     eligible : (users, servers) of bool, or dict of lists, optional
         Placement constraints. A dict has lists of servers' names by user; users that are not in it are eligible on all
         servers. Default: all pairs are eligible.
     max_tasks : (users,) or float, optional
-        Task limits `q[n] >= 0`, in tasks. Default: infinite.
+        Task limits :math:`q_n \ge 0`, in tasks. Default: infinite.
     resources, users, servers : iterable of str, optional
         Distinct names. Default: `resource1`, `user1`, `server1`, ...
 
@@ -129,19 +129,19 @@ class Cluster:
 
     @cached_property
     def pooled_capacity(self) -> Array:
-        """Total capacity `C_r = sum_i c[i,r]`, (resources,), in resource units."""
+        r"""Total capacity :math:`C_r = \sum_i c_{ir}`, (resources,), in resource units."""
         return read_only(self.capacity.sum(axis=0))
 
     @cached_property
     def share_per_task(self) -> Array:
-        """Share of each resource per task, `d[n,r]/C_r`, (users, resources); infinite where `C_r` is 0."""
+        """Share of a resource per task, :math:`d_{nr} / C_r`, (users, resources); infinite where :math:`C_r` is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
         return read_only(share)
 
     @cached_property
     def dominant_share_per_task(self) -> Array:
-        """Dominant share per task, `k_n = max_r d[n,r]/C_r`, (users,)."""
+        r"""Dominant share per task, :math:`\max_r d_{nr} / C_r`, (users,)."""
         return read_only(self.share_per_task.max(axis=1))
 
     @cached_property
@@ -151,7 +151,7 @@ class Cluster:
 
     @cached_property
     def normalised_demand(self) -> Array:
-        """Normalised demands `gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 if unusable."""
+        r"""Normalised demands :math:`\gamma_{ni} d_{nr} / c_{ir}`, (users, servers, resources); 0 if unusable."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
         return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))

@@ -32,28 +32,28 @@ class Criterion(Frozen):
     .. math:: F(x) = \sum_n \phi_n f_\alpha(u_n x_n / \phi_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
         \qquad f_1(t) = \log t
 
-    and lexicographic max-min of `u_n x_n / phi_n` at alpha = infinity.
+    and lexicographic max-min of :math:`u_n x_n / \phi_n` at alpha = infinity.
 
     Parameters
     ----------
     share : (users,), or (users, servers) in the scopes `per_server` and `game`
-        Share per task `u_n`, infinite where no task can run. A deferred field is evaluated at first access, so that
-        the share of a cluster that is merged need not be computed.
+        Share per task :math:`u_n`, infinite where no task can run. A deferred field is evaluated at first access, so
+        that the share of a cluster that is merged need not be computed.
     alpha : float
         0 to infinity.
     scope : str
         `pool`: one server with the total capacity; `servers`: tasks summed over servers; `per_server`: each server
         separately; `game`: each server with the user's tasks on all servers, as a Nash equilibrium.
     weight : (users,)
-        `phi_n > 0`.
+        :math:`\phi_n > 0`.
     cap : (users,)
         Task limits of the mechanism, in addition to the cluster's `max_tasks`.
     floor : (users,)
         Lower bounds on tasks, 0 for none; only in the scopes `pool` and `servers`.
     share_rule : str
-        Dependence of shares on the data, for derivatives. `dominant`: `max_r d[n,r]/C_r`; `asset`: `sum_r d[n,r]/C_r`;
-        `alone`: `1/sum_i gamma0[n,i]`; `demand`: `d[n,0]`; `constant`; `unknown`. In the scopes `per_server` and `game`
-        shares are `1/gamma[n,i]`.
+        Dependence of shares on the data, for derivatives. `dominant`: :math:`\max_r d_{nr} / C_r`; `asset`:
+        :math:`\sum_r d_{nr} / C_r`; `alone`: :math:`1 / \sum_i \gamma^0_{ni}`; `demand`: `d[n,0]`; `constant`;
+        `unknown`. In the scopes `per_server` and `game` shares are :math:`1 / \gamma_{ni}`.
 
     >>> import numpy as np, fairopt as fo
     >>> rule = fo.CEEI().criterion(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
@@ -102,12 +102,12 @@ class Criterion(Frozen):
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        """Relative slack of floors, `x_n / floor_n - 1`, (users,), at least 0; infinite without a floor."""
+        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), at least 0; infinite without one."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
     def levels(self, user_tasks: Array) -> Array:
-        """Levels `sigma_n / phi_n` of max-min at user tasks, (users,); in the game (users, servers)."""
+        r"""Levels :math:`\sigma_n / \phi_n` of max-min at user tasks, (users,); in the game (users, servers)."""
         if self.share.ndim == 2:
             return np.asarray(np.asarray(user_tasks)[:, None] * self.share / self.weight[:, None])
         return np.asarray(user_tasks * self.share / self.weight)
@@ -134,7 +134,8 @@ class Criterion(Frozen):
         .. math:: \max_{x'} \{F_n(x') - p_n x'\} - (F_n(x_n) - p_n x_n)
             = G_n x_n \frac{\rho^{1-\alpha} - 1}{1-\alpha} - p_n x_n (\rho - 1)
 
-        with `G = dF/dx` and the maximiser `rho x`. It is of second order in the error of x.
+        with the marginal utility :math:`G = dF/dx` and the maximiser :math:`\rho x`. It is of second order in the error
+        of x.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.alpha == 0:
@@ -201,7 +202,7 @@ def criterion(
 
 
 def virtual_share_per_task(cluster: Cluster) -> Array:
-    """Virtual dominant share per task, `1/gamma[n,i]`, (users, servers); infinite for unusable pairs."""
+    r"""Virtual dominant share per task, :math:`1 / \gamma_{ni}`, (users, servers); infinite for unusable pairs."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / cluster.gamma)
 
@@ -299,7 +300,7 @@ class ConcaveWelfare(Criterion):
     .. math:: F(x) = \sum_n \phi_n U(\sigma_n / \phi_n), \qquad
         \frac{\partial F}{\partial x_n} = u_n U'(\sigma_n / \phi_n)
 
-    In the game the welfare of server i has the levels `x_n / (gamma[n,i] phi_n)` of its users.
+    In the game the welfare of server i has the levels :math:`x_n / (\gamma_{ni} \phi_n)` of its users.
 
     Attributes
     ----------
@@ -326,7 +327,7 @@ class ConcaveWelfare(Criterion):
         return self.scope != "game"
 
     def log_marginal(self, user_tasks: Array) -> Array:
-        """Log marginal utilities `log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""
+        r"""Log marginal utilities :math:`\log u_n + \log U'(u_n x_n / \phi_n)`, shaped like `share`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             # At zero tasks the level is 0 although the share per task may be infinite.
             level = np.where(self._like_share(user_tasks) == 0, 0.0, self.levels(user_tasks))

@@ -1,11 +1,11 @@
 """Exact merging of proportional servers and users, and its inverse.
 
 Servers with proportional capacities and equal sets of usable users act as one server with the sum of their capacities:
-the set of feasible `x_n` is the same, and an equilibrium of the per-server game (finite alpha) remains one if its tasks
-are split in proportion to capacity. Users with proportional demands, equal eligibility and infinite task limits act as
-one user with the sum of their weights under every share that is homogeneous in the demand (dominant and asset shares,
-but not numbers of tasks). For PS-DSF, whose `x_n` is not unique, merging selects one allocation. The 12,583 machines of
-the Google trace are 10 servers after merging.
+the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha) remains one if its
+tasks are split in proportion to capacity. Users with proportional demands, equal eligibility and infinite task limits
+act as one user with the sum of their weights under every share that is homogeneous in the demand (dominant and asset
+shares, but not numbers of tasks). For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The
+12,583 machines of the Google trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
 on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
@@ -215,12 +215,12 @@ class Split:
 
     @property
     def user_tasks(self) -> Array:
-        """Tasks on all servers, `x_n`, (users,)."""
+        """Tasks on all servers, :math:`x_n`, (users,)."""
         groups = self.merging.server_of
         return np.asarray(self.merged @ np.bincount(groups, self.merging.server_part, self.merged.shape[1]))
 
     @property
     def use(self) -> Array:
-        """Use of resources, `sum_n x[n,i] d[n,r]`, (servers, resources), in resource units."""
+        r"""Use of resources, :math:`\sum_n x_{ni} d_{nr}`, (servers, resources), in resource units."""
         whole = self.merged.T @ self.merging.original.demand
         return np.asarray(whole[self.merging.server_of] * self.merging.server_part[:, None])

@@ -72,12 +72,12 @@ class Polytope:
 
     @cached_property
     def reach(self) -> Array:
-        """Upper bounds on tasks, `min(sum_i gamma[n,i], limit_n)`, (users,)."""
+        r"""Upper bounds on tasks, :math:`\min(\sum_i \gamma_{ni}, q_n)`, (users,)."""
         return np.asarray(np.minimum(self._monopoly, self.limit))
 
     @cached_property
     def _monopoly(self) -> Array:
-        """Monopoly tasks on all servers, `sum_i gamma[n,i]`, (users,)."""
+        r"""Monopoly tasks on all servers, :math:`\sum_i \gamma_{ni}`, (users,)."""
         return np.asarray(np.bincount(self.pair_user, self.gamma, len(self.users)), dtype=float)
 
     @property
@@ -151,7 +151,7 @@ class Polytope:
         return np.asarray((tasks.T @ self.cluster.demand)[self._rows] / self.capacity)
 
     def price_per_task(self, row_prices: Array) -> Array:
-        """Cost of a task, `sum_r lambda[i,r] d[n,r]`, (pairs,), from prices of whole capacities (rows,)."""
+        r"""Cost of a task, :math:`\sum_r \lambda_{ir} d_{nr}`, (pairs,), from prices of whole capacities (rows,)."""
         prices = self.by_server(row_prices)
         total = np.zeros(len(self.gamma))
         for r in range(prices.shape[1]):

@@ -62,12 +62,12 @@ class Case:
 
     @property
     def user_tasks(self) -> Numbers:
-        """Tasks on all servers, `x_n`, (users,)."""
+        """Tasks on all servers, :math:`x_n`, (users,)."""
         return np.asarray(self.tasks.sum(axis=1))
 
     @property
     def changed_user_tasks(self) -> Numbers:
-        """Tasks `x'_n` of the changed cluster, (its users,); empty without one."""
+        """Tasks :math:`x'_n` of the changed cluster, (its users,); empty without one."""
         return np.zeros(0) if self.changed_tasks is None else np.asarray(self.changed_tasks.sum(axis=1))
 
     @property
@@ -238,9 +238,9 @@ def get(name: str | Property) -> Property:
 
 
 def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
-    """Tasks of demand `mine[n]` that a bundle `others[m]` can run, (users, others).
+    r"""Tasks of demand `mine[n]` that a bundle `others[m]` can run, (users, others).
 
-    They are `min_{r: d[n,r] > 0} b[m,r] / d[n,r]` with demands d and bundles b.
+    They are :math:`\min_{r : d_{nr} > 0} b_{mr} / d_{nr}` with demands d and bundles b.
     """
     ratio = np.full((len(mine), len(others)), np.inf, dtype=others.dtype)
     for r in range(mine.shape[1]):
@@ -250,7 +250,7 @@ def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
 
 
 def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
-    """Tasks capped at task limits, `min(x_n, q_n)`, (users,)."""
+    r"""Tasks capped at task limits, :math:`\min(x_n, q_n)`, (users,)."""
     return np.minimum(tasks, case.numbers(cluster.max_tasks))
 
 

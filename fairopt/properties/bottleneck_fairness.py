@@ -38,7 +38,7 @@ class BottleneckFairness(_MaxMin):
     name = "bottleneck-fairness"
     rule = "drfh"
     words = "{user} has {has} tasks; max-min of the bottleneck gives it {due}"
-    definition = "if one resource is dominant for everybody, x is max-min on it"
+    definition = "if one resource is dominant for all users, it is allocated by max-min"
 
     def domain(self, cluster: Cluster) -> str:
         share = cluster.share_per_task[cluster.runnable]
@@ -49,7 +49,7 @@ class BottleneckFairness(_MaxMin):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    """Resource rho with `d[n,rho]/c[i,rho] >= d[n,r]/c[i,r]` for all r and usable pairs; None if there is none."""
+    r"""Resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all r and usable pairs; None without one."""
     full = cluster.normalised_demand  # 1 for the resource that determines gamma[n,i]
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None
@@ -70,7 +70,7 @@ class PerServerBottleneckFairness(_MaxMin):
     name = "per-server-bottleneck-fairness"
     rule = "cmmf"
     words = "{user} has {has} tasks; constrained max-min of the bottleneck gives it {due}"
-    definition = "if one resource binds everybody on every server, x is constrained max-min on it"
+    definition = "if one resource binds all users on every server, it is allocated by constrained max-min"
 
     def domain(self, cluster: Cluster) -> str:
         if not cluster.usable.any():
@@ -102,7 +102,7 @@ class SingleResourceFairness(_MaxMin):
 
     name = "single-resource-fairness"
     rule = "cmmf"
-    definition = "with one resource, x is constrained max-min"
+    definition = "with one resource the allocation is constrained max-min"
     resources = 1
 
     def domain(self, cluster: Cluster) -> str:
@@ -112,7 +112,7 @@ class SingleResourceFairness(_MaxMin):
 class SingleServerDRF(_MaxMin):
     r"""Single-server fairness: with one server the allocation is that of DRF.
 
-    .. math:: I = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
+    .. math:: K = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
         \frac{x_n}{\phi_n} \max_r \frac{d_{nr}}{C_r}
 
     Task limits apply to DRF as well. Users that cannot run tasks on the server have none under both.
@@ -123,7 +123,7 @@ class SingleServerDRF(_MaxMin):
     name = "single-server-drf"
     rule = "drf"
     words = "{user} has {has} tasks; DRF gives it {due}"
-    definition = "with one server, x is that of DRF"
+    definition = "with one server the allocation is that of DRF"
     servers = 1
 
     def domain(self, cluster: Cluster) -> str:

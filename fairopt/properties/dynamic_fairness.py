@@ -26,7 +26,7 @@ class DynamicSharingIncentive(Property):
     """
 
     name = "dynamic-sharing-incentive"
-    definition = "in a full level k of MQDRF: x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n"
+    definition = "in a full level of MQDRF every user has an equal part of what the level has, or all its tasks"
     words = "{user} has {has} tasks; its part of what its level has would run {due}"
 
     def unfit(self, mechanism: Mechanism | None) -> str:
@@ -60,7 +60,7 @@ class DynamicEnvyFreeness(EnvyFreeness):
     """
 
     name = "dynamic-envy-freeness"
-    definition = "x_n >= min(q_n, tasks of n with what m has), for every m of its level in MQDRF"
+    definition = "no user could run more tasks with the bundle of another of its level in MQDRF"
     words = "{user} has {has} tasks; with what another user of its level has it would run {due}"
 
     def unfit(self, mechanism: Mechanism | None) -> str:

@@ -21,12 +21,12 @@ class EnvyFreeness(Property):
     """
 
     name = "envy-freeness"
-    definition = "x_n >= min(q_n, tasks of n with phi_n/phi_m of what m has where n may run), for every m"
+    definition = "no user could run more tasks with the bundle of another, scaled by their weights"
     words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
 
     def parts(self, case: Case) -> Numbers:
-        """Factors of the tasks of others, `phi_n/phi_m`, (users, others)."""
+        r"""Factors of the tasks of others, :math:`\phi_n / \phi_m`, (users, others)."""
         weight = case.numbers(case.cluster.weight)
         return np.asarray(weight[:, None] / weight)
 

@@ -14,7 +14,7 @@ from ._base import Case, Deviation, Dues, Property
 class PopulationMonotonicity(Property):
     r"""No user loses tasks when another user leaves.
 
-    .. math:: x_n(N \setminus \{m\}) \ge x_n(N) \quad \text{for all } n \ne m
+    .. math:: x_n(\text{without } m) \ge x_n(\text{with } m) \quad \text{for all } n \ne m
 
     Weights, placement constraints and task limits of the other users are unchanged, so that their relative weights
     increase. The leaving user may have had no tasks, or demands for resources that no other demands.
@@ -23,7 +23,7 @@ class PopulationMonotonicity(Property):
     """
 
     name = "population-monotonicity"
-    definition = "when a user leaves nobody has fewer tasks"
+    definition = "when a user leaves, no other has fewer tasks"
     words = "{user} has {due} tasks, and {has} after the other user left"
     compares = True
 
@@ -58,7 +58,7 @@ class ResourceMonotonicity(Property):
     """
 
     name = "resource-monotonicity"
-    definition = "when a capacity grows nobody has fewer tasks"
+    definition = "when a capacity grows, no user has fewer tasks"
     words = "{user} has {due} tasks, and {has} with more capacity"
     compares = True
 

@@ -26,17 +26,17 @@ _TOL = 1e-7
 class ParetoOptimality(Property):
     r"""No user can have more tasks without another having fewer.
 
-    .. math:: \nexists\, x' \in X : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
+    .. math:: \nexists\, x' \in \mathcal{X} : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
-    Weights are ignored. X includes placement constraints and task limits, so that resources may be idle if all users
-    that demand them are at their limits. A user without tasks that could have some is a violation of 1, the largest
-    possible. The tasks required are the lexicographic max-min of `x'_n / x_n`.
+    Weights are ignored. The feasible set includes placement constraints and task limits, so that resources may be idle
+    if all users that demand them are at their limits. A user without tasks that could have some is a violation of 1,
+    the largest possible. The tasks required are the lexicographic max-min of :math:`x'_n / x_n`.
 
     Source: Ghodsi et al., NSDI 2011; the choice of x' is defined here.
     """
 
     name = "pareto-optimality"
-    definition = "no feasible x' gives somebody more tasks and nobody fewer"
+    definition = "no feasible allocation gives one user more tasks and none fewer"
     words = "{user} has {has} tasks; it could have {due} while nobody loses any"
     needs_all = True
 
@@ -51,8 +51,8 @@ class ParetoOptimality(Property):
 def dominating(case: Case) -> Numbers:
     """Feasible tasks (users,) that dominate those of the case, and equal them iff these are Pareto optimal.
 
-    They are the lexicographic max-min of `x'_n / x_n`, of which x has the level 1. For users without tasks, which have
-    no level, they are those of a linear program.
+    They are the lexicographic max-min of :math:`x'_n / x_n`, of which x has the level 1. For users without tasks, which
+    have no level, they are those of a linear program.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)

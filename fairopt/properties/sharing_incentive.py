@@ -12,14 +12,15 @@ class SharingIncentive(Property):
 
     .. math:: x_n \ge \min\Big(q_n, \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}\Big)
 
-    A server on which n is not eligible, or that lacks a resource that n demands, contributes nothing (`gamma[n,i] =
-    0`), without compensation. Resources that n does not demand are ignored. A user at its task limit is satisfied.
+    A server on which n is not eligible, or that lacks a resource that n demands, contributes nothing
+    (:math:`\gamma_{ni} = 0`), without compensation. Resources that n does not demand are ignored. A user at its task
+    limit is satisfied.
 
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
 
     name = "sharing-incentive"
-    definition = "x_n >= min(q_n, phi_n / sum phi * sum_i gamma[n,i])"
+    definition = "every user has at least the tasks that its part by weight of every server could run"
     words = "{user} has {has} tasks; its part of every server would run {due}"
 
     def dues(self, case: Case) -> Dues:
@@ -30,7 +31,7 @@ class SharingIncentive(Property):
 
 
 def monopoly_tasks(case: Case) -> Numbers:
-    """Monopoly tasks on all servers, `sum_i gamma[n,i]`, (users,), in the arithmetic of the case."""
+    r"""Monopoly tasks on all servers, :math:`\sum_i \gamma_{ni}`, (users,), in the arithmetic of the case."""
     cluster = case.cluster
     capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
     alone = tasks_per_task(demand, capacity)  # tasks of whole servers
@@ -43,15 +44,15 @@ class StrongSharingIncentive(Property):
     .. math:: x_n \ge \min\Big(q_n, \sum_i \gamma_{ni},
         \frac{\phi_n}{\sum_m \phi_m} \min_{r : d_{nr} > 0} \frac{C_r}{d_{nr}}\Big)
 
-    This is the best for n of all divisions of the capacities in which n has `phi_n / sum phi` of the total of every
-    resource. Placement constraints and missing resources enter by `sum_i gamma[n,i]`, the user's monopoly tasks.
-    Resources that n does not demand are ignored. A user at its task limit is satisfied.
+    This is the best for n of all divisions of the capacities in which n has :math:`\phi_n / \sum_m \phi_m` of the total
+    of every resource. Placement constraints and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's
+    monopoly tasks. Resources that n does not demand are ignored. A user at its task limit is satisfied.
 
     Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D (arXiv:1308.0083); defined here.
     """
 
     name = "strong-sharing-incentive"
-    definition = "x_n >= min(q_n, sum_i gamma[n,i], phi_n / sum phi * min_r C_r / d[n,r])"
+    definition = "every user has at least the tasks of a dedicated cloud with its part by weight of every resource"
     words = "{user} has {has} tasks; a dedicated cloud with its part of every resource would run {due}"
 
     def dues(self, case: Case) -> Dues:
@@ -61,6 +62,6 @@ class StrongSharingIncentive(Property):
 
 
 def in_pool(case: Case) -> Numbers:
-    """Tasks of the pooled capacity, `min_{r: d[n,r] > 0} C_r / d[n,r]`, (users,)."""
+    r"""Tasks of the pooled capacity, :math:`\min_{r : d_{nr} > 0} C_r / d_{nr}`, (users,)."""
     pooled = case.numbers(case.cluster.capacity).sum(axis=0)
     return tasks_per_task(case.numbers(case.cluster.demand), pooled[None])[:, 0]

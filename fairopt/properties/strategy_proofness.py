@@ -95,7 +95,7 @@ class StrategyProofness(Property):
 
     Weights are not reported. The value of a misreport is the number of true tasks that the allocated resources can run
     on truly eligible servers, which is zero if the report has a zero demand where the true one is positive. More than
-    `q_n` tasks count as `q_n`.
+    :math:`q_n` tasks count as :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011.
     """
@@ -157,7 +157,7 @@ class GroupStrategyProofness(StrategyProofness):
     """
 
     name = "group-strategy-proofness"
-    definition = "no coalition can lie so that all its members have more tasks"
+    definition = "no coalition can misreport such that all its members have more tasks"
     about = ("demand", "eligible", "max_tasks")
 
     def domain(self, cluster: Cluster) -> str:
@@ -191,7 +191,7 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
     """
 
     name = "strong-group-strategy-proofness"
-    definition = "no coalition can lie so that nobody in it loses and one has more tasks"
+    definition = "no coalition can misreport such that no member has fewer tasks and one has more"
 
     def dues(self, case: Case) -> Dues:
         return case.user_tasks, true_tasks(case)

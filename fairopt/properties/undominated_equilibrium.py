@@ -83,7 +83,7 @@ class UndominatedEquilibrium(Property):
     """
 
     name = "undominated-equilibrium"
-    definition = "no other equilibrium gives somebody more tasks and nobody fewer"
+    definition = "no other equilibrium gives one user more tasks and none fewer"
     words = "{user} has {has} tasks; in another equilibrium it has {due} and nobody has fewer"
     needs_all = True
 

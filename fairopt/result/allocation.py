@@ -164,16 +164,16 @@ class Allocation(Frozen):
     cluster : Cluster
         The cluster of the certificate: the pooled one for single-pool mechanisms.
     tasks : (users, servers)
-        `x[n,i]`, in tasks. For merged servers the array is expanded at first access; quantities by user or by server
-        (`user_tasks`, `utilization`, measures) do not require it.
+        :math:`x_{ni}`, in tasks. For merged servers the array is expanded at first access; quantities by user or by
+        server (`user_tasks`, `utilization`, measures) do not require it.
     certificate : Certificate
         Infeasibility and suboptimality, computed independently of the solver.
     criterion : Criterion
         The objective. Tasks that are certified for feasibility only (`Allocation.of`) have none, and raise `DataError`.
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
-        `log lambda[i,r]` per resource unit, -inf for zero prices, by which the certificate is proved: in units of
-        marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha exceed the range of floating point,
-        hence the logarithms.
+        :math:`\log \lambda_{ir}` per resource unit, -inf for zero prices, by which the certificate is proved: in units
+        of marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha exceed the range of floating
+        point, hence the logarithms.
     stats : Stats
     notes : tuple of str
         Remarks, such as that servers were pooled, or that users cannot run tasks.
@@ -241,22 +241,22 @@ class Allocation(Frozen):
 
     @property
     def user_tasks(self) -> pd.Series:
-        """Tasks on all servers, `x_n = sum_i x[n,i]`, by user."""
+        r"""Tasks on all servers, :math:`x_n = \sum_i x_{ni}`, by user."""
         return pd.Series(self.arrays.user_tasks, index=self._named("user"), name="tasks")
 
     @property
     def dominant_shares(self) -> pd.Series:
-        """Dominant shares `k_n x_n` by user; 0 for users that cannot run tasks."""
+        r"""Dominant shares :math:`x_n \max_r d_{nr} / C_r` by user; 0 for users that cannot run tasks."""
         return pd.Series(self.arrays.dominant_shares, index=self._named("user"), name="dominant_share")
 
     @property
     def virtual_dominant_shares(self) -> pd.DataFrame:
-        """Virtual dominant shares `s[n,i] = x_n / gamma[n,i]` (users, servers); NaN for unusable pairs."""
+        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}` (users, servers); NaN for unusable pairs."""
         return pd.DataFrame(self.arrays.virtual_dominant_shares, self._named("user"), self._named("server"))
 
     @property
     def usage(self) -> pd.DataFrame:
-        """Use `x[n,i] d[n,r]` in resource units, a row per (user, server) and a column per resource."""
+        """Use :math:`x_{ni} d_{nr}` in resource units, a row per (user, server) and a column per resource."""
         rows = pd.MultiIndex.from_product([self._named("user"), self._named("server")])
         return pd.DataFrame(self.arrays.usage.reshape(len(rows), -1), rows, self._named("resource"))
 
@@ -272,7 +272,7 @@ class Allocation(Frozen):
 
     @property
     def prices(self) -> pd.DataFrame | None:
-        """Prices `lambda[i,r]` per resource unit, a row per server, or per level and server for max-min.
+        r"""Prices :math:`\lambda_{ir}` per resource unit, a row per server, or per level and server for max-min.
 
         Scaled such that users' expenditures sum to the weights; in the game, by server, such that the largest price of
         a whole capacity is 1. None if there are no prices.
@@ -386,12 +386,12 @@ class Allocation(Frozen):
         return columns
 
     def bottlenecks(self) -> pd.DataFrame:
-        """Frame by user of the bottlenecks of a lexicographic max-min allocation, with proofs.
+        r"""Frame by user of the bottlenecks of a lexicographic max-min allocation, with proofs.
 
         Resource r of server i is a bottleneck of user n if it is exhausted, n demands it, and users above n's level
         hardly use it.
 
-        Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run`, or
+        Columns: `level` (:math:`\sigma_n / \phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run`, or
         `unproved` where the bound misses `tol`; `server` and `resource`, the bottleneck of users bound by capacity
         (among several the one of largest share in the cost of a task, at the prices of the proof, on the cheapest
         server; merged servers are represented by the first); `bound`, the proved bound on the relative rise of tasks.

@@ -138,7 +138,7 @@ class Arrays:
 
     @property
     def virtual_dominant_shares(self) -> Array:
-        """Virtual dominant shares `s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN for unusable pairs."""
+        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN if unusable."""
         return ratio(self.user_tasks[:, None], self._of.cluster.gamma, np.nan)
 
     @property

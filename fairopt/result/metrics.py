@@ -67,7 +67,7 @@ def named(asked: str | Measure) -> tuple[str, Measure]:
 
 @measure
 def tasks(allocation: Answer) -> float:
-    r"""Total number of tasks, `sum_n x_n`.
+    r"""Total number of tasks, :math:`\sum_n x_n`.
 
     >>> import fairopt as fo
     >>> round(fo.metrics.tasks(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 6)
@@ -159,7 +159,7 @@ def jain_index(values: ArrayLike) -> float:
 def jain(allocation: Answer) -> float:
     r"""Jain's index of the weighted dominant shares s of users that can run tasks; NaN if there are none.
 
-    .. math:: \frac{(\sum_n s_n)^2}{N \sum_n s_n^2}, \qquad s_n = k_n x_n / \phi_n
+    .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = u_n x_n / \phi_n
 
     >>> import fairopt as fo
     >>> round(fo.metrics.jain(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -259,7 +259,7 @@ def min_share_wanting(allocation: Answer) -> float:
 def jain_wanting(allocation: Answer) -> float:
     r"""Jain's index of the weighted dominant shares s of users W below their task limits; NaN if there are none.
 
-    .. math:: \frac{(\sum_{n \in W} s_n)^2}{|W| \sum_{n \in W} s_n^2}, \qquad s_n = k_n x_n / \phi_n
+    .. math:: \frac{(\sum_{n \in W} l_n)^2}{|W| \sum_{n \in W} l_n^2}, \qquad l_n = u_n x_n / \phi_n
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])

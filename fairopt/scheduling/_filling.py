@@ -37,10 +37,10 @@ def normalised(pool: Cluster) -> Array:
 
 
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
-    """Largest M with `sum_i max(w_i M, have_i) D_ir <= part` for every r.
+    """Largest M with `sum_n max(phi_n M, have_n) D_nr <= part` for every r.
 
-    With users sorted by have/w, and j of them below M, the sum is `M A_r + B_r`, where A is the sum of `w D` over these
-    and B that of `have D` over the others.
+    With users sorted by have/phi, and j of them below M, the sum is `M A_r + B_r`, where A is the sum of `phi D` over
+    these and B that of `have D` over the others.
     """
     ratio = have / weight
     order = np.argsort(ratio, kind="stable")

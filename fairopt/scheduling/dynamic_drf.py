@@ -48,18 +48,20 @@ class DynamicShares:
 def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine: Engine = "filling") -> DynamicShares:
     r"""Allocate a pool to users that arrive sequentially, without revoking shares.
 
-    At the arrival of the k-th of n users, with dominant shares x, `D_ir = d_ir / (C_r u_i)`, `u_i = max_r d_ir / C_r`:
+    At the arrival of the k-th of N users, with dominant shares :math:`\sigma_n` and the parts
+    :math:`D_{nr} = d_{nr} / (C_r u_n)` of resources in these, :math:`u_n = \max_r d_{nr} / C_r`:
 
-    .. math:: \max M \quad \text{s.t.} \quad x_i \ge w_i M, \quad x_i \ge x_i^{\text{before}}, \quad
-        \sum_{i \le k} x_i D_{ir} \le \sum_{i \le k} w_i \ \text{ for every r}
+    .. math:: \max M \quad \text{s.t.} \quad \sigma_n \ge \phi_n M, \quad \sigma_n \ge \sigma_n^{\text{before}}, \quad
+        \sum_{n \le k} \sigma_n D_{nr} \le \sum_{n \le k} \phi_n \ \text{ for every r}
 
-    with `w = phi / sum phi`; for equal weights the right-hand side is the paper's `k/n` (and M that of the paper times
-    n). The remaining capacity is reserved for later users. The solution is `x_i = max(w_i M, x_i before)`, which the
-    engine `filling` computes from piecewise linear functions of M, and `declarative` by CVXPY. Servers are pooled.
+    with weights of sum 1; for equal ones the right-hand side is the paper's k/n (and M that of the paper times N). The
+    remaining capacity is reserved for later users. The solution is
+    :math:`\sigma_n = \max(\phi_n M, \sigma_n^{\text{before}})`, which the engine `filling` computes from piecewise
+    linear functions of M, and `declarative` by CVXPY. Servers are pooled.
 
-    For positive demands: sharing incentive (`x_i >= w_i` from arrival on), dynamic envy-freeness (an envied user
-    arrived earlier, and was allocated nothing since the other's arrival), dynamic Pareto optimality (within the
-    released capacity), strategy-proofness. With zero demands Pareto optimality need not hold.
+    For positive demands: sharing incentive (:math:`\sigma_n \ge \phi_n` from arrival on), dynamic envy-freeness (an
+    envied user arrived earlier, and was allocated nothing since the other's arrival), dynamic Pareto optimality (within
+    the released capacity), strategy-proofness. With zero demands Pareto optimality need not hold.
 
     Parameters
     ----------

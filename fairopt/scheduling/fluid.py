@@ -338,7 +338,7 @@ def fluid(
     .. math:: \frac{dW_g}{dt} = -x_n \frac{k_g}{\sum_{h \text{ of } n} k_h}
 
     with the mechanism's tasks x of the present players, solved at multiples of `every` seconds after a change, the work
-    `W_g` of group g of player n, its number of tasks `k_g`, and the present groups h of n.
+    `W_g` of group g of player n, its number of tasks :math:`k_g`, and the present groups h of n.
 
     Initially `W_g` is the sum of the durations of the group's tasks, and a group ends when it is 0. A player, all of
     whose tasks run at one speed, has the mean demand of its unfinished groups, weighted by tasks, and leaves with the
@@ -346,8 +346,9 @@ def fluid(
     another solve, as in PF; arriving players wait.
 
     PF's users arrive with one demand and an amount of work, and leave on its completion: these are jobs here
-    (`by="job"`, with the weight of the user). Their normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr`
-    tasks of one second, are tasks of 300 seconds here: resources, and the duration `q_n / x_n`, are the same.
+    (`by="job"`, with the weight of the user). Their normalised demands, :math:`d_n / \max_r d_{nr}` with
+    :math:`q_n = 300 \max_r d_{nr}` tasks of one second, are tasks of 300 seconds here: resources, and the duration
+    :math:`q_n / x_n`, are the same.
 
     Parameters
     ----------

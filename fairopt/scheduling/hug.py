@@ -36,16 +36,16 @@ class LinkShares:
 
     @property
     def progress(self) -> Array:
-        """Progress of tenants, `min_i a_ki / d_ki`, (tenants,)."""
+        r"""Progress of tenants, :math:`\min_r a_{nr} / D_{nr}`, (tenants,)."""
         return np.asarray(ratio(self.parts, self.correlation, np.inf).min(axis=1))
 
     @property
     def violation(self) -> float:
-        """Largest violation of the defining conditions, relative to a link, from shares and demands alone.
+        r"""Largest violation of the defining conditions, relative to a link, from shares and demands alone.
 
-        Shares are between `phi P* d_ki` and `phi P*`; a link is exhausted by the guarantees; no link is overused; on a
-        link with spare capacity all tenants with demand are at the cap; and a tenant with a larger share per weight
-        than another on a link has its guarantee only, unless the other is at its cap.
+        Shares are between :math:`\phi_n P^* D_{nr}` and :math:`\phi_n P^*`; a link is exhausted by the guarantees; no
+        link is overused; on a link with spare capacity all tenants with demand are at the cap; and a tenant with a
+        larger share per weight than another on a link has its guarantee only, unless the other is at its cap.
         """
         phi, d, a = self.cluster.weight[:, None], self.correlation, self.parts
         least, per, needs, spare = phi * self.guarantee * d, a / phi, d > 0, 1 - a.sum(axis=0)
@@ -78,16 +78,17 @@ class LinkShares:
 def hug(cluster: Cluster) -> LinkShares:
     r"""Allocate links to tenants with correlated, elastic demands: first a guarantee, then the spare capacity.
 
-    Stage 1 allocates the optimal isolation guarantee P* for correlation vectors d (demand over capacity, scaled to a
-    maximum of 1 by tenant); stage 2 allocates every link i by max-min of `a_ki / phi_k` above stage 1, under a cap:
+    Stage 1 allocates the optimal isolation guarantee P* for correlation vectors D (demand over capacity, scaled to a
+    maximum of 1 by tenant); stage 2 allocates every link r by max-min of :math:`a_{nr} / \phi_n` above stage 1, under a
+    cap:
 
-    .. math:: P^* = \frac{1}{\max_i \sum_k \phi_k d_{ki}}, \qquad
-        \phi_k P^* d_{ki} \le a_{ki} \le \phi_k P^*, \qquad \sum_k a_{ki} \le 1
+    .. math:: P^* = \frac{1}{\max_r \sum_n \phi_n D_{nr}}, \qquad
+        \phi_n P^* D_{nr} \le a_{nr} \le \phi_n P^*, \qquad \sum_n a_{nr} \le 1
 
-    among the tenants with demand for the link. The progress `min_i a_ki / d_ki` of every tenant is `phi_k P*`; further
-    shares of single links serve elastic demand. Without the cap tenants could gain by a misreport; with it their true
-    progress does not increase by one (docs/fluid.md). Links have spare capacity only if all tenants with demand are at
-    the cap. The servers of a cluster are pooled; its resources are the links.
+    among the tenants with demand for the link. The progress :math:`\min_r a_{nr} / D_{nr}` of every tenant is
+    :math:`\phi_n P^*`; further shares of single links serve elastic demand. Without the cap tenants could gain by a
+    misreport; with it their true progress does not increase by one (docs/fluid.md). Links have spare capacity only if
+    all tenants with demand are at the cap. The servers of a cluster are pooled; its resources are the links.
 
     Raises
     ------

@@ -253,10 +253,11 @@ def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) ->
 
 
 class Players(NamedTuple):
-    """Players of an instant as users of a cluster, and the fractions of their tasks by group.
+    r"""Players of an instant as users of a cluster, and the fractions of their tasks by group.
 
-    A player's tasks run at one speed: with `k_g` tasks in group g its demand is `sum k_g d_g / sum k_g` per task, and
-    of its `x` tasks `x k_g / sum k_g` are of group g. The demand is constant while the groups are unfinished.
+    A player's tasks run at one speed: with :math:`k_g` tasks in group g its demand is
+    :math:`\sum_g k_g d_g / \sum_g k_g` per task, and of its `x` tasks :math:`x k_g / \sum_g k_g` are of group g. The
+    demand is constant while the groups are unfinished.
     """
 
     cluster: Cluster

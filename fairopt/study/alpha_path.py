@@ -119,7 +119,7 @@ def alpha_path(
 
     For `mechanism=fo.AlphaFair` the path is
 
-    .. math:: x(\alpha) \in \arg\max_{x \in X} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
+    .. math:: x(\alpha) \in \arg\max_{x \in \mathcal{X}} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
 
     and by default that of the equilibria of alphaPF-VDS. `refine=1e-2` inserts alphas until linear interpolation of
     log tasks in `t = alpha / (1 + alpha)` between neighbours has a relative error below 1%; rows are then sorted, and

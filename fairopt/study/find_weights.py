@@ -135,7 +135,7 @@ def find_weights(
     tasks : (users,)
         X, in tasks, or a series or dict by user.
     shares : (users,)
-        Instead of tasks, dominant shares `k_n X_n` (`Allocation.dominant_shares`).
+        Instead of tasks, dominant shares :math:`x_n \max_r d_{nr} / C_r` (`Allocation.dominant_shares`).
     users : iterable, optional
         Order of names of a list of tasks or shares; it has all users that can run tasks.
     tol : float

@@ -127,7 +127,7 @@ def solve_many(
 
     Problem p is that of `Mechanism.criterion` on cluster p, for alpha-fair mechanisms
 
-    .. math:: \max_{x \in X^{(p)}} \sum_n \phi_n^{(p)} f_\alpha(\sigma_n^{(p)} / \phi_n^{(p)}),
+    .. math:: \max_{x \in \mathcal{X}^{(p)}} \sum_n \phi_n^{(p)} f_\alpha(\sigma_n^{(p)} / \phi_n^{(p)}),
         \qquad p = 1, \dots, P
 
     Intended for thousands of clusters of a few users and servers, for which the overhead of `Mechanism.solve`

@@ -65,7 +65,7 @@ def tasks_anywhere(cluster: Cluster) -> Array:
 
 
 def uniform_division(cluster: Cluster) -> Array:
-    """Tasks under a partition of all servers by weight, `(phi_n / sum phi) sum_i gamma[n,i]`, (users,)."""
+    r"""Tasks under a partition by weight, :math:`(\phi_n / \sum_m \phi_m) \sum_i \gamma_{ni}`, (users,)."""
     return np.asarray(cluster.weight / cluster.weight.sum() * monopoly_tasks(cluster))
 
 
@@ -263,7 +263,7 @@ def alpha_at_the_corner() -> float:
 
 
 def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
-    """Closed form with CPU exhausted: `u_A = 2 / (1 + 2^(1 - 1/alpha))`, `x = 4.5 u_A`, `y = (9 - x)/3`."""
+    r"""Closed form if CPU is full: :math:`u_A = 2 / (1 + 2^{1 - 1/\alpha})`, :math:`x = 4.5 u_A`, `y = (9 - x)/3`."""
     if alpha <= _THRESHOLD:
         return Fraction(45, 11), Fraction(18, 11)
     x = 4.5 * 2 / (1 + 2 ** (1 - 1 / alpha))

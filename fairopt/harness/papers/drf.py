@@ -27,7 +27,7 @@ def discrete_end(cluster: Cluster, *ties: str) -> Array:
 def ceei_of_three() -> tuple[float, ...]:
     """Market equilibrium of CEEI, solved for the price p of resource 1.
 
-    `x_n = 1 / (p d_n1 + q d_n2)`, all budgets are spent so that `100 (p + q) = 3`, and resource 1 clears.
+    :math:`x_n = 1 / (p d_{n1} + q d_{n2})`, all budgets are spent so that `100 (p + q) = 3`, and resource 1 clears.
     """
     demand = ((4, 1), (1, 16), (16, 1))
 

@@ -30,7 +30,7 @@ STEEP, NEAR_ONE = 5.0, 1e-2
 
 
 class NamedProblem(cp.Problem):  # type: ignore[misc]
-    """A `cp.Problem` with names, to solve with any CVXPY solver, `problem.solve()`; solutions are not certified.
+    r"""A `cp.Problem` with names, to solve with any CVXPY solver, `problem.solve()`; solutions are not certified.
 
     `print(problem)` shows it in the notation of the papers. Variables are accessible by name in CVXPY's `var_dict`,
     parameters in `param_dict`, constraints in `named`, duals in `named[...].dual_value`.
@@ -43,8 +43,8 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         max-min. In a scaled problem `capacity` is (rows,), relative to the capacities, and cone constraints are added.
     program : variables and expressions (`fairopt.mechanisms.reference.program.Program`)
     levels : cp.Expression or None
-        Levels of max-min, `sigma_n / phi_n`. Such a problem maximises the variable `level` subject to `levels >=
-        level`: it is the first of the sequence of programs of lexicographic max-min, which `lexicographic` solves.
+        Levels of max-min, :math:`\sigma_n / \phi_n`. Such a problem maximises the variable `level` subject to `levels
+        >= level`: it is the first of the sequence of programs of lexicographic max-min, which `lexicographic` solves.
     formula : LaTeX of the mechanism's definition, or ''
     """
 
@@ -77,12 +77,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
 
     @cached_property
     def tasks(self) -> cp.Expression:
-        """Tasks `x[n,i]`, (users, servers), of all users, as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
+        """Tasks :math:`x_{ni}`, (users, servers), such as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
         return Named(self.program.tasks, "tasks", (tuple(self.cluster.users), tuple(self.cluster.servers)))
 
     @cached_property
     def user_tasks(self) -> cp.Expression:
-        """Tasks `x_n` on all servers, (users,), of all users; `problem.user_tasks["ann"]`."""
+        """Tasks :math:`x_n` on all servers, (users,), of all users; `problem.user_tasks["ann"]`."""
         return Named(cp.sum(self.program.tasks, axis=1), "user_tasks", (tuple(self.cluster.users),))
 
     @property

@@ -54,7 +54,7 @@ def f_alpha(t: cp.Expression, alpha: float) -> cp.Expression:
 
 
 class Program:
-    """Tasks of users on servers as CVXPY expressions, in which a mechanism states its objective.
+    r"""Tasks of users on servers as CVXPY expressions, in which a mechanism states its objective.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Program:
     servers : columns of the cluster that `x` covers: all, or one in the per-server game
     x : (users, servers), tasks
     user_tasks : (users,)
-        `x_n`, tasks on all servers; in the game this includes the tasks on other servers.
+        :math:`x_n`, tasks on all servers; in the game this includes the tasks on other servers.
     weight : (users,)
-        `phi_n`.
+        :math:`\phi_n`.
     constraints : dict of str to cp.Constraint
         `capacity`; `placement` where a user is barred from, or cannot run on, a server; `max_tasks` where limits are
         finite; `min_tasks` where there are floors.
@@ -84,7 +84,7 @@ class Program:
     others: cp.Parameter | None = None  # fixed tasks on the other servers, (all users, all servers)
 
     def share(self, per_task: Array, label: str = "share") -> cp.Expression:
-        """Shares `u_n x_n`, (users,), from the share per task `u_n`, (all users of the cluster,)."""
+        """Shares :math:`u_n x_n`, (users,), from the share per task :math:`u_n`, (all users of the cluster,)."""
         return self._share(per_task[self.users], self.user_tasks, label)
 
     def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
@@ -98,31 +98,31 @@ class Program:
 
     @cached_property
     def dominant_share(self) -> cp.Expression:
-        """Dominant shares `x_n max_r d[n,r] / C_r`, (users,), with `C_r` the total capacity of resource r."""
+        r"""Dominant shares :math:`x_n \max_r d_{nr} / C_r`, (users,), where :math:`C_r` is the total capacity."""
         return self.share(self.cluster.dominant_share_per_task, "dominant_share")
 
     @cached_property
     def asset_share(self) -> cp.Expression:
-        """Asset shares `x_n sum_r d[n,r] / C_r`, (users,)."""
+        r"""Asset shares :math:`x_n \sum_r d_{nr} / C_r`, (users,)."""
         return self.share(self.cluster.share_per_task.sum(axis=1), "asset_share")
 
     @cached_property
     def virtual_share(self) -> cp.Expression:
-        """Virtual dominant shares `x_n / gamma[n,i]`, (users,), on server i of the per-server game."""
+        r"""Virtual dominant shares :math:`x_n / \gamma_{ni}`, (users,), on server i of the per-server game."""
         if len(self.servers) != 1:
             raise DataError("virtual dominant shares are those of one server: see server_problem")
         return self._share(1 / self.cluster.gamma[self.users, self.servers[0]], self.user_tasks, "virtual_share")
 
     @cached_property
     def server_share(self) -> cp.Expression:
-        """Dominant shares of each server, `x[n,i] / gamma[n,i]`, (pairs,), at usable (user, server) pairs."""
+        r"""Dominant shares of each server, :math:`x_{ni} / \gamma_{ni}`, (pairs,), at usable (user, server) pairs."""
         gamma = self.cluster.gamma[self.users][:, self.servers]
         tasks = self._named(self.x[np.nonzero(self.usable)], "x[usable]")
         return self._share(1 / gamma[self.usable], tasks, "server_share")
 
     @cached_property
     def pair_weight(self) -> cp.Expression:
-        """Weights `phi_n` of the entries of `server_share`, (pairs,)."""
+        r"""Weights :math:`\phi_n` of the entries of `server_share`, (pairs,)."""
         return self._symbol("pair_weight", self.criterion.weight[self.users][np.nonzero(self.usable)[0]])
 
     @cached_property

@@ -19,7 +19,7 @@ from .utility import UtilitySlope
 
 
 class Scaled(Program):
-    """A program over the fractions `z[n,i] = x[n,i] / gamma[n,i]` of some (user, server) pairs.
+    r"""A program over the fractions :math:`z_{ni} = x_{ni} / \gamma_{ni}` of some (user, server) pairs.
 
     Attributes
     ----------
@@ -209,10 +209,11 @@ def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
 def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:
     r"""Logarithms of a power mean of shares and of their sum, with exact power cones.
 
-    .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n w_n t_n^{1-\beta}\Big)^{1/(1-\beta)}
+    .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n \omega_n t_n^{1-\beta}\Big)^{1/(1-\beta)}
 
-    `w_n = phi_n^beta unit_n^(1-beta)`, normalised to sum to 1. With `p = 1 - beta` and the perspective
-    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: power cones, stable near beta = 1.
+    with the scaled shares t as above, and :math:`\omega_n = \phi_n^\beta u_n^{1-\beta}`, normalised to sum to 1, in the
+    units of t. With :math:`\rho = 1 - \beta` and the perspective :math:`h_n \le M ((t_n/M)^\rho - 1)/\rho`, the mean is
+    at least M iff :math:`\sum_n \omega_n h_n \ge 0`: power cones, stable near beta = 1.
     """
     beta = rule.alpha
     p = 1 - beta

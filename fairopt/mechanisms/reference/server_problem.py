@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class ServerProgram(Scaled):
-    """The column of one server, with virtual dominant shares `s[n,i] = (y_n + x[n,i]) / gamma[n,i]`.
+    r"""The column of one server, with virtual dominant shares :math:`\sigma_{ni} = (y_n + x_{ni}) / \gamma_{ni}`.
 
     The tasks on other servers, `y_n`, and the normalisation of shares are parameters (`give`), so that the problem is
     compiled once. alpha is not, since CVXPY fixes the exponents of power cones at compilation.

@@ -12,12 +12,12 @@ from ._base import Policy, rule
 class OnlinePSDSF(Policy):
     r"""Serve the (user, server) pair with room that has the lowest weighted virtual dominant share.
 
-    .. math:: \arg\min_{n, i}\ \frac{s_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
+    .. math:: \arg\min_{n, i}\ \frac{\sigma_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
 
     with the amounts of user n on all servers.
 
-    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of `x_n
-    d[n,r]`, so that tasks may have several sizes.
+    Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of
+    :math:`x_n d_{nr}`, so that tasks may have several sizes.
     """
 
     name = "ps-dsf"
