@@ -32,7 +32,7 @@ from ..model.criterion import Criterion
 from ..model.linear import TOLERANCE, minimise
 from ..model.polytope import Polytope
 from . import algebra
-from .factors import TINY
+from .factors import LOG_RANGE, TINY
 from .first_order import Active, Entries, Equations, Prices, assembled, listed
 
 Solve = Callable[[Array], Array]
@@ -54,8 +54,8 @@ _LEAST_MU, _MOST_MU = 1e-14, 1e-2
 _LOG_UNPRICED, _IN_USE = 300, 1e-6
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
-#: Least slope of a slack, and log of the least price relative to the server's highest, in eliminated equations.
-_LEAST_SLOPE, _LOG_LEAST_PRICE = 1e-13, -600.0
+#: Least slope of a slack in eliminated equations.
+_LEAST_SLOPE = 1e-13
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
 _TRUST = 0.03
 
@@ -264,7 +264,7 @@ class Conditions:
         products = np.concatenate([(at.scaled_part * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
         mu = min(max(float(products.mean()), _LEAST_MU), _MOST_MU)
         most_pairs = 2 * (len(at.total) + len(at.idle))
-        cutoff = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
+        cutoff = min(3e-3, 100 * np.sqrt(mu))
         if most_pairs < len(at.slack):
             cutoff = min(cutoff, float(np.partition(at.slack, most_pairs)[most_pairs]))
         pairs = inside | (at.slack < cutoff)
@@ -437,7 +437,7 @@ class _State:
         log_price = np.full(pairs.inverse.shape, -np.inf)
         log_price[row] = at.log_rows
         prices, idle = np.zeros(log_price.shape), np.full(log_price.shape, np.inf)
-        prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), _LOG_LEAST_PRICE))[row]
+        prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), -LOG_RANGE))[row]
         idle[row] = diagonal[self.rows] / prices[row]
         value = slope * c.scale * np.maximum(pairs.cost(prices), TINY)
         total = at.total[c.present] / c.unit
