@@ -10,8 +10,10 @@ FULL, LEAST, LEAST_SHARE, LEAST_PART = 0.9, 0.1, 0.3, 0.07
 #: Centring parameter: its lower bound, and its least value relative to the residual while mu is above the last number,
 #: so that feasibility keeps pace with complementarity.
 LEAST_CENTRING, RESIDUAL_CENTRING, LARGE_MU = 1e-6, 0.005, 1e-4
-#: Fraction of the step to the boundary, and the length above which steps count as long.
-TO_BOUNDARY, LONG_STEP = 0.95, 0.9
+#: Fraction of the step to the boundary, and the lengths above which steps count as long, and below which as short.
+TO_BOUNDARY, LONG_STEP, SHORT_STEP = 0.95, 0.9, 0.1
+#: Least slope of a log marginal utility, so that tasks follow from prices.
+LEAST_SLOPE = 1e-13
 #: Largest number of halvings of a step, and rounding of the merit function.
 HALVINGS, MERIT_ROUNDING = 8, 1e-9
 #: Largest number of certified iterates without progress.

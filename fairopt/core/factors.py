@@ -22,7 +22,7 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
-        damping = 1e-13 * np.abs(matrix).max(axis=(1, 2), keepdims=True) + TINY
+        damping = 10 * _DAMPING * np.abs(matrix).max(axis=(1, 2), keepdims=True) + TINY
         return np.asarray(np.linalg.solve(matrix + damping * np.eye(matrix.shape[1]), rhs))
 
 
@@ -57,7 +57,7 @@ def _cholesky(matrix: Array) -> Array:
         factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
         if info == 0 or not damping < 1:
             return np.asarray(factor)
-        damping *= 100
+        damping *= 10
 
 
 def _solved(factor: Array, given: Array) -> Array:

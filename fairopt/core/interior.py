@@ -35,7 +35,7 @@ from .central_path import (
     RESIDUAL_CENTRING,
     TO_BOUNDARY,
 )  # fmt: skip
-from .factors import TINY
+from .factors import LOG_RANGE, TINY
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
@@ -67,12 +67,12 @@ def starting_point(q: Stack, norm: float) -> State:
         level = q.ratio * np.log(q.user_tasks(z))
         marginal = gain - (level if xi is None else level + xi)[:, None]
         if iteration == 0:
-            log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -1e3)[None], len(q.rows), axis=0)
+            log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -LOG_RANGE)[None], len(q.rows), axis=0)
         change = np.log(np.maximum(q.used(z), TINY) / LOAD)
         log_v = log_v + DAMPING * np.minimum(np.maximum(change, -1), 1)
         z = np.minimum(z * np.exp(np.minimum(np.maximum(DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
     x = q.user_tasks(z)
-    z = np.where(q.usable, np.maximum(z, np.minimum(0.02 * x[:, None] / q.size, LEAST_PART / contention)), 0.0)
+    z = np.where(q.usable, np.maximum(z, np.minimum(LEAST_PART * x[:, None] / q.size, LEAST_PART / contention)), 0.0)
     z = z * (FULL / np.maximum(np.maximum.reduce(q.used(z), axis=0), FULL))
     left = None
     if xi is not None:
@@ -112,7 +112,7 @@ def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: 
     target = np.maximum((_mu_along(q, at, now, d, affine_length, count) / mu) ** 3, 0.5 * (1 - affine_length) ** 3)
     target = np.minimum(np.maximum(target, LEAST_CENTRING), _MOST_CENTRING) * mu
     target = np.where(mu > LARGE_MU, np.maximum(target, RESIDUAL_CENTRING * now.residual), target)
-    d = system.direction(np.maximum(target, 1e-22), d, affine_length * affine_length)
+    d = system.direction(np.maximum(target, TINY), d, affine_length * affine_length)
     length = np.minimum(at.longest(d) * np.maximum(TO_BOUNDARY, 1 - np.sqrt(10 * mu)), 1.0)
     for _ in range(HALVINGS):
         trial = at.after(d, length)

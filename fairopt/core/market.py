@@ -39,6 +39,8 @@ _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
 _BELOW_LIMIT = FULL
 #: Mirror descent: number of last iterates averaged, since they oscillate, and damping of log prices.
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
+#: Least relative price at the uniform starting point.
+_LEAST_PRICE = 1e-12
 #: Number of pairs above which dense welfare programs without limits start from an even split and take longer steps.
 _LARGE = 20_000
 
@@ -333,15 +335,15 @@ class Market:
         """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
         pairs, contention = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
         y = self.size / contention[pairs.server]
-        y = y * (0.8 / pairs.use(y)[self.row].mean())
+        y = y * (LOAD / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
         weight = self.log_weight(x)[0]
         log = self.marginal_utility(x, weight).log
         level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # expenditure is 1 on average
-        p = np.maximum(np.exp(log - level), 1e-12)
+        p = np.maximum(np.exp(log - level), _LEAST_PRICE)
         split = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
         split /= np.maximum(split.sum(axis=0), TINY)
-        lam = np.where(self.row, len(x) * np.maximum(split / split.sum(), 1e-12), 0.0)
+        lam = np.where(self.row, len(x) * np.maximum(split / split.sum(), _LEAST_PRICE), 0.0)
         cost, full_price = pairs.cost(lam), pairs.of_user(p)
         z = np.maximum(cost - full_price, LEAST * np.maximum(cost, full_price))
         w = np.where(self.row, np.maximum(1 - pairs.use(y), LEAST), 1.0)

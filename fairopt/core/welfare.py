@@ -41,10 +41,12 @@ from .central_path import (
     HALVINGS,
     LARGE_MU,
     LEAST_CENTRING,
+    LEAST_SLOPE,
     LONG_STEP,
     MERIT_ROUNDING,
     PATIENCE,
     RESIDUAL_CENTRING,
+    SHORT_STEP,
     TO_BOUNDARY,
 )  # fmt: skip
 from .factors import TINY
@@ -61,8 +63,8 @@ _ROUNDING_MU = 1e-12
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 
 
-#: Centring parameter: its upper bound if the affine step is longer than the second number, and else.
-_MOST_CENTRING, _SHORT_STEP, _SHORT_CENTRING = 0.1, 0.1, 0.5
+#: Centring parameter: its upper bound unless the affine step is short, and else.
+_MOST_CENTRING, _SHORT_CENTRING = 0.1, 0.5
 #: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
 _PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
 #: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
@@ -113,7 +115,7 @@ class Step:
         """Eliminate pairs, limits and tasks, and factor the Schur complement."""
         q, at = self.market, self.at
         self.weight = at.y * self.inverse
-        stiff = np.maximum(self.marginal.elasticity, 1e-13) * self.full_price / at.x + q.on_users(at.xi / at.v)
+        stiff = np.maximum(self.marginal.elasticity, LEAST_SLOPE) * self.full_price / at.x + q.on_users(at.xi / at.v)
         self.user_diagonal = 1 / stiff
         self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
         idle = np.where(q.row, self.ratio, np.inf)
@@ -250,7 +252,7 @@ class Step:
         target = (
             min(
                 max(target, LEAST_CENTRING),
-                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > _SHORT_STEP else _SHORT_CENTRING,
+                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING,
             )
             * self.mu
         )
@@ -336,7 +338,7 @@ def run(
         if (
             q.at_final_alpha
             and step.mu * len(at.y) <= max(_JUDGED * tol, _SMALL_MU) * len(at.x)
-            and step.residual < 1e-4
+            and step.residual < LARGE_MU
         ):
             candidate = _judged(q, step.at, tol, number)
             stalled = 0 if candidate.error < 0.7 * best.error or step.mu < 0.5 * least else stalled + 1
@@ -388,8 +390,8 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0
 
-    length, here_error = 8.0, weight_error(weight)
-    while here_error and length <= 1024:
+    length, here_error = 10.0, weight_error(weight)
+    while here_error and length <= _MOST_STEPS:
         other_weight = weight + math.copysign(length, here_error)
         other_error = weight_error(other_weight)
         if here_error * other_error < 0:
