@@ -19,6 +19,8 @@ from .system import OfLimits, Stack
 
 #: Unknowns up to which the dense matrix is factored.
 _LARGEST = 300
+#: Largest relative decrease of tasks or prices in a step.
+_MOST_DECREASE = 0.9
 #: Newton steps at most; relative pivots below the second, or singular values below the third, count as zero.
 _STEPS, _SINGULAR, _RANK = 8, 1e-7, 1e-11
 
@@ -111,9 +113,9 @@ def refined(
         if step is None:
             break
         z, log_v = z.copy(), log_v.copy()
-        z[of_pairs] *= 1 + np.maximum(step[:pair_end, None], -0.9)
+        z[of_pairs] *= 1 + np.maximum(step[:pair_end, None], -_MOST_DECREASE)
         price_change = float(q.power[0]) * step[pair_end:row_end, None]
-        log_v[of_rows] += np.log1p(np.maximum(price_change, -0.99)) / q.power
+        log_v[of_rows] += np.log1p(np.maximum(price_change, -_MOST_DECREASE)) / q.power
         if xi is not None:
             xi = xi.copy()
             xi[limits] += step[row_end:, None]

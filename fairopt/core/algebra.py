@@ -34,6 +34,8 @@ from .sparse import DENSE_FLOPS, Factors, Order, ordered
 _LIST_COST = 200.0
 #: Dimension above which factors are in single precision, if they only precondition.
 _SINGLE_FROM = 250
+#: Least pivot relative to its diagonal, about the rounding of a sum.
+_LEAST_PIVOT = 1e-15
 #: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
 
@@ -404,7 +406,7 @@ class _ServersFirst:
             for s in range(r + 1):
                 left = squares[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
                 if s == r:
-                    lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], TINY)))
+                    lower[r, r] = np.sqrt(np.maximum(left, _LEAST_PIVOT * np.maximum(squares[r, r], TINY)))
                 else:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
@@ -424,7 +426,7 @@ class _ServersFirst:
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
         half *= self.weight[:, None]
         left = 1 - pairs.sums(pairs.over_value((half**2).sum(axis=1)))
-        even = 1 / np.sqrt(np.maximum(left, 1e-15))
+        even = 1 / np.sqrt(np.maximum(left, _LEAST_PIVOT))
         self.scale = root * even
         half *= pairs.of_user(even)[:, None]
         self.factor = _from_lists(at, half, None, along * even)
@@ -446,7 +448,7 @@ class _ServersFirst:
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
         matrix += np.outer(along, along)
-        even = 1 / np.sqrt(np.maximum(diagonal, 1e-15))
+        even = 1 / np.sqrt(np.maximum(diagonal, _LEAST_PIVOT))
         self.scale = root * even
         matrix *= even
         matrix *= even[:, None]

@@ -11,6 +11,8 @@ from ..model._arrays import Array
 
 #: Lower bound of denominators and of arguments of logarithms.
 TINY = 1e-300
+#: Largest exponent: numbers up to e^600 and down to e^-600 can be multiplied by others of a problem in doubles.
+LOG_RANGE = 600.0
 #: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
 _DAMPING_SINGLE, _DAMPING = 1e-7, 1e-14
 
@@ -20,7 +22,7 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
-        damping = 1e-13 * np.abs(matrix).max(axis=(1, 2), keepdims=True) + TINY
+        damping = 10 * _DAMPING * np.abs(matrix).max(axis=(1, 2), keepdims=True) + TINY
         return np.asarray(np.linalg.solve(matrix + damping * np.eye(matrix.shape[1]), rhs))
 
 
@@ -55,7 +57,7 @@ def _cholesky(matrix: Array) -> Array:
         factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
         if info == 0 or not damping < 1:
             return np.asarray(factor)
-        damping *= 100
+        damping *= 10
 
 
 def _solved(factor: Array, given: Array) -> Array:

@@ -317,7 +317,7 @@ class Factors:
     def null(self) -> Array:
         """Random vectors v (equations, k) of the left null space, `v' J = 0`."""
         rng, size = np.random.default_rng(0), self.matrix.shape[0]
-        core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 6))
+        core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 2 * 3))
         for _ in range(2):
             core = self._once(core, True)
             core /= np.abs(core).max(axis=0, initial=TINY)

@@ -19,27 +19,34 @@ import numpy as np
 
 from ..model._arrays import Array, Index, Mask
 from .active_set import refined
-from .factors import TINY
+from .central_path import (
+    DAMPING,
+    DESCENTS,
+    FULL,
+    HALVINGS,
+    LARGE_MU,
+    LEAST,
+    LEAST_CENTRING,
+    LEAST_PART,
+    LEAST_SHARE,
+    LOAD,
+    MERIT_ROUNDING,
+    PATIENCE,
+    RESIDUAL_CENTRING,
+    TO_BOUNDARY,
+)  # fmt: skip
+from .factors import LOG_RANGE, TINY
 from .judge import backward_errors
 from .newton import System
 from .state import Direction, Measured, State, measured
 from .system import Stack, select
 
-#: Mirror descent: number of iterations, target utilization, and damping of log prices and log fractions.
-_DESCENTS, _LOAD, _DAMPING = 25, 0.7, 0.7
-#: Starting point: largest utilization, and least slack and price of a limit.
-_FULL, _LEAST = 0.9, 0.1
 #: Exponents of sums over rows of an attempt: the least, and the least times mu. The second rescues what jams at first.
 _ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
-#: Iterates are certified below this mu, and given up after so many certifications without progress.
-_SMALL_MU, _PATIENCE = 1e-7, 5
-
-
-#: Centring parameter of the predictor-corrector: its bounds, and its least value relative to the residual while mu is
-#: above the third number, so that feasibility keeps pace with complementarity.
-_LEAST_CENTRING, _MOST_CENTRING, _LARGE_MU, _RESIDUAL_CENTRING = 1e-6, 0.5, 1e-4, 0.005
-#: Least fraction of the step to the boundary, largest number of halvings, and rounding of the merit function.
-_TO_BOUNDARY, _HALVINGS, _MERIT_ROUNDING = 0.95, 8, 1e-9
+#: Iterates are certified below this mu.
+_SMALL_MU = 1e-7
+#: Largest centring parameter.
+_MOST_CENTRING = 0.5
 
 
 def starting_point(q: Stack, norm: float) -> State:
@@ -48,36 +55,36 @@ def starting_point(q: Stack, norm: float) -> State:
     `norm` bounds the exponent of sums over rows. Fractions, slacks and prices are then moved away from their bounds.
     """
     contention = np.maximum(np.add.reduce(q.usable, axis=0), 1)
-    z = np.where(q.usable, _LOAD / contention, 0.0)
+    z = np.where(q.usable, LOAD / contention, 0.0)
     xi = None if q.limited is None else np.zeros(q.limit.shape)
     gain = np.where(q.usable, q.gain, -np.inf)
     log_v = np.zeros(0)
-    for iteration in range(_DESCENTS):
+    for iteration in range(DESCENTS):
         if xi is not None:
             limit_use = np.maximum(q.of_limits(z), TINY)
-            z = z * (_LOAD / np.maximum(limit_use, _LOAD))[:, None]
-            xi = np.maximum(xi + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
+            z = z * (LOAD / np.maximum(limit_use, LOAD))[:, None]
+            xi = np.maximum(xi + DAMPING * np.maximum(np.log(limit_use / LOAD), -1), 0.0)
         level = q.ratio * np.log(q.user_tasks(z))
         marginal = gain - (level if xi is None else level + xi)[:, None]
         if iteration == 0:
-            log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -1e3)[None], len(q.rows), axis=0)
-        change = np.log(np.maximum(q.used(z), TINY) / _LOAD)
-        log_v = log_v + _DAMPING * np.minimum(np.maximum(change, -1), 1)
-        z = np.minimum(z * np.exp(np.minimum(np.maximum(_DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
+            log_v = np.repeat(np.maximum(np.maximum.reduce(marginal, axis=0), -LOG_RANGE)[None], len(q.rows), axis=0)
+        change = np.log(np.maximum(q.used(z), TINY) / LOAD)
+        log_v = log_v + DAMPING * np.minimum(np.maximum(change, -1), 1)
+        z = np.minimum(z * np.exp(np.minimum(np.maximum(DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
     x = q.user_tasks(z)
-    z = np.where(q.usable, np.maximum(z, np.minimum(0.02 * x[:, None] / q.size, 0.07 / contention)), 0.0)
-    z = z * (_FULL / np.maximum(np.maximum.reduce(q.used(z), axis=0), _FULL))
+    z = np.where(q.usable, np.maximum(z, np.minimum(LEAST_PART * x[:, None] / q.size, LEAST_PART / contention)), 0.0)
+    z = z * (FULL / np.maximum(np.maximum.reduce(q.used(z), axis=0), FULL))
     left = None
     if xi is not None:
-        z = z * (_FULL / np.maximum(q.of_limits(z), _FULL))[:, None]
-        xi = np.where(q.limited, np.maximum(xi, _LEAST), 0.0)
-        left = np.where(q.limited, np.maximum(1 - q.of_limits(z), _LEAST), 1.0)
-    # Every row has at least a share of 0.3 in what some pair would cost by it alone: a price of zero has no derivative.
+        z = z * (FULL / np.maximum(q.of_limits(z), FULL))[:, None]
+        xi = np.where(q.limited, np.maximum(xi, LEAST), 0.0)
+        left = np.where(q.limited, np.maximum(1 - q.of_limits(z), LEAST), 1.0)
+    # Every row has at least this share in what some pair would cost by it alone: a price of zero has no derivative.
     least = np.minimum.reduce(q.costs(log_v)[0] - q.log_use / q.power, axis=1)
-    log_v = np.where(q.rows, np.maximum(log_v, least + np.log(0.3) / q.power), 0.0)
-    idle = np.where(q.rows, np.maximum(1 - q.used(z), _LEAST), 1.0)
+    log_v = np.where(q.rows, np.maximum(log_v, least + np.log(LEAST_SHARE) / q.power), 0.0)
+    idle = np.where(q.rows, np.maximum(1 - q.used(z), LEAST), 1.0)
     at = State(z, z, np.ones(idle.shape), idle, xi, left, log_v, np.minimum(q.power, norm))
-    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v, xi, at.norm)[1], _LEAST), 1.0)
+    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v, xi, at.norm)[1], LEAST), 1.0)
     return at
 
 
@@ -103,14 +110,14 @@ def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: 
     d = system.direction(np.zeros_like(mu), None)
     affine_length = np.minimum(at.longest(d), 1.0)
     target = np.maximum((_mu_along(q, at, now, d, affine_length, count) / mu) ** 3, 0.5 * (1 - affine_length) ** 3)
-    target = np.minimum(np.maximum(target, _LEAST_CENTRING), _MOST_CENTRING) * mu
-    target = np.where(mu > _LARGE_MU, np.maximum(target, _RESIDUAL_CENTRING * now.residual), target)
-    d = system.direction(np.maximum(target, 1e-22), d, affine_length * affine_length)
-    length = np.minimum(at.longest(d) * np.maximum(_TO_BOUNDARY, 1 - np.sqrt(10 * mu)), 1.0)
-    for _ in range(_HALVINGS):
+    target = np.minimum(np.maximum(target, LEAST_CENTRING), _MOST_CENTRING) * mu
+    target = np.where(mu > LARGE_MU, np.maximum(target, RESIDUAL_CENTRING * now.residual), target)
+    d = system.direction(np.maximum(target, TINY), d, affine_length * affine_length)
+    length = np.minimum(at.longest(d) * np.maximum(TO_BOUNDARY, 1 - np.sqrt(10 * mu)), 1.0)
+    for _ in range(HALVINGS):
         trial = at.after(d, length)
         evaluation = measured(q, trial, count)
-        worse = ~(evaluation.residual + evaluation.mu <= 2 * (now.residual + mu) + _MERIT_ROUNDING)
+        worse = ~(evaluation.residual + evaluation.mu <= 2 * (now.residual + mu) + MERIT_ROUNDING)
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)
@@ -194,7 +201,7 @@ def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations:
         ready = run.now.mu < _SMALL_MU
         if ready.any():
             _certify(run, ready, answers, aim)
-            run.only(~(answers.error[run.problem] <= aim) & (run.stalled <= _PATIENCE))
+            run.only(~(answers.error[run.problem] <= aim) & (run.stalled <= PATIENCE))
         if not len(run.problem):
             return
         run.at, run.now, length = predictor_corrector(run.q, run.at, run.now, run.count, soft)

@@ -32,7 +32,8 @@ from ..model.criterion import Criterion
 from ..model.linear import TOLERANCE, minimise
 from ..model.polytope import Polytope
 from . import algebra
-from .factors import TINY
+from .central_path import LEAST_CENTRING, LEAST_SLOPE, LONG_STEP, SHORT_STEP
+from .factors import LOG_RANGE, TINY
 from .first_order import Active, Entries, Equations, Prices, assembled, listed
 
 Solve = Callable[[Array], Array]
@@ -54,8 +55,12 @@ _LEAST_MU, _MOST_MU = 1e-14, 1e-2
 _LOG_UNPRICED, _IN_USE = 300, 1e-6
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
-#: Least slope of a slack, and log of the least price relative to the server's highest, in eliminated equations.
-_LEAST_SLOPE, _LOG_LEAST_PRICE = 1e-13, -600.0
+#: Slack of rows and limits below which they count as nearly active, and largest number of steps without progress.
+_NEAR_BOUND, _PATIENCE = 1e-2, 8
+#: Range of costs, and largest number of pivots, in the linear program of `vertex`.
+_RANGE, _MOST_PIVOTS = 1e3, 5_000
+#: Least fraction of a long step to the boundary, and that of another.
+_TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
 _TRUST = 0.03
 
@@ -130,7 +135,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
             return None
         state = _State(active, start, TINY)
         unit = state.error
-        length = min(30 * unit, _TRUST)
+        length = min(10 * unit, _TRUST)
         if not 0 < unit < length:
             return None
         of_users, others = state.jacobian()
@@ -141,13 +146,13 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         lower, upper = -state.u, np.full(len(state.u), np.inf)
         lower[state.rows], upper[state.rows] = np.maximum(lower[state.rows], -length), length
         solution = minimise(
-            np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
+            np.clip(state.f / unit, 1 / _RANGE, _RANGE) + slopes.T @ np.minimum(state.u / unit, _RANGE),
             sp.vstack([-slopes, totals, -totals]),
             np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
             low=lower / unit,
             high=upper / unit,
-            tolerance=min(max(1e-13 / unit, TOLERANCE), 1e-4),
-            steps=5_000,
+            tolerance=min(max(_NO_VIOLATION / unit, TOLERANCE), _WARM),
+            steps=_MOST_PIVOTS,
         )
         if solution is None:
             return None
@@ -156,7 +161,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         new_tasks[active.pairs] = np.maximum(
             state.here.tasks + change[state.pairs] * state.here.total[active.user], 0.0
         )
-        return Refined(new_tasks, state.here.log_rows + np.log(np.maximum(1 + change[state.rows], 1e-9)), unit, 1)
+        return Refined(new_tasks, state.here.log_rows + np.log(np.maximum(1 + change[state.rows], TINY)), unit, 1)
 
 
 def _has_empty_user(polytope: Polytope, tasks: Array) -> bool:
@@ -250,7 +255,7 @@ class Conditions:
         if excess is not None:
             return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
         here = self.at(tasks, log_rows, np.zeros(users))
-        least_slack, at_limit = np.full(users, np.inf), here.room < 1e-3
+        least_slack, at_limit = np.full(users, np.inf), here.room < _NEAR_BOUND
         np.minimum.at(least_slack, self.user, np.where(here.part > _IN_USE, here.slack, np.inf))
         if self.criterion.scope != "game":
             unit = float(np.median(least_slack[~at_limit])) if not at_limit.all() else 0.0
@@ -264,11 +269,11 @@ class Conditions:
         products = np.concatenate([(at.scaled_part * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
         mu = min(max(float(products.mean()), _LEAST_MU), _MOST_MU)
         most_pairs = 2 * (len(at.total) + len(at.idle))
-        cutoff = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
+        cutoff = 10 * min(_ENTERING, 10 * np.sqrt(mu))
         if most_pairs < len(at.slack):
             cutoff = min(cutoff, float(np.partition(at.slack, most_pairs)[most_pairs]))
         pairs = inside | (at.slack < cutoff)
-        rows = (at.weight > 1e-6) | (at.weight > at.idle) | (at.idle < 1e-2)
+        rows = (at.weight > _IN_USE) | (at.weight > at.idle) | (at.idle < _NEAR_BOUND)
         unpriced = pairs & (np.bincount(self.pair, rows[self.row], len(pairs)) == 0)
         rows[self.row[unpriced[self.pair]]] = True
         omitted = np.where(pairs, 0.0, at.tasks)
@@ -291,7 +296,7 @@ def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps:
         merit = min(error, float((state.u * state.v)[state.pairs].sum()))
         stalled = 0 if merit < 0.5 * least_merit else stalled + 1
         least_merit = min(least_merit, merit)
-        if error <= aim or steps >= max_steps or stalled > 8 or not np.isfinite(error) or not state.step():
+        if error <= aim or steps >= max_steps or stalled > _PATIENCE or not np.isfinite(error) or not state.step():
             break
         steps += 1
     assert best is not None
@@ -325,7 +330,7 @@ class _State:
             needed = np.full(len(excess), -np.inf)
             active = self.u[self.pairs] > self.v[self.pairs]
             np.maximum.at(needed, c.user[active], (excess[c.user] - at.slack)[active])
-            needed = np.where((needed > excess) & (at.room < 1e-2), needed, excess)
+            needed = np.where((needed > excess) & (at.room < _NEAR_BOUND), needed, excess)
             at = replace(at, excess=needed, slack=at.slack + (needed - excess)[c.user])
             self.u[self.limits] = needed[c.limits]
         self.here, self.u[self.pairs] = at, at.scaled_part
@@ -347,14 +352,17 @@ class _State:
             return False
         d, du, dv = self._direction(solve, -products)
         t = self._longest(d, du, dv)
-        blocked = not t >= 0.1
+        blocked = not t >= SHORT_STEP
         affine_mu = float(((self.u + t * du) * (self.v + t * dv)).mean())
-        centring = 1.0 if blocked else min(max((affine_mu / mu) ** 3, 1e-6), 1.0)
-        target = max(centring * mu, 1e-26, min(1e-4 * largest**2, mu))
+        centring = 1.0 if blocked else min(max((affine_mu / mu) ** 3, LEAST_CENTRING), 1.0)
+        target = max(centring * mu, _LEAST_MU**2, min(1e-4 * largest**2, mu))
         second_order = 0.0 if blocked else du * dv
         d, du, dv = self._direction(solve, np.minimum(target - second_order, 10 * target) - products)
         t = self._longest(d, du, dv)
-        t = min(1.0, t * (min(max(0.99, 1 - target), 1 - 1e-10) if t > 0.9 else 0.8))
+        t = min(
+            1.0,
+            t * (min(max(_TO_BOUNDARY, 1 - target), 1 - 1e-10) if t > LONG_STEP else _CAUTIOUS),
+        )
         if not np.isfinite(t) or not np.isfinite(d).all():
             return False
         self.u, self.v = self.u + t * du, self.v + t * dv
@@ -433,11 +441,11 @@ class _State:
         diagonal = self.diagonal + _REGULARIZATION
         per_limit, of_limit = np.zeros(users), np.ones(users)
         per_limit[c.limits], of_limit[c.limits] = (at.total / c.polytope.limit)[c.limits], diagonal[self.limits]
-        slope = np.maximum(at.slope + (per_limit / of_limit)[c.user], _LEAST_SLOPE)
+        slope = np.maximum(at.slope + (per_limit / of_limit)[c.user], LEAST_SLOPE)
         log_price = np.full(pairs.inverse.shape, -np.inf)
         log_price[row] = at.log_rows
         prices, idle = np.zeros(log_price.shape), np.full(log_price.shape, np.inf)
-        prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), _LOG_LEAST_PRICE))[row]
+        prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), -LOG_RANGE))[row]
         idle[row] = diagonal[self.rows] / prices[row]
         value = slope * c.scale * np.maximum(pairs.cost(prices), TINY)
         total = at.total[c.present] / c.unit
@@ -471,7 +479,7 @@ def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:
         given = given * scale
         found = approximate(given)
         residual = given - product(found)
-        for _ in range(8):
+        for _ in range(_PATIENCE):
             size = float(np.abs(residual).max())
             if not size > _SOLVED * float(np.abs(given).max()):
                 break

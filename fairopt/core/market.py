@@ -24,8 +24,9 @@ from ..model._arrays import Array
 from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .algebra import Pairs
+from .central_path import DAMPING, DESCENTS, FULL, LEAST, LEAST_PART, LEAST_SHARE, LOAD
 from .choices import Choices, Users
-from .factors import TINY
+from .factors import LOG_RANGE, TINY
 
 #: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
 FIRST_ALPHA = 4.0
@@ -35,12 +36,11 @@ _LOG_CAP = 500.0
 #: units of the limit: pairs below it have no tasks in double precision.
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
 #: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
-_BELOW_LIMIT = 0.9
-#: Iterations of mirror descent to the starting point, and the number of last ones averaged, since iterates oscillate.
-_DESCENTS, _AVERAGED = 25, 13
-#: Mirror descent: target utilization, damping of fractions and of log prices, largest utilization at the end, and the
-#: log of the smallest price relative to the largest.
-_LOAD, _DAMPING, _PRICE_DAMPING, _MOST_LOAD, _LOG_UNDERFLOW = 0.7, 0.7, 0.35, 0.9, -600
+_BELOW_LIMIT = FULL
+#: Mirror descent: number of last iterates averaged, since they oscillate, and damping of log prices.
+_AVERAGED, _PRICE_DAMPING = 13, 0.35
+#: Least relative price at the uniform starting point.
+_LEAST_PRICE = 1e-12
 #: Number of pairs above which dense welfare programs without limits start from an even split and take longer steps.
 _LARGE = 20_000
 
@@ -142,7 +142,7 @@ class Market:
         self.large = not (game or len(self.user)) and len(self.size) > _LARGE and rule.alpha > 0
         self.large = self.large and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
         if self.large:
-            self.weight_decay = 0.1, 0.1
+            self.weight_decay = LEAST, LEAST
         self.log_weight_ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.log_weight_ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -275,7 +275,7 @@ class Market:
         if self.large:
             return self._uniform_point()
         contention = np.bincount(pairs.server, minlength=len(pairs.inverse))
-        y = _LOAD * size / contention[pairs.server]
+        y = LOAD * size / contention[pairs.server]
         limit_at = np.flatnonzero(self.sign > 0)
         capped, cap = self.user[limit_at], self.bound[limit_at]
         excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
@@ -284,13 +284,13 @@ class Market:
             y = np.zeros(len(size))
             y[self.limit.pairs] = self.limit.near
             means = [y, np.full(self.row.shape, -np.log(self.row.shape[1]) / power), excess]
-        for iteration in range(_DESCENTS if self.limit is None else 0):
+        for iteration in range(DESCENTS if self.limit is None else 0):
             x = pairs.sums(y)
             limit_use = x[capped] / cap
             shrink = np.ones(len(x))
-            shrink[capped] = _LOAD / np.maximum(limit_use, _LOAD)
+            shrink[capped] = LOAD / np.maximum(limit_use, LOAD)
             y, x = y * pairs.of_user(shrink), x * shrink
-            excess[capped] = np.maximum(excess[capped] + _DAMPING * np.maximum(np.log(limit_use / _LOAD), -1), 0.0)
+            excess[capped] = np.maximum(excess[capped] + DAMPING * np.maximum(np.log(limit_use / LOAD), -1), 0.0)
             marginal = self.marginal_utility(x, self.log_weight(x)[0]).log / power - excess
             if iteration == 0:
                 first_price = np.full(len(pairs.inverse), -np.inf)
@@ -298,55 +298,55 @@ class Market:
                     first_price, pairs.server, pairs.of_user(marginal) - np.log(pairs.over_value(1 / size)) / power
                 )
                 log_lam = np.repeat(first_price[:, None], pairs.inverse.shape[1], axis=1)
-            change = np.log(np.maximum(pairs.use(y), TINY) / _LOAD)
+            change = np.log(np.maximum(pairs.use(y), TINY) / LOAD)
             log_lam = log_lam + _PRICE_DAMPING * np.clip(change, -1, 1)
             top = power * log_lam[self.row].max()
-            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
+            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -LOG_RANGE)), 0.0)
             cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
-            y = np.minimum(y * np.exp(np.clip(_DAMPING * (pairs.of_user(marginal) - cost), -2, 2)), size)
-            if iteration >= _DESCENTS - _AVERAGED:
+            y = np.minimum(y * np.exp(np.clip(DAMPING * (pairs.of_user(marginal) - cost), -2, 2)), size)
+            if iteration >= DESCENTS - _AVERAGED:
                 means = [mean + one / _AVERAGED for mean, one in zip(means, (y, log_lam, excess), strict=True)]
         y, log_lam, excess = means
         top = power * log_lam[self.row].max()
-        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, _LOG_UNDERFLOW)), 0.0)
-        # Every row has at least a share of 0.3 in the cost of some pair: smaller prices would not move Newton's method.
-        lam = np.where(self.row, np.maximum(lam, 0.3 * self.row_units(pairs.cost(lam))), 0.0)
+        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -LOG_RANGE)), 0.0)
+        # Every row has at least this share in the cost of some pair: smaller prices would not move Newton's method.
+        lam = np.where(self.row, np.maximum(lam, LEAST_SHARE * self.row_units(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
         p = np.exp(self.marginal_utility(x, self.log_weight(x)[0]).log - top - power * excess)
-        p = np.minimum(p, 0.9 * pairs.least(cost))
-        z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
+        p = np.minimum(p, FULL * pairs.least(cost))
+        z = np.maximum(cost - pairs.of_user(p), LEAST * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / contention[pairs.server]))
+        y = np.maximum(y, np.minimum(0.05 * turnover / z, LEAST_PART * size / contention[pairs.server]))
         z = np.minimum(z, turnover / y)
-        y = y * (_MOST_LOAD / np.maximum(pairs.use(y).max(axis=1), _MOST_LOAD))[pairs.server]
-        # Near the limit tasks follow from prices: a change by 10% would change marginal utilities by decades.
+        y = y * (FULL / np.maximum(pairs.use(y).max(axis=1), FULL))[pairs.server]
+        # Near the limit tasks follow from prices: a change by a tenth would change marginal utilities by decades.
         x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
-        shrink[capped] = _MOST_LOAD / np.maximum(x[capped] / cap, _MOST_LOAD)
+        shrink[capped] = FULL / np.maximum(x[capped] / cap, FULL)
         y, x = y * pairs.of_user(shrink), x * shrink
         weight = self.log_weight(x)[0]
         marginal_value = np.exp(self.marginal_utility(x, weight).log - top)
-        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-        at_limit = np.where(excess > 0, np.maximum(marginal_value - p, 0.1 * p), 0.1 * p)[self.user]
-        v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), LEAST), 1.0)
+        at_limit = np.where(excess > 0, np.maximum(marginal_value - p, LEAST * p), LEAST * p)[self.user]
+        v = np.maximum(self.sign * (self.bound - x[self.user]), LEAST * np.maximum(x[self.user], self.bound))
         return Point(y, z, lam, w, x, p, at_limit, v, weight, top)
 
     def _uniform_point(self) -> Point:
         """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
         pairs, contention = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
         y = self.size / contention[pairs.server]
-        y = y * (0.8 / pairs.use(y)[self.row].mean())
+        y = y * (LOAD / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
         weight = self.log_weight(x)[0]
         log = self.marginal_utility(x, weight).log
         level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # expenditure is 1 on average
-        p = np.maximum(np.exp(log - level), 1e-12)
+        p = np.maximum(np.exp(log - level), _LEAST_PRICE)
         split = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
         split /= np.maximum(split.sum(axis=0), TINY)
-        lam = np.where(self.row, len(x) * np.maximum(split / split.sum(), 1e-12), 0.0)
+        lam = np.where(self.row, len(x) * np.maximum(split / split.sum(), _LEAST_PRICE), 0.0)
         cost, full_price = pairs.cost(lam), pairs.of_user(p)
-        z = np.maximum(cost - full_price, 0.1 * np.maximum(cost, full_price))
-        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+        z = np.maximum(cost - full_price, LEAST * np.maximum(cost, full_price))
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), LEAST), 1.0)
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), weight, level)
 
     def continued(self, at: Point, alpha: float) -> Point:
@@ -384,7 +384,7 @@ class Market:
         task_change[self.user] = self.sign * np.minimum(step_to_limit, 0.5 * at.v)
         x, y = at.x + task_change, at.y * pairs.of_user(1 + task_change / at.x)
         excess = self.sign * (np.exp(self.marginal_utility(x, at.log_weight).log - level) - at.p)[self.user]
-        xi = np.where(step_to_limit < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
+        xi = np.where(step_to_limit < 0.5 * at.v, at.xi, np.maximum(excess, LEAST * at.xi))
         return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * task_change[self.user], level=level)
 
     def warm_point(self, start: Start) -> Point:

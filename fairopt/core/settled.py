@@ -21,6 +21,8 @@ from .last_digits import refined
 ZERO = 1e-7
 #: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
 VIOLATED = 1e-10
+#: Fraction of tasks of a pair that is in use, and of a limit that is nearly attained.
+_IN_USE = 1e-6
 #: Relative change of a user's tasks above which the refined solution is another one, and rejected.
 _MOST_CHANGE = 1e-3
 #: Costs are bounded from below by `exp(-FREE max(alpha, 1))` times the marginal utility.
@@ -71,8 +73,8 @@ class Indicated:
         self.free = self.cost <= least
         slack = (self.cost - marginal) / scale
         self.idle, self.room = 1 - polytope.use @ (x / polytope.gamma), 1 - self.total / polytope.limit
-        lowest = np.minimum.reduceat(np.where(self.part > 1e-6, slack, np.inf), polytope.start[:-1])
-        self.excess = np.where((self.room < 1e-6) & (lowest < 0), -lowest, 0.0)
+        lowest = np.minimum.reduceat(np.where(self.part > _IN_USE, slack, np.inf), polytope.start[:-1])
+        self.excess = np.where((self.room < _IN_USE) & (lowest < 0), -lowest, 0.0)
         self.slack = slack + self.excess[user]
         uses, whole = polytope.use.tocoo(), np.maximum(self.cost, marginal) + np.log(polytope.gamma)
         #: Largest share of a row in the cost of a pair, or in its marginal utility if that is larger, (rows,).

@@ -31,8 +31,8 @@ from ..model.problem import Problem
 OfLimits = Any
 T = TypeVar("T")
 
-#: A task limit above the sum of monopoly tasks by this relative margin can bind only by rounding, and is ignored.
-_NEVER_BINDS = 1e-9
+#: Relative slack below which a limit is attained; one above the sum of monopoly tasks by more cannot bind.
+AT_LIMIT = 1e-9
 #: Log of the marginal utility at its limit over the least cost of a pair: bounds the price of a limit on idle servers.
 _LOG_PRICE_RANGE = 40.0
 
@@ -164,7 +164,7 @@ def of_arrays(
             log_marginal = np.broadcast_to((log_weight + (1 - alpha) * np.log(share))[:, None], gamma.shape)
         log_largest = np.log(largest + unused)[:, None]
         gain = np.where(usable, (log_marginal + log_gamma - alpha * log_largest) / power, 0.0)
-        limited: OfLimits = (limit < gamma.sum(axis=1) * (1 + _NEVER_BINDS)) & (unused == 0)
+        limited: OfLimits = (limit < gamma.sum(axis=1) * (1 + AT_LIMIT)) & (unused == 0)
         tau = least_cost = None
         if limited.any():
             tau = np.where(limited[:, None], gamma / np.where(limited, limit, 1.0)[:, None], 0.0)

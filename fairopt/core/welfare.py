@@ -37,6 +37,18 @@ from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem
 from .algebra import Equations
+from .central_path import (
+    HALVINGS,
+    LARGE_MU,
+    LEAST_CENTRING,
+    LEAST_SLOPE,
+    LONG_STEP,
+    MERIT_ROUNDING,
+    PATIENCE,
+    RESIDUAL_CENTRING,
+    SHORT_STEP,
+    TO_BOUNDARY,
+)  # fmt: skip
 from .factors import TINY
 from .market import FIRST_ALPHA, Change, Market, Point, Start
 
@@ -51,21 +63,14 @@ _ROUNDING_MU = 1e-12
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 
 
-#: Centring parameter: its lower bound, its upper bound if the affine step is longer than the third number, and else;
-#: and its least value relative to the residual while mu is above the last number.
-_LEAST_CENTRING, _MOST_CENTRING, _SHORT_STEP, _SHORT_CENTRING, _RESIDUAL_CENTRING, _LARGE_MU = (
-    1e-6, 0.1, 0.1, 0.5, 0.005, 1e-4,
-)  # fmt: skip
+#: Centring parameter: its upper bound unless the affine step is short, and else.
+_MOST_CENTRING, _SHORT_CENTRING = 0.1, 0.5
 #: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
 _PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
 #: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
-#: Largest number of halvings of a step, and rounding of the merit function.
-_HALVINGS, _MERIT_ROUNDING = 8, 1e-9
 #: Ratio of the residual of a refined direction to the wanted one above which single precision is given up.
 _SINGLE_ACCURACY = 50
-#: Largest number of certified iterates without progress.
-_PATIENCE = 5
 
 
 class Step:
@@ -110,7 +115,7 @@ class Step:
         """Eliminate pairs, limits and tasks, and factor the Schur complement."""
         q, at = self.market, self.at
         self.weight = at.y * self.inverse
-        stiff = np.maximum(self.marginal.elasticity, 1e-13) * self.full_price / at.x + q.on_users(at.xi / at.v)
+        stiff = np.maximum(self.marginal.elasticity, LEAST_SLOPE) * self.full_price / at.x + q.on_users(at.xi / at.v)
         self.user_diagonal = 1 / stiff
         self.ratio = np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0)
         idle = np.where(q.row, self.ratio, np.inf)
@@ -208,19 +213,24 @@ class Step:
         q, at = self.market, self.at
         full_price = step.p + q.on_users(q.sign * step.xi)
         decreases = [step.y, step.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
-        decreases += [step.x / at.x / 0.95, full_price / self.full_price / 0.95, step.xi / at.xi, step.v / at.v]
+        decreases += [
+            step.x / at.x / TO_BOUNDARY,
+            full_price / self.full_price / TO_BOUNDARY,
+            step.xi / at.xi,
+            step.v / at.v,
+        ]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in decreases), 1.0)
 
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
         """Backtracking line search from the step t: the next iterate, with updated units of products, and the step."""
         q = self.market
-        decay = q.weight_decay[0] if self.mu > _LARGE_MU else q.weight_decay[1]
-        for _ in range(_HALVINGS):
+        decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]
+        for _ in range(HALVINGS):
             trial = self.at.along(change, t)
             weights = zip(q.product_units(trial), self.weights, strict=True)
             of_pairs, of_rows = (np.maximum(now, decay * before) for now, before in weights)
             step = Step(q, trial, (of_pairs, of_rows), self.rough)
-            if step.residual + step.mu <= 2 * (self.residual + self.mu) + _MERIT_ROUNDING:
+            if step.residual + step.mu <= 2 * (self.residual + self.mu) + MERIT_ROUNDING:
                 break
             t /= 2
         return step, t
@@ -241,13 +251,13 @@ class Step:
         target = (self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu) ** 3
         target = (
             min(
-                max(target, _LEAST_CENTRING),
-                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > _SHORT_STEP else _SHORT_CENTRING,
+                max(target, LEAST_CENTRING),
+                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING,
             )
             * self.mu
         )
-        if self.mu > _LARGE_MU:
-            target = max(target, min(_RESIDUAL_CENTRING * self.residual, 0.5 * self.mu))
+        if self.mu > LARGE_MU:
+            target = max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu))
         curvature = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
         largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
         curvature = np.clip(
@@ -262,7 +272,7 @@ class Step:
         )
         t = self.longest(step)
         for _ in range(_CORRECTORS):
-            if t > 0.9:
+            if t > LONG_STEP:
                 break
             reach = min(1.1 * t + 0.5 if q.large else t + 0.3, 1.0)
             pairs = (1 + reach * step.y) * (1 + reach * step.z)
@@ -279,7 +289,7 @@ class Step:
             step, t = corrected, corrected_length
         step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
         longest = self.longest(step)
-        self.rough = self.rough and longest > 0.95 * t
+        self.rough = self.rough and longest > TO_BOUNDARY * t
         return step, longest
 
 
@@ -328,18 +338,18 @@ def run(
         if (
             q.at_final_alpha
             and step.mu * len(at.y) <= max(_JUDGED * tol, _SMALL_MU) * len(at.x)
-            and step.residual < 1e-4
+            and step.residual < LARGE_MU
         ):
             candidate = _judged(q, step.at, tol, number)
             stalled = 0 if candidate.error < 0.7 * best.error or step.mu < 0.5 * least else stalled + 1
             best, least = min(best, candidate, key=lambda one: one.error), min(least, step.mu)
-            if best.error <= 0.5 * tol or stalled > _PATIENCE or step.mu < 1e-16:
+            if best.error <= 0.5 * tol or stalled > PATIENCE or step.mu < 1e-16:
                 break
         change, t = step.search_direction()
-        near = (
-            0.9 if q.large and t < 0.9 else 1 - np.sqrt(10 * step.mu)
-        )  # blocking variables stay near the central path
-        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, near))
+        # Blocking variables stay near the central path.
+        long = t >= LONG_STEP
+        near = 1 - np.sqrt(10 * step.mu) if long or not q.large else LONG_STEP
+        t = min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
         new, t = step.line_search(change, t)
         if not np.isfinite(new.mu + new.residual):
             break
@@ -349,7 +359,7 @@ def run(
             break
         if step.mu < 1e-9 and (t < 0.5 or new.residual > 10 * step.residual):
             stalled += 2  # mostly rounding, which `last_digits` reduces
-            if stalled > _PATIENCE and step.mu < _ROUNDING_MU and number > decades:
+            if stalled > PATIENCE and step.mu < _ROUNDING_MU and number > decades:
                 break
         short_steps = short_steps + 1 if t < 0.01 else 0
         if short_steps > 10 and q.power > FIRST_ALPHA:
@@ -380,8 +390,8 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0
 
-    length, here_error = 8.0, weight_error(weight)
-    while here_error and length <= 1024:
+    length, here_error = 10.0, weight_error(weight)
+    while here_error and length <= _MOST_STEPS:
         other_weight = weight + math.copysign(length, here_error)
         other_error = weight_error(other_weight)
         if here_error * other_error < 0:

@@ -30,7 +30,7 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     polytope, alpha = problem.polytope, problem.criterion.alpha
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
     steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(_RATIO))))
-    state = Sweeps(method).start(method.begin(0.3))
+    state = Sweeps(method).start(method.begin())
     rounds = 0
     for each in np.geomspace(1.0, alpha, steps + 1):
         sweeps = Sweeps(method.at(float(each)))

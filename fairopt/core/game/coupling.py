@@ -19,12 +19,13 @@ import numpy as np
 
 from ...base.loops import compiled
 from ...model._arrays import Array
+from ..factors import LOG_RANGE, TINY
 from .equilibrium_system import EquilibriumSystem
 
 #: Parts of a user's tasks below e^-NOTHING are none.
 _NOTHING = 60.0
 #: Levels so far from a limit, over tau, are as good as infinitely far.
-_LARGEST = 700.0
+_LARGEST = LOG_RANGE
 #: Shares of prices below this are none: products with subnormal numbers take ten times as long.
 _LEAST = 1e-200
 
@@ -292,7 +293,7 @@ class CoupledGame:
         `sum_r share_r log(share_r/D_r)`."""
         use = np.where(self.q.use > 0, self.q.use, 1.0)
         # A share of 0 adds nothing: it is multiplied by a finite logarithm.
-        return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, 1e-300) / use)))
+        return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, TINY) / use)))
 
     def _steeper(self) -> Array:
         """Derivative of levels over tau by log alpha, where a = alpha."""

@@ -318,7 +318,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
     """Tasks (users, servers) and log prices of whole capacities (rows,), of the core, then of the engine."""
     polytope, stack = problem.polytope, stacked([problem])
-    found = solved(stack, _CORE_ERROR, 1e-12, 60)
+    found = solved(stack, _CORE_ERROR, 1e-12)
     if found.error[0] <= _MOST_ERROR:
         yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
     for other in engine.solutions(problem, _CORE_ERROR):

@@ -26,6 +26,7 @@ import numpy as np
 
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
+from ..system import AT_LIMIT
 from .equilibrium_system import EquilibriumSystem
 
 
@@ -82,7 +83,7 @@ class Game:
         user, host = system.user, polytope.row_server
         number = np.zeros(system.row.shape, np.intp)
         number[host, polytope.row_resource] = np.arange(len(host))
-        binds = polytope.limit < polytope.user_tasks(np.ones(len(user))) * (1 + 1e-9)
+        binds = polytope.limit < polytope.user_tasks(np.ones(len(user))) * (1 + AT_LIMIT)
         limit = np.where(binds, system.limit, np.inf)
         with np.errstate(divide="ignore"):
             log_cost = np.log(system.use)

@@ -29,6 +29,7 @@ from itertools import islice
 import numpy as np
 
 from ...model._arrays import Array
+from ..factors import TINY
 from .rounds import State, Sweeps, compare
 
 #: Plain rounds: at first, for games that end in two, in the next phase, and by which factor more in later ones.
@@ -136,7 +137,7 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
             ends, steps = [], []
         last = change
         ends = [*ends, state.tasks.copy()][-_MIXED:]
-        steps = [*steps, (state.tasks - begun) / np.maximum(state.total[user], 1e-300)][-_MIXED:]
+        steps = [*steps, (state.tasks - begun) / np.maximum(state.total[user], TINY)][-_MIXED:]
         yield change, 1, _MIXTURE
 
 
@@ -169,7 +170,7 @@ def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Arra
 def cosine(products: Array) -> Array:
     """Cosine of the angle between two steps, from their products; 0 where one of them vanishes."""
     turn, size, old, _ = products.T
-    return np.asarray(turn / np.maximum(np.sqrt(size * old), 1e-300))
+    return np.asarray(turn / np.maximum(np.sqrt(size * old), TINY))
 
 
 def _restore(state: State, kept: State) -> None:

@@ -35,11 +35,12 @@ from ...model.problem import Problem
 from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
+from ..factors import LOG_RANGE, TINY
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
 from .equilibrium_system import EquilibriumSystem, solution, suppress_fp_warnings
-from .rounds import Sweeps
+from .rounds import SETTLED, Sweeps
 
 #: Units of tasks (users,), and log units of prices (servers, resources).
 Units = tuple[Array, Array]
@@ -117,7 +118,7 @@ class SmoothedSystem:
         if units is None:
             # Prices are normalized by their largest share in the cost of a pair, so that mu approximates the error of
             # the certificate; with the average share that error was 2 to 20 times mu.
-            largest_share = np.full(q.row.shape, 1e-300)
+            largest_share = np.full(q.row.shape, TINY)
             np.maximum.at(largest_share, q.server, share / cost_sum[:, None])
             units = self.total, at.log_price - np.where(q.row, np.log(largest_share), 0.0) / q.alpha
         self.units, self.unit = units, units[0][q.user]
@@ -153,7 +154,7 @@ class SmoothedSystem:
 
     def part(self, step: Step) -> float:
         """Step length that changes no price v^k by more than a factor e^2; 0 if log mu changes by more than 1.5."""
-        return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, 1e-300)) if abs(step[-1]) <= 1.5 else 0.0
+        return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, TINY)) if abs(step[-1]) <= 1.5 else 0.0
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: changes of log prices v^k, of tasks relative to the user's, and of log mu."""
@@ -167,7 +168,7 @@ class SmoothedSystem:
         task_change = -self.unit * pairs / self.to_part
         level = (gap + q.sums(task_change)) / (self.total + q.sums(self.weight))
         rhs = np.where(q.row, q.used(task_change - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
-        tol = 1e-7 * max(float(np.abs(rhs).max()), 1e-300)
+        tol = 1e-7 * max(float(np.abs(rhs).max()), TINY)
         prices, user_change, _ = self._factored.solve(rhs, np.zeros(len(level)), 0.0, tol)
         d_level = level - user_change
         cost_change = self._factored.pairs.cost(prices)
@@ -177,8 +178,8 @@ class SmoothedSystem:
     def _price(self) -> Array:
         """Unit of price changes: v^alpha relative to the server's largest, (servers, resources)."""
         log_price = np.where(self.q.row, self.q.alpha * self.at.log_price, -np.inf)
-        top = log_price.max(axis=1, initial=-1e300, keepdims=True)
-        return np.asarray(np.exp(np.maximum(log_price - top, -600.0)))
+        top = log_price.max(axis=1, initial=-1 / TINY, keepdims=True)
+        return np.asarray(np.exp(np.maximum(log_price - top, -LOG_RANGE)))
 
     @cached_property
     def _factored(self) -> Equations:
@@ -216,7 +217,7 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
         39,
         0.5,
         1e-3,
-        lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300)),
+        lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, TINY)),
     )
 
 
@@ -231,6 +232,8 @@ _FEW_PRICES, _MOST_PRICES = 64, 500
 _LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind.
 _ROUNDS = 511
+#: Exploitability below which points of the smoothed path are candidates.
+_NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior point.
 _DENSE_PAIRS = 3_000
 
@@ -313,7 +316,7 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
 
     Responses compute tasks of each server exactly, also where costs differ by less than the smoothed path resolves.
     """
-    begun, best, tasks, steps = clock.cpu(), 3e-8, None, 0
+    begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):
         tasks = np.maximum(at.tasks, 0.0)
         if (error := method.exploitability(tasks, at.log_price)) <= best:
@@ -321,10 +324,10 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
             yield solution(method, tasks, at.log_price, "smoothed path", steps, clock.cpu() - begun, tol)
         if error <= 1e-12:
             break
-    if tasks is not None and best < 3e-8:
+    if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
         state = sweeps.start(tasks)
-        for _ in range(320):
-            if sweeps.gauss_seidel(state) < 3e-4 * tol:
+        for _ in range(_ROUNDS):
+            if sweeps.gauss_seidel(state) < SETTLED * tol:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)

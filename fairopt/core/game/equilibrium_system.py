@@ -190,7 +190,7 @@ class EquilibriumSystem:
         costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
-    def begin(self, part: float) -> Array:
+    def begin(self, part: float = 0.3) -> Array:
         """Starting tasks (pairs,): a smoothed choice at equal prices, which uses about half of all capacity.
 
         `part` is the smoothing parameter: the larger, the more evenly a user's tasks are spread over servers.

@@ -40,7 +40,7 @@ from ..active_set import ActiveSet
 from ..maxmin import fractions
 from ..settled import Indicated
 from ..solve import Found
-from ..system import OfLimits, Stack, stacked
+from ..system import AT_LIMIT, OfLimits, Stack, stacked
 
 
 class Factors:
@@ -96,7 +96,7 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
         return None
     if rule.alpha == 1:
         return 1
-    if (tasks.sum(axis=1) >= problem.limits * (1 - 1e-9))[problem.limits > 0].any():
+    if (tasks.sum(axis=1) >= problem.limits * (1 - AT_LIMIT))[problem.limits > 0].any():
         return None
     active = active_at(problem, tasks, log_prices)
     return None if active is None else index(active)
@@ -118,7 +118,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     pairs[user, server, 0] = shown.pairs | (shown.slack < weak)
     rows[polytope.row_resource, polytope.row_server, 0] = shown.rows | (shown.idle < weak)
     rows &= (q.use * pairs).any(axis=1)
-    limits[polytope.users, 0] = shown.room <= 1e-9
+    limits[polytope.users, 0] = shown.room <= AT_LIMIT
     if np.count_nonzero(pairs) + np.count_nonzero(rows) > _MOST_UNKNOWNS:
         return None
     z, log_v = fractions(q, tasks[None]), polytope.by_server(log_rows, -np.inf).T[..., None] / q.power
@@ -169,7 +169,7 @@ def negative_index(problems: list[Problem], found: Found) -> Mask:
     with np.errstate(all="ignore"):
         sign, _ = np.linalg.slogdet(_regular_jacobians(q, z, log_rows)[0])
     limits = np.array([problem.limits for problem in problems])
-    bound = (found.tasks.sum(axis=2) >= limits * (1 - 1e-9)) & (limits > 0)
+    bound = (found.tasks.sum(axis=2) >= limits * (1 - AT_LIMIT)) & (limits > 0)
     return np.asarray((sign < 0) & ~bound.any(axis=1))
 
 

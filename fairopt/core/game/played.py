@@ -11,7 +11,7 @@ from ...model.problem import Problem
 from ..solution import Solution
 from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .rounds import Sweeps
+from .rounds import SETTLED, Sweeps
 
 #: Largest number of rounds between two candidates, which doubles up to it.
 _MOST_BETWEEN = 256
@@ -24,12 +24,12 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps(method, criterion.alpha)
-    state = sweeps.start(method.begin(0.3))
+    state = sweeps.start(method.begin())
     game, rounds, interval = elastic(sweeps, state), 0, 1
     while rounds < most:
         for change, *_ in islice(game, interval):
             rounds += 1
-            if change <= 3e-4 * tol:
+            if change <= SETTLED * tol:
                 break
         interval = min(2 * interval, _MOST_BETWEEN)
         found = sweeps.solution(state, "best responses", rounds, clock.cpu() - begun, tol)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...base.loops import compiled
 from ...model._arrays import Array
+from ..factors import LOG_RANGE, TINY
 
 #: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
 _RESIDUAL, _ROUNDING = 1e-13, 2e-15
@@ -28,6 +29,8 @@ _LOG_PRICE_STEP = 0.02
 #: A step is accepted if the dual's slope at its end is at most this fraction of minus the initial one, and the residual
 #: at most this multiple of 1 + the initial one.
 _CURVATURE, _MOST_USE = 0.8, 100.0
+#: Largest number of steps of a response, and of one price.
+_MOST_STEPS = 300
 #: Largest power of v in which steps of single prices are linear.
 _MOST_POWER = 2.0
 
@@ -97,7 +100,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         largest = max(largest, q[r])
     for r in range(size):
         scaled[r] = np.exp(alpha * (q[r] - largest)) if q[r] > -np.inf else 0.0
-    usual, factor = alpha * largest, np.exp(alpha * (largest - unit)) if alpha * (largest - unit) < 600 else 0.0
+    usual, factor = alpha * largest, np.exp(alpha * (largest - unit)) if alpha * (largest - unit) < LOG_RANGE else 0.0
     excess[:] = -1.0
     jacobian[:, :] = 0.0
     for n in range(count):
@@ -109,7 +112,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         if log_unit == usual and total * factor > choke_cost[n]:
             continue
         # Finite at a cost of zero, since it is multiplied by zeros below.
-        demand = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, 600.0)) if total > 0 else np.exp(600.0)
+        demand = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, LOG_RANGE) if total > 0 else LOG_RANGE)
         tasks[n] = min(max(demand - elsewhere[n], 0.0), room[n])
         if tasks[n] > 0:
             for r in range(size):
@@ -134,7 +137,7 @@ def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
     if demanded.excess[r] <= 0:
         return
     low, high, width = -np.inf, np.inf, 0.25
-    for _ in range(300):
+    for _ in range(_MOST_STEPS):
         q[r] = middle
         evaluate_demand(server, q, demanded)
         if abs(demanded.excess[r]) < tol or high - low < 1e-15 * max(1.0, abs(high)):
@@ -160,9 +163,9 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     size = len(rhs)
     for k in range(size):
         pivot = matrix[k, k]
-        rhs[k] = rhs[k] / pivot if abs(pivot) > 1e-300 else 0.0
+        rhs[k] = rhs[k] / pivot if abs(pivot) > TINY else 0.0
         for j in range(k + 1, size):
-            matrix[k, j] = matrix[k, j] / pivot if abs(pivot) > 1e-300 else 0.0
+            matrix[k, j] = matrix[k, j] / pivot if abs(pivot) > TINY else 0.0
         for i in range(size):
             if i != k:
                 factor = matrix[i, k]
@@ -184,7 +187,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     demanded = Demand(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
     residual, reach = evaluate_demand(server, q, demanded), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
-    for k in range(1, 300):
+    for k in range(1, _MOST_STEPS):
         better = improve(server, q, demanded, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
@@ -226,7 +229,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
     common = max(min(-np.log1p(-best), radius), -radius) if best < 1 else radius
     bound, free = np.zeros(size, np.bool_), unpriced & (excess <= tol)
     for _ in range(10):
-        after = excess + total_demand * np.expm1(min(-common, 500.0))
+        after = excess + total_demand * np.expm1(min(-common, LOG_RANGE))
         bounded(after, jacobian, free, power, reach, step, bound)
         for r in range(size):
             base, priced, least = (top, 0.0, 0.0) if unpriced[r] else (old[r], 1.0, 1e-12)

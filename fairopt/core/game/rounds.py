@@ -11,10 +11,13 @@ import numpy as np
 
 from ...base.loops import bundle, compiled
 from ...model._arrays import Array, Index, by_group, numbered
+from ..factors import TINY
 from ..solution import Solution
 from .equilibrium_system import EquilibriumSystem, solution
 from .response import fill, price_parts, respond, solve
 
+#: Change of a round, relative to the tolerance, at which best responses end.
+SETTLED = 3e-4
 #: Log price, alpha times the log level price, that stands for a price of zero.
 _LOG_ZERO_PRICE = -1e6
 
@@ -167,7 +170,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
     for k in range(len(user)):
         requested = answer[k] - own_tasks[k]
-        change = max(change, abs(requested) / max(elsewhere[k] + max(answer[k], own_tasks[k]), 1e-300))
+        change = max(change, abs(requested) / max(elsewhere[k] + max(answer[k], own_tasks[k]), TINY))
         own_tasks[k] = min(max(own_tasks[k] + relax * requested, 0.0), room[k])
     for r in range(len(q)):
         overuse = max(overuse, (per_task[:, r] * own_tasks).sum())  # over-relaxation may exceed capacities
@@ -214,7 +217,7 @@ def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, par
     """Fill in `W_n s_n` of users who are served, and J."""
     log_unit = power * q.max()
     for n in served:
-        total_per_cost = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, log_unit, parts)[0], 1e-300)
+        total_per_cost = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, log_unit, parts)[0], TINY)
         for s in full:
             shares[n, s] = parts[s] * total_per_cost
             for r in full:
@@ -247,7 +250,7 @@ def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
     for i in range(len(products)):
         for k in range(game.first[i], game.first[i + 1]):
             new, old, last = state.tasks[game.pairs[k]], tasks[game.pairs[k]], step[k]
-            step[k] = (new - old) / max(state.total[game.user[k]], 1e-300)
+            step[k] = (new - old) / max(state.total[game.user[k]], TINY)
             products[i, 0] += step[k] * last
             products[i, 1] += step[k] ** 2
             products[i, 2] += last**2

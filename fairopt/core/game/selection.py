@@ -20,6 +20,7 @@ from ...base.errors import DataError
 from ...model._arrays import Array, Index
 from ...model.problem import Problem
 from ..solution import Run, Solution
+from ..system import AT_LIMIT
 from . import chained, engine
 from .curve import Crossing, follow
 from .curve_system import OPTIONS, CurveOptions
@@ -28,14 +29,10 @@ from .curve_system import OPTIONS, CurveOptions
 _RANK_ONE = 1e-12
 
 
-#: Relative slack below which a user's limit is attained.
-_AT_LIMIT = 1e-9
-
-
 def everybody(problem: Problem, tasks: Array) -> bool:
     """True if tasks (users, servers) attain the limits of all users, so that the curve is constant."""
     polytope = problem.polytope
-    return bool((tasks[polytope.users].sum(axis=1) >= (1 - _AT_LIMIT) * polytope.limit).all())
+    return bool((tasks[polytope.users].sum(axis=1) >= (1 - AT_LIMIT) * polytope.limit).all())
 
 
 def unique(problem: Problem) -> bool:
