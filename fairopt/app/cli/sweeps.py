@@ -12,6 +12,7 @@ from typing import Any
 from ... import harness
 from ...base.errors import DataError, FairoptError
 from ...base.libraries import pd
+from ...base.names import alike
 from ...harness import report
 from ...harness.executors import dask
 from ...harness.experiment import known
@@ -204,7 +205,11 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     if known:
         text += f"; about {timedelta(seconds=round(seconds / jobs))} h for {known} of them with {jobs} process(es)"
     if unknown:
-        text += f"; no past rows tell how long {unknown} of them take"
+        minutes = 0.0 if plan.experiment.smoke else plan.experiment.minutes * unknown / len(plan.cells)
+        usual = (
+            f"about {timedelta(seconds=round(60 * minutes / jobs))} h, as measured once," if minutes else "unknown time"
+        )
+        text += f"; {usual} for {unknown} that no stored cell is like"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])
@@ -219,4 +224,4 @@ def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
             return frame[frame[name] == float(value)]
         except ValueError:
             raise DataError(f"--where {condition!r}: {name} is a number") from None
-    return frame[frame[name] == value]
+    return frame[frame[name].map(alike) == alike(value)]
