@@ -205,11 +205,9 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     if known:
         text += f"; about {timedelta(seconds=round(seconds / jobs))} h for {known} of them with {jobs} process(es)"
     if unknown:
-        minutes = 0.0 if plan.experiment.smoke else plan.experiment.minutes * unknown / len(plan.cells)
-        usual = (
-            f"about {timedelta(seconds=round(60 * minutes / jobs))} h, as measured once," if minutes else "unknown time"
-        )
-        text += f"; {usual} for {unknown} that no stored cell is like"
+        text += f"; no past rows tell how long {unknown} of them take"
+        if minutes := plan.experiment.minutes * unknown / len(plan.cells) / jobs * (not plan.experiment.smoke):
+            text += f", where once it was {timedelta(seconds=round(60 * minutes))} h"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])

@@ -19,7 +19,7 @@ from ...base.errors import DataError
 from ...base.libraries import pd
 from ...base.names import apart
 from ...study.compare import NOTE
-from .typeset import FRACTIONS, INTERVAL, PAGE, flat, informative, laid_out, latex, one_line, said, uses
+from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, laid_out, latex, one_line, said, uses
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -55,9 +55,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
     """
     shown = {}
-    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
-             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
-    frame = frame.drop(columns=twice)
+    frame = distinct(frame)
     use = uses(frame)
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))

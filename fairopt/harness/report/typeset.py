@@ -279,12 +279,17 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(names=None if any(index.names) else "", allow_duplicates=True)
 
 
+def distinct(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table without measures of users who want more that repeat those of all users."""
+    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
+             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    return frame.drop(columns=twice)
+
+
 def informative(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table without columns that have in every row the value that is expected."""
-    expected = [
-        name for name, value in _EXPECTED.items() if len(frame) and name in frame and frame[name].eq(value).all()
-    ]
-    return frame.drop(columns=expected)
+    """The same table without columns that repeat others, or have in every row the value that is expected."""
+    usual = [name for name, value in _EXPECTED.items() if len(frame) and name in frame and frame[name].eq(value).all()]
+    return distinct(frame).drop(columns=usual)
 
 
 def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
