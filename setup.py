@@ -6,12 +6,14 @@ Its description is README, whose links lead where `[project.urls]` says that the
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
 SHIPPED = {
@@ -36,6 +38,21 @@ class BuildWithData(build_py):
                 place = target / path.relative_to(ROOT / name)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, place)
+        Path(self.build_lib, "fairopt", "shipped", "COMMIT").write_text(commit(), encoding="utf-8")
+
+
+class SdistWithCommit(sdist):
+    """A source distribution, which is no checkout, has the commit in a file."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        Path(base_dir, "COMMIT").write_text(commit(), encoding="utf-8")
+
+
+def commit() -> str:
+    """Commit of the checkout, or the one that a source distribution says; '' if neither is known."""
+    here, said = runpy.run_path(str(ROOT / "fairopt" / "base" / "version.py"))["commit"](ROOT), ROOT / "COMMIT"
+    return here or (said.read_text(encoding="utf-8") if said.is_file() else "")
 
 
 def description() -> str:
@@ -52,7 +69,7 @@ def description() -> str:
 
 
 setup(
-    cmdclass={"build_py": BuildWithData},
+    cmdclass={"build_py": BuildWithData, "sdist": SdistWithCommit},
     long_description=description(),
     long_description_content_type="text/markdown",
 )

@@ -99,10 +99,11 @@ def test_no_door_of_a_small_cluster_compiles() -> None:
 
 LACKS = """
 import sys
-sys.modules |= dict.fromkeys(["tabulate", "shtab", "pyarrow"])
+sys.modules |= dict.fromkeys(["yaml", "shtab", "pyarrow"])
 from fairopt.app.cli import main
 assert main(["compare", "paper:drf-4.1", "-m", "drf"]) == 0
-for words in ("compare paper:drf-4.1 -m drf --out table.md", "completion bash", "sweep pf_example --smoke"):
+assert main(["compare", "paper:drf-4.1", "-m", "drf", "--out", "table.md"]) == 0
+for words in ("solve kubernetes:nodes.yaml", "completion bash", "sweep pf_example --smoke"):
     assert main(words.split()) == 2
 """
 
@@ -111,7 +112,7 @@ def test_what_lacks_says_which_extra() -> None:
     """And only what needs it: a table is printed all the same, in the same process."""
     came = first_minutes.came(("-c", LACKS))
     assert came.failed == ""
-    assert re.findall(r"pip install 'fairopt\[(\w+)\]'", came.said) == ["markdown", "shell", "sweep"]
+    assert re.findall(r"pip install 'fairopt\[(\w+)\]'", came.said) == ["kubernetes", "shell", "sweep"]
 
 
 @pytest.mark.long

@@ -38,7 +38,6 @@ _EXTRAS = {
     "joblib": "sweep",
     "pyarrow": "sweep",
     "shtab": "shell",
-    "tabulate": "markdown",
     "threadpoolctl": "sweep",
     "yaml": "kubernetes",
 }

@@ -113,6 +113,11 @@ def items(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def alike(text: object) -> str:
+    """Spelling by which names are compared: `round_robin` and `round-robin`, `alpha=2` and `alpha=2.0` are the same."""
+    return re.sub(r"(?<=\d)\.0+(?!\d)", "", str(text).lower().replace("_", "-").replace(" ", ""))
+
+
 def listed(labels: Sequence[Any], most: int = 3) -> str:
     """Join the first `most` labels with commas, and state the number of the others."""
     return ", ".join(map(str, labels[:most])) + (f" and {len(labels) - most} more" if len(labels) > most else "")

@@ -30,13 +30,18 @@ class Silent:
 def tqdm(*arguments: Any, **more: Any) -> Any:
     """Create a progress bar: the widget of a notebook's kernel if widgets are installed, else that of the terminal.
 
+    Outside of notebooks nothing is written to a file or a pipe.
+
     `tqdm.auto` is avoided, since it changes the process-wide filters of warnings while other threads run.
     """
+    kernel = "ipykernel.zmqshell" in sys.modules
     try:
-        if "ipykernel.zmqshell" in sys.modules and find_spec("ipywidgets") is not None:
+        if kernel and find_spec("ipywidgets") is not None:
             from tqdm.notebook import tqdm as bar
         else:
             from tqdm import tqdm as bar
     except ImportError:
         return Silent(*arguments, **more)
+    if not (kernel or more.get("disable")):
+        more["disable"] = None  # unless it is a terminal
     return bar(*arguments, **{"file": getattr(sys.stderr, "stream", sys.stderr)} | more)

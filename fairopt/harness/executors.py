@@ -44,8 +44,8 @@ Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
 _SENT, _SECONDS, _TURNS = 16, 0.25, 8
-#: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between two
-#: looks at the parent where there is none.
+#: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between
+#: two looks at the parent.
 _PARENT_DEATH_SIGNAL, _HEARTBEAT = 1, 1.0
 #: Where pools of threads read how many they are to have, when they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")

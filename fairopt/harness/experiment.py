@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -174,12 +174,17 @@ _TOP: Fields = {
     "about": (_text("text"), ""),
     "seed": (_SEED, 1),
     "repetitions": (_COUNT, 1),
+    "minutes": (_number("CPU minutes that all cells take, measured once", gt=0), 0.0),
+    "keep": (_many(_text("columns of its table, or patterns such as 'use_*', that stay at any width")), ()),
 }
 MECHANISMS = Kind(
     CELLS,
     "clusters",
     "mechanisms",
-    {"table": (_text("one of ", "means", "clusters"), "means")},
+    {
+        "table": (_text("one of ", "means", "clusters", "properties"), "means"),
+        "printed": (dict[str, tuple[str, ...]], {}),
+    },
     {
         "clusters": (_many(_text("a name from [clusters]")), ()),
         "repetitions": (_one(_COUNT), None),
@@ -257,7 +262,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A validated experiment file; `at`: seconds at which a table shows shares."""
+    """A validated experiment file.
+
+    `minutes` is the CPU time of all cells, `keep` the measures that its table is about; `at`: seconds at which a table
+    shows shares; `printed`: properties that a paper grants each mechanism.
+    """
 
     kind: Kind
     name: str
@@ -269,7 +278,10 @@ class Experiment:
     repetitions: int
     sources: tuple[Source, ...]
     grids: tuple[Grid, ...]
+    minutes: float = 0.0
+    keep: tuple[str, ...] = ()
     table: str = "means"
+    printed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at: tuple[float, ...] = ()
     quick: bool = False
     smoke: bool = False
@@ -361,9 +373,10 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
     made = Experiment(
         kind, document.path.stem, document, sources=tuple(one for group in sources.values() for one in group),
         grids=tuple(grids), smoke=document.smoke, plugins=plugins,
-        **{key: getattr(file, key) for key in (*_TOP, *kind.top)} | {"at": _several(getattr(file, "at", ()))},
+        **{key: getattr(file, key) for key in (*_TOP, *kind.top)}
+        | {key: _several(getattr(file, key, ())) for key in ("at", "keep")},
     )  # fmt: skip
-    if made.table != "clusters":
+    if made.table == "means":
         return made
     for place, count in [((), made.repetitions), *((one.where, one.one("repetitions")) for one in grids)]:
         with document.blamed(*place):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..base import clock, files, plugins
+from ..base import clock, files, plugins, version
 from ..base.errors import DataError
 from ..base.libraries import of_an_extra
 from ..base.loops import compiling
-from ..base.version import __version__
 from ..mechanisms.reference import solvers
 from . import stack
 from .cell import Cell, Row
@@ -114,28 +112,13 @@ def here(threads: int | None) -> Row:
 def provenance() -> Row:
     """Provenance shared by all cells of a process: versions, machine, and commit."""
     return {
-        "fairopt": __version__,
-        "commit": _commit(),
+        "fairopt": version.__version__,
+        "commit": version.commit(Path(__file__).resolve().parents[2]) or version.built(),
         "versions": json.dumps(dict(solvers.versions()), sort_keys=True),
         "python": platform.python_version(),
         "machine": f"{platform.node()} ({platform.system()} {platform.machine()})",
         "cores": os.cpu_count() or 0,
     }
-
-
-def _commit() -> str | None:
-    """Commit of a checkout, with `+` if tracked files are modified; None outside of a checkout."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        head, changed = (
-            subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True, timeout=10).stdout
-            for words in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return head.strip() + ("+" if changed.strip() else "")
 
 
 @cache

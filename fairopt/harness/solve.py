@@ -42,6 +42,7 @@ VIOLATED = (
     "population-monotonicity",
     "sharing-incentive",
     "envy-freeness",
+    "per-server-bottleneck-fairness",
 )
 LIES = 60
 #: Smallest cluster that exercises all mechanisms.

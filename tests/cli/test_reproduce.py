@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from processes import ROOT
 
-from fairopt import harness
+from fairopt import harness, report
 from fairopt.app.cli import main
 from fairopt.app.cli.reproduce import PAPERS, experiments_of, figures_of
+from fairopt.base import version
 from fairopt.harness.experiment import known
+from fairopt.harness.report import stored
 from fairopt.papers import claims
 
 
@@ -26,6 +29,8 @@ def test_a_paper_from_nothing(
     assert "mqdrf_dynamic: 3 cells" in said
     made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
+    assert made["code"]["versions"]["numpy"]
+    assert made["code"]["commit"]
     there = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and "store" not in path.parts}
     assert there - {"manifest.json"} == set(made["files"]) >= {"claims.csv", "figures/mqdrf_dynamic.pdf"}
     for name, digest in made["files"].items():
@@ -72,7 +77,40 @@ def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
 def test_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "pf", "--dry-run", "--smoke", "--out", str(tmp_path)]) == 0
     assert "pf_time: 24 cells, 0 stored" in capsys.readouterr().out
+    assert main(["reproduce", "pf", "--dry-run", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == len(experiments_of("pf"))
+    assert all(re.search(r"how long \d+ of them take, where once it was \d+:\d\d:\d\d h", line) for line in said)
+    assert not [name for name in known() if not harness.load(name).minutes]
     assert not [*tmp_path.rglob("manifest.json")]
+
+
+def test_claims_are_written_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file if its suffix is that of a table, else a folder; no bar in output that is no terminal."""
+    for out, written in (("all.csv", ["all.csv"]), ("new/all.tex", ["new/all.tex"]), ("dir", ["dir/claims.md"])):
+        assert main(["claims", "--item", "2", "--out", str(tmp_path / out)]) == 0
+        assert all((tmp_path / path).is_file() for path in written)
+        captured = capsys.readouterr()
+        assert (captured.err, "claim/s" in captured.out) == ("", False)
+    assert " reproduced" in captured.out
+    for words in (["tables", "mechanisms"], ["figures"], ["reproduce", "drf"]):
+        with pytest.raises(SystemExit, match="2"):
+            main([*words, "--out", str(tmp_path / "a.csv")])
+        assert "a.csv is a file; name a folder" in capsys.readouterr().err
+
+
+def test_a_commit_is_known_without_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is built from a source distribution or a wheel says the commit of the checkout, or that it is unknown."""
+    assert version.commit(tmp_path) is None
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "fairopt" / "base" / "version.py"))
+    assert version.built() is None
+    (tmp_path / "fairopt" / "shipped").mkdir(parents=True)
+    (tmp_path / "fairopt" / "shipped" / "COMMIT").write_text("abc123+")
+    assert version.built() == "abc123+"
+    of = {"versions": "{}", "commit": None, "fairopt": "0.2.0"}
+    monkeypatch.setattr(stored, "provenance", lambda: of)
+    made = stored.manifest("x", [], report.Results(smoke=True), [], tmp_path, {}, {})
+    assert made["code"]["commit"] == f"unknown, version {version.__version__}"
 
 
 def test_a_claim_that_fails_is_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from fairopt import report
 from fairopt.base import files
 from fairopt.errors import DataError
 from fairopt.harness.report.export import csv, file_name, markdown
+from fairopt.harness.report.typeset import flat
 
 from .conftest import tags
 
@@ -87,3 +89,33 @@ def test_what_fails_leaves_the_old_file(suffix: str, tmp_path: Path, monkeypatch
 def test_a_note_stands_below_the_table(tmp_path: Path) -> None:
     report.export(pd.DataFrame({"a": [1]}), tmp_path / "t.md", "* pooled")
     assert (tmp_path / "t.md").read_text().endswith("\n\n* pooled\n")
+
+
+def test_names_of_rows_are_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mechanisms, alphas and users stand in the index of frames; nothing beyond the package is needed for these."""
+    monkeypatch.setitem(sys.modules, "tabulate", None)
+    frame = pd.DataFrame({"jain": [0.5, 0.25]}, index=pd.Index(["DRF", "TSF"], name="mechanism"))
+    paths = report.write(frame, str(tmp_path / "paper"), "t", "Caption", keep=["jain"])
+    assert [path.name for path in paths] == ["t.csv", "t.md", "t.tex"]
+    for path in paths:
+        text = path.read_text()
+        assert all(word in text for word in ("mechanism", "DRF", "TSF")), path
+    for suffix in (".csv", ".json", ".md", ".tex", ".parquet"):
+        report.export(frame, str(tmp_path / f"e{suffix}"))
+    assert pd.read_json(tmp_path / "e.json").to_dict("list") == {"mechanism": ["DRF", "TSF"], "jain": [0.5, 0.25]}
+    assert list(pd.read_parquet(tmp_path / "e.parquet")) == ["mechanism", "jain"]
+    assert csv(flat(pd.concat([frame] * 2, keys=[1, 2], names=["alpha"]))).splitlines()[0] == "alpha,mechanism,jain"
+    assert flat(pd.DataFrame({"a": [1, 2, 3]})[lambda one: one["a"] > 1]).to_numpy().tolist() == [[2], [3]]  # positions
+    wide = frame.assign(load=[1, 2]).pivot(columns="load", values="jain")
+    assert list(flat(wide)) == ["mechanism", "load = 1", "load = 2"]
+    assert r"mechanism & load = 1 & load = 2" in report.latex(wide)
+
+
+def test_a_warning_says_what_latex_has_no_room_for(tmp_path: Path) -> None:
+    frame = pd.DataFrame({f"measure{k}": [0.5, 0.25] for k in range(9)})
+    with pytest.warns(UserWarning, match=r"t\.tex: no room in 3\.3 inches for measure5, .* \(t\.csv has all columns\)"):
+        report.write(frame, tmp_path, "t", "Caption", 3.3)
+    with pytest.warns(UserWarning, match=r"spans both columns, as 3\.3 inches have no room for measure5, .*measure8"):
+        report.write(frame, tmp_path, "t", "Caption", 3.3, keep=["measure*"])
+    with pytest.raises(DataError, match=r"measure8 do not fit into 2 inches; the table takes 5\.\d$"):
+        report.write(frame, tmp_path, "t", "Caption", 2, keep=["measure*"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt import papers, report
+from fairopt import harness, papers, report
 from fairopt.errors import DataError
 from fairopt.harness.experiment import known, load
+from fairopt.harness.papers import KEPT
 from fairopt.harness.report.typeset import latex, typeset, words
 
 #: Widths, and classes of documents whose columns have them.
@@ -40,10 +42,12 @@ def tables(store: Path) -> list[report.Table]:
     results = report.Results(store, smoke=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
-        made = [table for name in known() if load(name).quick for table in report.tables_of(name, results)]
+        harness.sweep("pf_time", smoke=True, store=store, progress=False)
+        names = [name for name in known() if load(name).quick or name == "pf_time"]
+        made = [table for name in names for table in report.tables_of(name, results)]
     frame = papers.check(papers.claims("LEC")).drop(columns=["seconds", "correct"])
     long = pd.concat([frame] * 3).assign(instance="alpha_convergence")
-    return [report.mechanism_table(), *made, report.Table("claims", "Claims of the papers, checked", long)]
+    return [report.mechanism_table(), *made, report.Table("claims", "Claims of the papers, checked", long, keep=KEPT)]
 
 
 def every(tables: list[report.Table], inches: float) -> list[str]:
@@ -183,6 +187,19 @@ def test_no_table_is_without_what_was_measured() -> None:
     assert r"\begin{table*}" in text
     assert rows(text)[0] == ["cluster", "order", "damping", "mechanism", "rounds"]
     assert r"\begin{table}" in latex(frame, inches=2.76)
+
+
+@pytest.mark.parametrize("inches", [6.5, 3.3])
+def test_no_table_is_without_what_it_is_about(tables: list[report.Table], store: Path, inches: float) -> None:
+    """At any width: what names rows, and the measures that an experiment names; a comment names all that is dropped."""
+    for table in tables:
+        text = table.latex(inches)
+        named = re.search(r"% No room in [\d.]+ inches for: (.*)\.", text)
+        dropped = named[1].split(", ") if named else []
+        assert table.keep
+        assert not [name for name in dropped if any(fnmatchcase(name, each) for each in table.keep)], table.name
+    times = next(table for table in tables if table.name == "pf_time").latex(inches)
+    assert re.search(r"& rounds &.*& seconds (&|\\\\)", times), "processing times"
 
 
 def test_a_table_ends_with_the_page() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from ...base import plugins
 from ...base.errors import DataError, FairoptError
 from ...base.names import plain
-from ._slips import Parser, inches, parse, picture_file, table_file
+from ._slips import Parser, folder, inches, parse, picture_file, table_file
 
 #: Threshold of the garbage collector, raised as a command creates few cycles.
 _GC_THRESHOLD = 100_000
@@ -44,6 +44,7 @@ class _Single(argparse.Action):
 _KINDS = {
     "int": int,
     "float": float,
+    "folder": folder,
     "inches": inches,
     "table": table_file,
     "picture": picture_file,

@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from textwrap import wrap
 from typing import Any
 
@@ -86,6 +88,16 @@ def say(texts: Iterable[str]) -> None:
     most = width()
     for text in map(plain, texts):
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
+
+
+@contextmanager
+def remarks() -> Iterator[list[str]]:
+    """Collect the warnings of reports, to be printed with their tables."""
+    texts = list[str]()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield texts
+    texts += [str(one.message) for one in found]
 
 
 def warn(text: str) -> None:

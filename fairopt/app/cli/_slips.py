@@ -45,6 +45,13 @@ def table_file(text: str) -> Path:
     return _checked(text, exportable)
 
 
+def folder(text: str) -> str:
+    """Parse the path of a folder; the name of a table or picture is rejected, as several files are written there."""
+    if Path(text).suffix in (".csv", ".parquet", ".json", ".md", ".tex", ".pdf", ".png", ".svg"):
+        raise argparse.ArgumentTypeError(f"{text} is a file; name a folder, in which several are written")
+    return text
+
+
 def picture_file(text: str) -> Path:
     """Parse the path of a figure, as `table_file`."""
     from ...harness.report.figures import drawable

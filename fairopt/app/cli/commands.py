@@ -144,10 +144,16 @@ def claims(options: argparse.Namespace) -> int:
         kinds = frame["verdict"].str.split(",").str[0].value_counts()
         print("\n" + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
     if options.out:
-        every = [*columns, "note"]
-        written = report.write(frame[every], Path(options.out), "claims", "Claims of the papers, checked")
+        table, out = frame[[*columns, "note"]], Path(options.out)
+        with _screen.remarks() as remarks:
+            if out.suffix in report.FORMATS:
+                report.export(table, out)
+                written = str(out)
+            else:
+                paths = report.write(table, out, "claims", "Claims of the papers, checked", keep=papers.KEPT)
+                written = ", ".join(map(str, paths))
         if not options.json:
-            print(f"-> {', '.join(str(path) for path in written)}")
+            print(*(f"- {remark}" for remark in remarks), f"-> {written}", sep="\n")
     return int((frame["verdict"] == papers.NOT_REPRODUCED).any())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,12 +49,13 @@ def tables(options: argparse.Namespace) -> int:
         seen.append(whole)
         if (table := whole.chosen(columns, rows)) is None:
             return
-        written = table.write(out, options.width)
+        with _screen.remarks() as said:
+            written = table.write(out, options.width)
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return
         print(f"\n## {table.title}\n\n{_screen.table(table.frame, 56)}")
-        notes = (*table.details, *table.notes)
+        notes = (*table.details, *table.notes, *said)
         print(*(f"- {note}" for note in notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
 
     def make(name: str) -> None:
@@ -152,7 +152,8 @@ def reproduce(options: argparse.Namespace) -> int:
     results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
     with _timed(seconds, "tables"):
         made = [table for name in names for table in report.tables_of(name, results)]
-        files = [path for table in made for path in table.write(folder / "tables", inches)]
+        with _screen.remarks() as remarks:
+            files = [path for table in made for path in table.write(folder / "tables", inches)]
     with _timed(seconds, "figures"):
         for name in figures_of(options.paper):
             figure = drawing.draw(name, results, options.width)
@@ -162,6 +163,7 @@ def reproduce(options: argparse.Namespace) -> int:
         files += written
     said = manifest(options.paper, names, results, files, folder, verdicts, seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
+    _screen.say(f"- {remark}" for remark in remarks)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     print(
         f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
@@ -171,12 +173,16 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:
     """Check all claims of a paper: the number of each verdict, and the files of the table."""
-    frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
+    frame = papers.check(papers.claims(key), progress=True)
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
     label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
-    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label)
+    with _screen.remarks():  # notes of claims are left out of a column
+        written = report.write(
+            frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label, keep=papers.KEPT
+        )
+    return verdicts, written
 
 
 @contextmanager

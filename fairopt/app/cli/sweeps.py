@@ -12,6 +12,7 @@ from typing import Any
 from ... import harness
 from ...base.errors import DataError, FairoptError
 from ...base.libraries import pd
+from ...base.names import alike
 from ...harness import report
 from ...harness.executors import dask
 from ...harness.experiment import known
@@ -205,6 +206,8 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
         text += f"; about {timedelta(seconds=round(seconds / jobs))} h for {known} of them with {jobs} process(es)"
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
+        if minutes := plan.experiment.minutes * unknown / len(plan.cells) / jobs * (not plan.experiment.smoke):
+            text += f", where once it was {timedelta(seconds=round(60 * minutes))} h"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])
@@ -219,4 +222,4 @@ def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
             return frame[frame[name] == float(value)]
         except ValueError:
             raise DataError(f"--where {condition!r}: {name} is a number") from None
-    return frame[frame[name] == value]
+    return frame[frame[name].map(alike) == alike(value)]

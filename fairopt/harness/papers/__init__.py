@@ -154,6 +154,8 @@ _PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "counterexample
 #: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}
+#: Columns of the table of claims that stay at any width.
+KEPT = ("item", "claim", "verdict")
 COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds", "note")
 
 

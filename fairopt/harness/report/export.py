@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ import numpy as np
 
 from ...base import files
 from ...base.errors import DataError
-from ...base.libraries import of_an_extra, pd
+from ...base.libraries import pd
 from ...base.names import apart
 from ...study.compare import NOTE
-from .typeset import INTERVAL, PAGE, latex, one_line, uses
+from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, laid_out, latex, one_line, said, uses
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -26,6 +27,8 @@ FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: What Markdown reads as more than text: an underscore only at the edge of a word, a star only before one.
 _MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
+#: Columns of seconds whose names do not say so.
+_SECONDS = ("mean_response", "median_response", "mean_wait", "until", "every", "simulate")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
@@ -48,34 +51,38 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
 
+    Truth is yes or no, times have their unit in the head, and half-widths of intervals of equal values are left empty.
+
     The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
     that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
     """
     shown = {}
-    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
-             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
-    frame = frame.drop(columns=twice)
+    frame = distinct(frame)
     use = uses(frame)
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
         head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
-        if head in called or head.startswith("+- use_"):
+        if head in called or head.startswith("+- use_") or head.removeprefix(INTERVAL) in FRACTIONS:
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
         nothing = "all met" if head.endswith(("_wanting", "(want more)")) else ""
-        shown[head] = [_text(value, form) or nothing for value in column]
+        if head.startswith(INTERVAL):
+            column = column.where(column != 0)
+        shown[f"{head} (s)" if head.removeprefix(INTERVAL) in _SECONDS else head] = [
+            _text(value, form) or nothing for value in column
+        ]
     return pd.DataFrame(shown, index=frame.index)
 
 
 def _text(value: object, form: str) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else form.format(value)
-    return str(value)
+    return said(value)
 
 
 def write(
     frame: pd.DataFrame,
-    folder: Path,
+    folder: str | Path,
     name: str,
     caption: str,
     inches: float = PAGE,
@@ -86,39 +93,58 @@ def write(
 ) -> list[Path]:
     """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
 
+    Names of rows, such as mechanisms in the index of `fairopt.compare`, are the first columns. A warning says which
+    columns the LaTeX has no room for, or that it is wider than asked for.
+
     Parameters
     ----------
     frame : the table
-    folder : where; it is made, and files that are there are replaced
+    folder : where, a text or a path; it is made, and files that are there are replaced
     name : of the files; what a file's name should not have is replaced by `_`
     caption : stands above the table
     inches : width of the table in LaTeX at most: 3.3 for one column of two, 6.5 for both
     label : what LaTeX refers to it by, after `tab:`; empty: the name
     notes : sentences that stand below
-    more : `groups` and `whole`, as `latex` has them
+    more : `groups`, `whole` and `keep`, as `latex` has them
 
     Raises
     ------
     DataError
-        A file cannot be written, or with `whole` a column does not fit.
+        A file cannot be written, or a column does not fit that is kept, or with `whole` any.
     OSError
         The folder cannot be made.
+
+    >>> import tempfile
+    >>> import fairopt as fo
+    >>> table = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "ceei"])[["jain"]]
+    >>> paths = fo.report.write(table, tempfile.mkdtemp(), "fairness", "Fairness of two mechanisms")
+    >>> print(paths[1].read_text())
+    Fairness of two mechanisms
+    <BLANKLINE>
+    | mechanism | jain   |
+    |:----------|:-------|
+    | DRF       | 1      |
+    | CEEI      | 0.8758 |
+    <BLANKLINE>
     """
-    stem = file_name(name)
+    stem, frame = file_name(name), flat(frame)
+    tex, lack = laid_out(frame, caption, f"tab:{label or stem}", inches, notes, **more)
     texts = {
         ".csv": csv(frame),
         ".md": f"{escape('. '.join([caption, *notes]))}\n\n{markdown(frame)}\n",
-        ".tex": latex(frame, caption, f"tab:{label or stem}", inches, notes=notes, **more),
+        ".tex": tex,
     }
-    files.folder(folder)
-    paths = {folder / f"{stem}{suffix}": text for suffix, text in texts.items()}
+    files.folder(Path(folder))
+    paths = {Path(folder, f"{stem}{suffix}"): text for suffix, text in texts.items()}
     for path, text in paths.items():
         files.write(path, text, "table")
+    if lack:
+        warnings.warn(f"{stem}.tex: {lack} ({stem}.csv has all columns)", UserWarning, stacklevel=2)
     return list(paths)
 
 
-def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
-    """Write a table in the format of the suffix.
+def export(frame: pd.DataFrame, path: str | Path, note: str | None = None) -> None:
+    """Write a table in the format of the suffix, with names of rows as first columns.
 
     Parameters
     ----------
@@ -141,6 +167,7 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
         ".md": lambda: "\n\n".join([markdown(frame), *map(escape, notes)]) + "\n",
         ".tex": lambda: latex(frame, notes=notes) + "\n",
     }
+    path, frame = Path(path), flat(frame)
     exportable(path)
     content = formats[path.suffix]()
     files.folder(path.parent)
@@ -170,10 +197,12 @@ def csv(frame: pd.DataFrame) -> str:
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """A table for people."""
-    of_an_extra("tabulate")  # pandas asks for it
-    shown = for_people(frame).map(escape).rename(columns=escape)
-    return str(shown.to_markdown(index=False, disable_numparse=True))
+    """A table for people; columns that have in every row the value that is expected are left out."""
+    shown = for_people(informative(frame))
+    rows = [[escape(text) for text in row] for row in [list(shown.columns), *shown.to_numpy().tolist()]]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    head, *body = ["|" + "".join(f" {text:{most}} |" for text, most in zip(row, wide, strict=True)) for row in rows]
+    return "\n".join([head, "|" + "".join(f":{'-' * (most + 1)}|" for most in wide), *body])
 
 
 def file_name(name: str) -> str:

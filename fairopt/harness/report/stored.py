@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.errors import DataError
 from ...base.libraries import pd, stats
+from ...base.names import apart
+from ...base.version import __version__
+from ...mechanisms import REGISTRY
+from ...mechanisms.reference import solvers
+from ...scheduling.policies import REGISTRY as POLICIES
 from ...study.compare import marked
 from ...workloads.sources import CLUSTERS, WORKLOADS, Sources
 from ..cell import Cell
@@ -21,6 +28,10 @@ from ..run import provenance
 from ..schema import CELLS
 from ..store import Contents
 from ..sweeps import match, store_of
+from .typeset import FRACTIONS
+
+if TYPE_CHECKING:
+    from .published import Table
 
 
 def check_level(level: float) -> None:
@@ -77,9 +88,10 @@ def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float =
     return found[[*keys, "mean", "half", "n"]]
 
 
-#: Columns that identify rows; constant ones are omitted.
-_CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
-_MEASURES = ("rounds", "utilization", "min_share", "jain", "welfare", "price_of_fairness", "seconds")
+#: Columns of ways to solve or simulate, which identify rows beside sources and parameters; constant ones are omitted.
+WAY = ("engine", "order", "damping", "tol", "until", "every", "thrashing")
+MEASURES = ("rounds", "utilization", *FRACTIONS, "min_share", "jain", "welfare", "price_of_fairness", "mean_response",
+            "median_response", "mean_wait", "seconds", "simulate")  # fmt: skip
 #: Columns that identify games.
 _GAME = ("cluster", "mechanism", "alpha", "order", "damping", "tol")
 FORMAT = "fairopt-manifest-1"
@@ -126,6 +138,40 @@ class StoredCells:
         inside = self.contents.long(name, cells["key"])
         left = cells.drop(columns=[column for column in inside if column != "key" and column in cells])
         return left.merge(inside, on="key")
+
+    def table(
+        self, rows: str | Sequence[str], values: str | Sequence[str], columns: str | None = None, level: float = 0.95
+    ) -> Table:
+        """Means of measures by rows and columns, with half-widths `+-` of intervals; `Table.write` makes LaTeX.
+
+        Only repetitions are averaged: what else tells cells apart, such as a parameter of the mechanism, an option of
+        the source or the engine, is a further column of names of rows.
+
+        Parameters
+        ----------
+        rows : str or sequence of str
+            Columns that name rows: `mechanism`, a parameter such as `alpha`, an option of the source such as `load`, or
+            any column of the cells.
+        values : str or sequence of str
+            Measures: columns of the cells.
+        columns : str, optional
+            Column whose values stand beside each other.
+        level : float
+            Level of confidence, in (0, 1).
+
+        Raises
+        ------
+        DataError
+            There is no such column; the message lists those that there are.
+
+        >>> import fairopt as fo
+        >>> found = fo.report.Results().of("drfh_slots")  # doctest: +SKIP
+        >>> found.table(rows="mechanism", columns="load", values="utilization").write("paper", 3.3)  # doctest: +SKIP
+        """
+        from .published import pivoted
+
+        rows, values = ([one] if isinstance(one, str) else [*one] for one in (rows, values))
+        return pivoted(self, rows, values, columns, level)
 
 
 @dataclass
@@ -228,30 +274,95 @@ def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]
 
 
 def means(found: StoredCells) -> pd.DataFrame:
-    """Means by cluster, mechanism and parameters over `n` draws: all measures, with half-widths `+-` of intervals.
+    """Means by source, mechanism or policy, and parameters over `n` draws: all measures, with half-widths `+-`.
 
     `missed` counts cells whose certificate misses their tolerance, which are included. Mechanisms on the pool are
-    marked, and come last.
+    marked, and come last. Of simulations the use of every resource is a measure, and jobs and tasks that are done are
+    fractions of all of them.
 
     >>> import fairopt as fo
     >>> fo.report.means(fo.report.Results().of("comparison"))  # doctest: +SKIP
     """
-    cells = found.cells.sort_values("pooled", kind="stable")
-    cells = cells.assign(missed=cells["status"] == "missed", mechanism=marked(cells["mechanism"], cells["pooled"]))
-    by = telling(cells, _CELL, "mechanism")
-    grouped = cells.groupby(by, sort=False, dropna=False)
-    table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
-    return with_means(table, cells, by, {measure: measure for measure in _MEASURES})
+    cells, schema = with_fractions(found.cells), found.contents.schema
+    what = "mechanism" if schema is CELLS else "policy"
+    if schema is CELLS:
+        cells = cells.sort_values("pooled", kind="stable")
+        cells = cells.assign(missed=cells["status"] == "missed", mechanism=marked(cells[what], cells["pooled"]))
+    cells, parameters = swept(cells, what)
+    by = telling(
+        cells, (schema.source, "source", what, *parameters, *cells.columns.intersection(WAY, sort=False)), what
+    )
+    counted = {"n": ("key", "size"), **({"missed": ("missed", "sum")} if schema is CELLS else {})}
+    table = cells.groupby(by, sort=False, dropna=False).agg(**counted).reset_index()
+    if schema is not CELLS:
+        for resource, use in found.long("use", cells).groupby("resource", sort=False):
+            table = with_means(table, use, by, {"utilization": f"use_{resource}"})
+    measured = [name for name in cells if name not in (*schema.columns, *by, *counted)]
+    return with_means(table, cells, by, {one: one for one in dict.fromkeys((*MEASURES, *measured)) if one in cells})
 
 
-def with_means(table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str]) -> pd.DataFrame:
-    """Append to a table the means of columns of cells by group, under new names, with half-widths if there are any."""
+def with_fractions(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells of simulations with the fractions of jobs and tasks that are done."""
+    given = [what for what in ("jobs", "tasks") if f"{what}_done" in cells]
+    return cells.assign(**{f"fraction_of_{what}_done": cells[f"{what}_done"] / cells[what] for what in given})
+
+
+def swept(cells: pd.DataFrame, what: str, every: bool = False) -> tuple[pd.DataFrame, list[str]]:
+    """Cells with a column for each parameter that takes several values under one name, and the names of these columns.
+
+    `what` is `mechanism` or `policy`; such parameters are no part of its label any more. With `every` all parameters
+    are columns. A name that another column has is followed by `what` in brackets.
+    """
+    parts = [parted(str(text)) for text in cells[what]]
+    names = pd.Series([name for name, _ in parts], cells.index)
+    values = pd.DataFrame([defaults(name) | given for name, given in parts], cells.index, dtype=object)
+    asked = dict.fromkeys(key for _, given in parts for key in given)
+    different = {key for key in asked if values[key].map(repr).groupby(names).nunique().max() > 1}
+    several = [key for key in asked if every or key in different]
+    left = ({key: of for key, of in given.items() if key not in several} for _, given in parts)
+    labels = [name if not of else f"{name}({', '.join(f'{key}={value}' for key, value in of.items())})"
+              for name, of in zip(names, left, strict=True)]  # fmt: skip
+    columns = apart(several, {"n", *cells.columns} - {"alpha"}, what)
+    shown = values[several].map(lambda of: str(of) if isinstance(of, tuple) else of)
+    shown = shown.set_axis(columns, axis=1).infer_objects()
+    return cells.drop(columns="alpha", errors="ignore").assign(**{what: labels}).join(shown), columns
+
+
+def parted(label: str) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of a label: `slots(n=3, whole=False)` is `slots` and `{"n": 3, "whole": False}`."""
+    name, _, inside = label.rstrip("*").partition("(")
+    call: Any = ast.parse(f"f({inside or ')'}", mode="eval").body
+    given = {one.arg: typed(ast.unparse(one.value)) for one in call.keywords}
+    return name + "*" * label.endswith("*"), given
+
+
+def typed(text: Any) -> Any:
+    """Value of a parameter or option: a number, a truth value or a tuple if its text is that of one."""
+    try:
+        return float(text) if text in ("inf", "nan") else ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def defaults(name: str) -> dict[str, Any]:
+    """Parameters of a mechanism or policy with their defaults, by its name; none if it is not installed."""
+    kind: Any = ({**POLICIES, **REGISTRY}).get(re.sub(r"^\w+:|\*$", "", name))
+    return {} if kind is None else {one.name: one.default for one in fields(kind) if one.default is not MISSING}
+
+
+def with_means(
+    table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95
+) -> pd.DataFrame:
+    """Append to a table the means of columns of cells by group, under new names.
+
+    Half-widths of intervals follow, unless the values are equal in every group.
+    """
     for measure, name in names.items():
         if cells[measure].notna().any():
-            means = interval(cells, by, measure).drop(columns="n")
+            means = interval(cells, by, measure, level).drop(columns="n")
             rounding = means["half"] <= 1e-12 * means["mean"].abs()  # half-widths of equal values are rounding errors
             half = means["half"].where(~rounding, 0.0)
-            spread = {f"+- {name}": half} if half.notna().any() else {}
+            spread = {f"+- {name}": half} if half.gt(0).any() else {}
             means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
             table = table.merge(means, on=by, how="left")
     return table
@@ -359,7 +470,11 @@ def manifest(
         "format": FORMAT,
         "paper": paper,
         "tiny version": results.smoke,
-        "code": provenance(),
+        "code": provenance()
+        | {
+            "versions": dict(solvers.versions()),
+            "commit": provenance()["commit"] or f"unknown, version {__version__}",
+        },
         "experiments": {name: _experiment(name, results) for name in experiments},
         "claims": dict(verdicts),
         "seconds": {step: round(value, 2) for step, value in seconds.items()},

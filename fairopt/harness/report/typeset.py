@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import accumulate, groupby
 from typing import Any
@@ -31,6 +32,8 @@ HEADS = {
     "tol": "tolerance", "simulate": "seconds to simulate",
     "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
     "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
+    "until": "until (s)", "every": "every (s)",
+    "fraction_of_jobs_done": "jobs done (%)", "fraction_of_tasks_done": "tasks done (%)",
     "item": "no.", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
 }  # fmt: skip
 _SPECIAL = str.maketrans(
@@ -81,6 +84,11 @@ def typeset(text: object) -> str:
         _MATH.sub(_formula, one_line(said).translate(_SPECIAL)),
         flags=re.IGNORECASE,
     )
+
+
+def said(value: object) -> str:
+    """A value as text, with yes and no for truth."""
+    return ("yes" if value else "no") if isinstance(value, bool | np.bool_) else str(value)
 
 
 def one_line(text: str) -> str:
@@ -152,9 +160,13 @@ _LINES = 40
 #: Parameters: printed as they were given.
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
 #: Left out first where there is no room, the last of these first of all.
-_LAST = ("max_share", "tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
+_LAST = ("max_share", "fraction_of_tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
          "median_response", "messages", "note", "simulate",
          "seconds")  # fmt: skip
+#: Parts of a whole, which are set in percent, besides the use of resources.
+FRACTIONS = ("fraction_of_jobs_done", "fraction_of_tasks_done")
+#: Values that say nothing where every row has them.
+_EXPECTED = {"certified": True, "pooled": False, "status": "ok", "missed": 0, "notes": ""}
 #: Behind these a name without spaces may go on in the next line.
 _BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
 
@@ -186,43 +198,62 @@ def latex(
     notes: Iterable[str] = (),
     groups: Mapping[str, Sequence[str]] | None = None,
     whole: bool = False,
+    keep: Sequence[str] = (),
 ) -> str:
     """A table for LaTeX that floats: `table` of a column, wider ones `table*`, which spans both columns of a page.
 
-    Half intervals stand behind their means, ends of intervals behind medians; what is the same in every row stands
-    below, and so do notes. Columns that do not fit are left out, those that matter least first; a comment names them.
-    Rows that fill more than a page go on in further tables, with the same columns.
+    Names of rows are its first columns. Half intervals stand behind their means, ends of intervals behind medians; what
+    is the same in every row stands below, and so do notes. Columns that do not fit are left out, those that matter
+    least first; a comment names them. Rows that fill more than a page go on in further tables, with the same columns.
 
     Parameters
     ----------
     frame : the table
     caption : stands above
     label : of the table, for references to it; by default none
-    inches : its width at most; where nothing measured fits into a column of two, both of them
+    inches : its width at most; where a column of two has no room for what is kept, or for any measure, both of them
     notes : sentences that stand below
     groups : columns under a common head, by the head; uses of resources (`use_...`) always are
     whole : a column that does not fit is an error
+    keep : names of columns that stay at any width, or patterns such as `use_*`
 
     Raises
     ------
     DataError
-        With `whole`, a column does not fit.
+        A column does not fit that is kept, or with `whole` any; the message has the width that it takes.
     """
+    return laid_out(frame, caption, label, inches, notes, groups, whole, keep)[0]
+
+
+def laid_out(
+    frame: pd.DataFrame, caption: str | None, label: str | None, inches: float, notes: Iterable[str] = (),
+    groups: Mapping[str, Sequence[str]] | None = None, whole: bool = False, keep: Sequence[str] = (),
+) -> tuple[str, str]:  # fmt: skip
+    """The table, and a sentence on what it lacks or how wide it is instead; '' if it is as asked for."""
     room = inches * _INCH / _EM
-    frame = _with_data(frame)
+    frame = _with_data(flat(frame))
     if {"alpha", "mechanism"} <= {*frame.columns} and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
         frame = frame.drop(columns="alpha")  # names of mechanisms say it
-    rows, same = _without_constants(frame)
+    kept = [name for name in map(str, frame.columns) if any(fnmatchcase(name, each) for each in keep)]
+    rows, same = _without_constants(frame, kept)
     every = _columns(rows, groups or {}, room)
-    different = [
-        one for k, one in enumerate(every) if all(one.number or one.cells != each.cells for each in every[k + 1 :])
-    ]
-    columns, left = _fitting(different, room)
+    different = [one for k, one in enumerate(every) if one.name in kept or one.number
+                 or all(one.cells != each.cells for each in every[k + 1 :])]  # fmt: skip
+    needed = [one.name for one in different if whole or one.name in kept]
+    columns, left = _fitting(different, room, needed)
+    lost = [name for name in left if name in needed]
     two = 0.375 * PAGE <= inches < 0.6 * PAGE  # what is asked for is a column of two
-    if two and any(map(_measured, different)) and not any(map(_measured, columns)):
-        return latex(frame, caption, label, 2 * inches, notes=notes, groups=groups, whole=whole)
-    if left and whole:
-        raise DataError(f"{', '.join(left)} do not fit into {inches:g} inches")
+    if two and not whole and (lost or (any(map(_measured, different)) and not any(map(_measured, columns)))):
+        text, lack = laid_out(frame, caption, label, 2 * inches, notes, groups, whole, keep)
+        return (
+            text,
+            f"spans both columns, as {inches:g} inches have no room for {', '.join(lost or left)}"
+            + f"; {lack}" * bool(lack),
+        )
+    if lost:
+        least = math.ceil(10 * _taken([one for one in different if one.name in needed]) * _EM / _INCH) / 10
+        raise DataError(f"{', '.join(lost)} do not fit into {inches:g} inches; the table takes {least:g}")
+    lack = f"no room in {inches:g} inches for {one_line(', '.join(left))}" if left else ""
     foot = [typeset(note) for note in notes] + [same] * bool(same)
     floats = "table" if inches < 0.75 * PAGE else "table*"
     parts = _pages(columns, range(len(rows)))
@@ -236,7 +267,29 @@ def latex(
         lines += [*_tabular(columns, part)]
         lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
         lines.append(f"\\end{{{floats}}}")
-    return "\n".join(lines)
+    return "\n".join(lines), lack
+
+
+def flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table with names of rows as its first columns (positions are none), and heads that are text."""
+    index, of = frame.index, frame.columns.name
+    frame = frame.set_axis([f"{of} = {head}" if of else str(head) for head in frame.columns], axis=1)
+    if index.name is None and pd.api.types.is_integer_dtype(index):
+        return frame
+    return frame.reset_index(names=None if any(index.names) else "", allow_duplicates=True)
+
+
+def distinct(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table without measures of users who want more that repeat those of all users."""
+    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
+             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    return frame.drop(columns=twice)
+
+
+def informative(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table without columns that repeat others, or have in every row the value that is expected."""
+    usual = [name for name, value in _EXPECTED.items() if len(frame) and name in frame and frame[name].eq(value).all()]
+    return distinct(frame).drop(columns=usual)
 
 
 def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -277,12 +330,17 @@ def _measured(one: _Column) -> bool:
     return one.number and one.name not in (*_GIVEN, *_LAST, "there")
 
 
-def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """A table without columns that are the same in every row, and a sentence with these; of one row, all of it."""
+def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
+    """A table without columns that are the same in every row, and a sentence with these; of one row, all of it.
+
+    Kept columns stay.
+    """
+    frame = informative(frame)
     same = [
         name
         for name in frame
-        if frame[name].nunique(dropna=False) == 1
+        if name not in kept
+        and frame[name].nunique(dropna=False) == 1
         and not _inside(name, frame)
         and not (np.any(frame.get(f"{INTERVAL}{name}", 0) > 0) or np.any(pd.notna(frame.get(f"{name} low"))))
     ]
@@ -300,8 +358,8 @@ def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
     alike = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
     for group, names in groups.items():
-        word = "user " * all(name.startswith("user ") for name in names)
-        alike.append((f"{group} {word}".strip(), word, [name for name in names if name in frame]))
+        word = next((each for each in ("user ", f"{group} = ") if all(name.startswith(each) for name in names)), "")
+        alike.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
     heads = {name: one for one in alike for name in one[2]}
     nothing = pd.Series(0.0, frame.index)
     errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
@@ -314,7 +372,7 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
         column, (group, word, names) = frame.iloc[:, k], heads.get(name, ("", "", [name]))
         number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         if number:
-            scale = 100.0 if word == "use_" else 1.0
+            scale = 100.0 if word == "use_" or name in FRACTIONS else 1.0
             ends = [end for end in (f"{name} low", f"{name} high") if end in frame]
             parts = (frame.get(f"{INTERVAL}{name}", nothing), frame[[*names, *ends]])
             half, alike = (part.to_numpy(dtype=float) * scale for part in parts)
@@ -324,7 +382,7 @@ def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: flo
                 cells = [f"{cell} [{', '.join(of)}]" if all(of) else cell
                          for cell, of in zip(cells, zip(*bounds, strict=True), strict=True)]  # fmt: skip
         else:
-            texts = ("" if pd.isna(value) else typeset(value) for value in column)
+            texts = ("" if pd.isna(value) else typeset(said(value)) for value in column)
             cells = [_BREAK.sub(r"\1\\allowbreak{}", text) for text in texts]
         longest = max(map(width, cells), default=0.0)
         head = _in_lines(words(name.removeprefix(word)), longest)
@@ -389,15 +447,16 @@ def _in_lines(head: str, longest: float) -> list[str]:
     return [head[:at], head[at + 1 :]]
 
 
-def _fitting(columns: Sequence[_Column], room: float) -> tuple[list[_Column], list[str]]:
+def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> tuple[list[_Column], list[str]]:
     """The columns that fit, with their widths, and names of those that do not.
 
-    They are taken in order, but for `_LAST`; those with a common head in the order of the first. What room is left,
-    folded columns share.
+    They are taken in order, the needed ones first and those of `_LAST` last; those with a common head in the order of
+    the first. What room is left, folded columns share.
     """
     ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
     for k, one in enumerate(columns):
-        ranks.setdefault(one.group or one.name, (_LAST.index(one.name) if one.name in _LAST else -1, k))
+        rank = -2 if one.name in needed else _LAST.index(one.name) if one.name in _LAST else -1
+        ranks.setdefault(one.group or one.name, (rank, k))
     kept: list[_Column] = []
     for new in sorted(columns, key=lambda one: ranks[one.group or one.name]):
         tried = [one for one in columns if one in kept or one is new]
