@@ -186,10 +186,15 @@ def _papers(folder: Path) -> Iterator[Page]:
         about, many = papers.ABOUT[str(key)], f"{len(group)} claims"
         wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
         said = f"{many}{f', {wrong} of them in error' if wrong else ''}. {about}"
-        title = _TITLES.get(str(key), f"{key}: {papers.CITATIONS[str(key)].removesuffix(f', {key}')}")
+        title = _cited(str(key))
         checked = f"{many}, as `fairopt claims --paper '{key}'` checks them."
         text = f"# {title}\n\n{about}\n\n{checked}\n\n{table}\n"
         yield str(key).lower().replace(" ", "-"), title, said, text
+
+
+def _cited(key: str) -> str:
+    """Title of a paper's page."""
+    return _TITLES.get(key, f"{key}: {papers.CITATIONS[key].removesuffix(f', {key}')}")
 
 
 def _figures(folder: Path) -> Iterator[Page]:
@@ -204,7 +209,14 @@ def _figures(folder: Path) -> Iterator[Page]:
             lines += [f"![{title}]({name}.png)", ""]
             with Image.open(picture) as drawn:  # the scale gives all figures letters of equal size
                 width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
-            listed += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {title}", f"  :width: {width}px", "  ```", ""]
+            listed += [
+                "",
+                f"  ```{{image}} figures/{name}.png",
+                f"  :alt: {title}",
+                f"  :width: {width}px",
+                "  ```",
+                "",
+            ]
         code = path.read_text(encoding="utf-8")
         yield name, title, "\n".join(listed), "\n".join([*lines, "```python", code, "```", ""])
 
