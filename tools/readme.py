@@ -5,7 +5,7 @@
 A block of `python` followed by one of `text` is run, and its output replaces the text; in a block of `console` every
 line behind `$ ` is run. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
-Pages of docs/ (`PAGES`, `WITH_FILES`), the pictures of docs/first-task.md and docs/course.md, `fairopt/__init__.pyi` (names that
+Pages of docs/ (`PAGES`, `WITH_FILES`), the pictures that two of them make, `fairopt/__init__.pyi` (names that
 `fairopt/__init__.py` takes from the registry of mechanisms, for type checkers) and tests/public.txt (signatures of all
 public names) are regenerated as well.
 """
