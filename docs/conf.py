@@ -32,6 +32,7 @@ html_theme = "furo"
 html_title = f"fairopt {version}"
 html_static_path = ["_static"]
 html_css_files = ["fairopt.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 #: Formulas without a network, where `make docs` could get MathJax.
 mathjax_path = "mathjax/tex-svg.js" if (HERE / "_static" / "mathjax" / "tex-svg.js").exists() else None

@@ -1,4 +1,4 @@
-"""Hysteresis of tasks in alpha: paths from below and from above on two clusters with a fold."""
+"""Hysteresis of tasks in alpha: paths of rising and of falling alpha on two clusters with a fold."""
 
 from __future__ import annotations
 

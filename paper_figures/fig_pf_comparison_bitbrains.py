@@ -1,4 +1,4 @@
-"""PF section 6.B: utilization of PS-DSF, DRFH and TSF on Bitbrains, and gains on the same clusters."""
+"""PF section 6.B on Bitbrains: utilization of PS-DSF, DRFH and TSF, and gains on the same clusters."""
 
 from __future__ import annotations
 

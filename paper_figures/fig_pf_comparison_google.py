@@ -1,4 +1,4 @@
-"""PF section 6.B: utilization of PS-DSF, DRFH and TSF on Google's cluster, in total and by class of machines."""
+"""PF section 6.B on Google's cluster: utilization of PS-DSF, DRFH and TSF, in total and by class of machines."""
 
 from __future__ import annotations
 

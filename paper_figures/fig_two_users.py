@@ -1,4 +1,4 @@
-"""Feasible set of two users on one server, with DRF, CEEI, asset fairness and the path of alpha."""
+"""Two users of one server: feasible set with DRF, CEEI, asset fairness and the path of alpha."""
 
 from __future__ import annotations
 

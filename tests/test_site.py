@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import build_site as site
+import nbformat
 import pytest
 from processes import ROOT
 
 import fairopt as fo
 from fairopt.app.cli import main
+from fairopt.harness import papers
 from fairopt.harness.report import figures
 
 
@@ -38,6 +40,20 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> 
     assert "fo-explorer" in (source / explorer).read_text(encoding="utf-8")
     # No link leads out of docs/.
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
+
+
+def test_figures_and_papers_have_titles() -> None:
+    """No name of a file and no abbreviation of ours stands in the side bar."""
+    import site_pages
+
+    titles = [site_pages._title(name) for name in figures.known()]
+    titles += map(site_pages._cited, papers.CITATIONS)
+    titles += [
+        nbformat.read(path, 4).cells[0].source.partition("\n")[0] for path in (ROOT / "notebooks").glob("*.ipynb")
+    ]
+    titles += [path.read_text(encoding="utf-8").partition("\n")[0] for path in (ROOT / "docs").glob("*.md")]
+    assert len({*titles}) == len(titles)
+    assert not [title for title in titles if "_" in title or title == "LEC"]
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 A block of `python` followed by one of `text` is run, and its output replaces the text; in a block of `console` every
 line behind `$ ` is run. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
-Pages of docs/ (`PAGES`, `WITH_FILES`), the picture of docs/first-task.md, `fairopt/__init__.pyi` (names that
+Pages of docs/ (`PAGES`, `WITH_FILES`), the pictures that two of them make, `fairopt/__init__.pyi` (names that
 `fairopt/__init__.py` takes from the registry of mechanisms, for type checkers) and tests/public.txt (signatures of all
 public names) are regenerated as well.
 """
@@ -44,7 +44,11 @@ _NAMES = (
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: Pages that run in a folder with files of their own, which are stored in docs/PAGE.
-WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
+WITH_FILES: dict[Path, tuple[str, ...]] = {
+    ROOT / "docs" / "first-task.md": ("cluster.csv",),
+    ROOT / "docs" / "explorer.md": ("snapshot.json",),
+    ROOT / "docs" / "course.md": (),
+}
 #: Mechanisms in docs/choose.md.
 _CHOSEN = (
     "drf", "ceei", "drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=0.5)", "alphapf-vds(alpha=1.0)",

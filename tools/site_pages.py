@@ -52,6 +52,8 @@ _PLACED = fo.Cluster(
 )
 #: Alphas of mechanisms that have the parameter.
 _ALPHAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, np.inf)
+#: Titles of papers that are not known by the abbreviation in their claims.
+_TITLES = {"LEC": "A lecture on DRF", "found here": "Counterexamples found here"}
 #: Folders of pictures of figures: drawn here, or shipped with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: Scale in the list of figures for those up to 840 pixels wide.
@@ -184,25 +186,45 @@ def _papers(folder: Path) -> Iterator[Page]:
         about, many = papers.ABOUT[str(key)], f"{len(group)} claims"
         wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
         said = f"{many}{f', {wrong} of them in error' if wrong else ''}. {about}"
-        text = f"# {key}\n\n{about}\n\n{many}, as `fairopt claims` checks them.\n\n{table}\n"
-        yield str(key).lower().replace(" ", "-"), str(key), said, text
+        title = _cited(str(key))
+        checked = f"{many}, as `fairopt claims --paper '{key}'` checks them."
+        text = f"# {title}\n\n{about}\n\n{checked}\n\n{table}\n"
+        yield str(key).lower().replace(" ", "-"), title, said, text
+
+
+def _cited(key: str) -> str:
+    """Title of a paper's page."""
+    return _TITLES.get(key, f"{key}: {papers.CITATIONS[key].removesuffix(f', {key}')}")
 
 
 def _figures(folder: Path) -> Iterator[Page]:
     """Pages of figures: caption, picture if drawn, and source."""
     root = Path(__file__).resolve().parent.parent
     for name, path in figures.known().items():
-        caption = figures.caption(name)
-        lines, listed = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""], [caption]
+        caption, title = figures.caption(name), _title(name)
+        lines, listed = [f"# {title}", "", caption, "", f"    fairopt figures {name}", ""], [caption]
         picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
         if picture is not None:
             shutil.copy(picture, folder)
-            lines += [f"![{name}]({name}.png)", ""]
+            lines += [f"![{title}]({name}.png)", ""]
             with Image.open(picture) as drawn:  # the scale gives all figures letters of equal size
                 width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
-            listed += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
+            listed += [
+                "",
+                f"  ```{{image}} figures/{name}.png",
+                f"  :alt: {title}",
+                f"  :width: {width}px",
+                "  ```",
+                "",
+            ]
         code = path.read_text(encoding="utf-8")
-        yield name, name, "\n".join(listed), "\n".join([*lines, "```python", code, "```", ""])
+        yield name, title, "\n".join(listed), "\n".join([*lines, "```python", code, "```", ""])
+
+
+def _title(name: str) -> str:
+    """Title of a figure: what stands before the colon of its docstring."""
+    said = " ".join((figures.module(name).__doc__ or name).partition("\n\n")[0].split())
+    return said.partition(": ")[0].removesuffix(".")
 
 
 def _schemas(folder: Path) -> Iterator[Page]:

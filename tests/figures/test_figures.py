@@ -89,6 +89,7 @@ def test_the_corner_of_two_users_is_what_a_claim_states(smoke: Results) -> None:
     [label] = [text.get_text() for text in axes.texts if "CEEI" in text.get_text()]
     assert number in label
     assert number in caption("two_users")
+    assert number in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 def test_users_have_the_colours_of_all_pictures(smoke: Results) -> None:

@@ -40,6 +40,19 @@ def test_it_is_kept_without_outputs(path: Path) -> None:
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
 
 
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+def test_exercises_have_answers_that_run(path: Path) -> None:
+    """Behind "Try this" there are cells, which run with the others; what the exercises name has its place in them."""
+    cells = nbformat.read(path, as_version=4).cells
+    [at] = [k for k, cell in enumerate(cells) if "## Try this" in cell.source]
+    answers = "".join(cell.source for cell in cells[at + 1 :] if cell.cell_type == "code")
+    assert cells[at + 1].source.startswith("**Answers.**")
+    keywords = {
+        word for code in re.findall(r"`([^`]+)`", cells[at].source) for word in re.findall(r"\w+(?==[^=])", code)
+    }
+    assert {word for word in keywords if f"{word}=" not in answers} == set()
+
+
 def test_a_bar_in_a_notebook_leaves_the_filters_of_warnings_alone() -> None:
     """They hold for all threads, and the bar of a compilation is shown from its own: a cell once printed a warning."""
     script = """
