@@ -323,8 +323,12 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
             break
     if tasks is not None and best < 3e-8:
         sweeps = Sweeps(method)
-        state = sweeps.start(tasks)
+        state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, 50)  # slacks change by alpha times as much
         for _ in range(320):
-            if sweeps.gauss_seidel(state) < 3e-4 * tol:
+            change = sweeps.gauss_seidel(state)
+            if change < near:
+                yield sweeps.solution(state, "best responses", steps, clock.now() - begun, tol)
+                near *= 0.1
+            if change < 3e-4 * tol:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.now() - begun, tol)
