@@ -246,7 +246,9 @@ class Mechanism(Solvable):
         conic = 0 < problem.criterion.alpha < np.inf  # power cones are far slower than linear programs of that size
         if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None
-        return self.solutions(problem, engine, tol, None)
+        # SCS takes ten seconds to a minute for a thousand pairs in power cones, and is used there only on request.
+        power = conic and type(problem.criterion) is Criterion
+        return self.solutions(problem, engine, tol, "CLARABEL" if power else None)
 
     def solve(
         self,

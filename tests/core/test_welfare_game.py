@@ -31,3 +31,17 @@ def test_conditions(alpha: float, game: bool, shape: tuple[int, int]) -> None:
     assert certificate.optimality <= found.error * (1 + 1e-3) + 1e-13
     rows = polytope.log_row_prices(prices)
     assert error_at(polytope, problem.criterion, tasks, rows, 1e-9) == pytest.approx(found.error, rel=1e-3, abs=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(5, 120), (60, 12)])
+def test_prices_that_are_hundreds_of_decades_apart(shape: tuple[int, int]) -> None:
+    """Two parts, one of which has twice as much: its prices are 2^-500 of the other's, which doubles hold."""
+    rng, (users, servers) = np.random.default_rng(3), shape
+    late = np.arange(servers) % 3 == 0
+    capacity, demand = rng.gamma(4, 0.25, (servers, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
+    eligible = (np.arange(users) % 3 == 0)[:, None] == late
+    cluster = fo.Cluster(capacity, demand, eligible=eligible)
+    level = fo.AlphaFair(np.inf, share="task").solve(cluster).arrays.user_tasks
+    capacity[late] *= 2.1 * level[1] / level[0]
+    cluster = fo.Cluster(capacity, demand, eligible=eligible)
+    assert run(Problem(cluster, fo.AlphaFair(500.0, share="task").criterion(cluster)), 1e-6).error <= 1e-6

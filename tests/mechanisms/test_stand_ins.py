@@ -16,7 +16,7 @@ from fairopt.core.game import played
 from fairopt.core.solution import Solution
 from fairopt.errors import FairoptError, SolverError
 from fairopt.mechanisms import _game
-from fairopt.mechanisms.reference import server_problem
+from fairopt.mechanisms.reference import declarative, server_problem
 from fairopt.model.problem import Problem
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
@@ -29,6 +29,15 @@ def broken(*_: object, **__: object) -> Iterator[Solution]:
 
 def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
     yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
+
+
+def test_power_cones_have_no_second_solver_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCS takes a minute for a thousand pairs at alpha = 64, where Clarabel fails within a second."""
+    asked: list[object] = []
+    monkeypatch.setattr(declarative, "solutions", lambda _, solver, *__: iter([asked.append(solver)]))
+    for mechanism in (fo.AlphaFair(64), fo.DRFH()):
+        list(mechanism.stand_in(Problem(EXAMPLE, mechanism.criterion(EXAMPLE)), "declarative", 1e-6) or ())
+    assert asked == ["CLARABEL", None]
 
 
 @pytest.mark.parametrize("seed", [55, 127])

@@ -326,8 +326,12 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
             break
     if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
-        state = sweeps.start(tasks)
+        state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, 50)  # slacks change by alpha times as much
         for _ in range(_ROUNDS):
-            if sweeps.gauss_seidel(state) < SETTLED * tol:
+            change = sweeps.gauss_seidel(state)
+            if change < near:
+                yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
+                near *= 0.1
+            if change < SETTLED * tol:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)

@@ -9,7 +9,8 @@ tasks in total, less those it has elsewhere; at the solution the use of each res
 a price of zero. These are the optimality conditions of the dual, which is convex in v^alpha. A Newton step combines a
 common change of all log prices, along which total demand is linear in 1/v, with changes of single prices, linear in a
 power of v and within a trust region that shrinks after a rejected step. Where the step fails, and at intervals, prices
-are solved for one by one (coordinate descent by safeguarded Newton), at intervals that become shorter.
+are solved for one by one (coordinate descent by safeguarded Newton), at intervals that become shorter. An iteration
+that has stalled ends: near ties at a large alpha demand depends on digits of prices that doubles do not have.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from ..factors import LOG_RANGE, TINY
 
 #: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
 _RESIDUAL, _ROUNDING = 1e-13, 2e-15
+#: A response ends where coordinate descent leaves more than this fraction of a residual below this bound.
+_STALLED, _ACCURATE = 0.5, 1e-6
 #: Initial trust region of log prices alpha q, if alpha is small; that of log level prices q is 1.
 _LOG_PRICE_STEP = 0.02
 #: A step is accepted if the dual's slope at its end is at most this fraction of minus the initial one, and the residual
@@ -187,6 +190,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     demanded = Demand(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
     residual, reach = evaluate_demand(server, q, demanded), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
+    last = np.inf
     for k in range(1, _MOST_STEPS):
         better = improve(server, q, demanded, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
@@ -195,6 +199,9 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
             for r in range(size * (1 + k // 20)):
                 one_price(server, r % size, q, demanded)
             better, reach[:] = evaluate_demand(server, q, demanded), max(1.0, _LOG_PRICE_STEP / alpha)
+            if _STALLED * last < better < _ACCURATE:  # demand is rounded by more than the residual
+                break
+            last = better
         residual = better
     tasks /= 1 + max(demanded.excess.max(), 0.0)
     return residual
