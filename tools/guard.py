@@ -71,9 +71,8 @@ def cluster(shape: str, size: int) -> fo.Cluster:
         capacity = np.stack([np.full(size, 32.0), 65_842_000.0 + rng.integers(400, size=size)], axis=1)
         return fo.Cluster(capacity, [[0.1, 1e6]] * size, eligible=np.eye(size, dtype=bool))
     if shape in (ALIKE, DIFFERENT):
-        rng = np.random.default_rng([1, 59])  # few ties on two servers
-        demand = rng.lognormal(0, 0.5, (50 if shape == ALIKE else size, 3))
-        return fo.Cluster(rng.lognormal(0, 0.5, (10 if shape == ALIKE else 2, 3)), np.resize(demand, (size, 3)))
+        capacity = rng.lognormal(0, 0.5, (10 if shape == ALIKE else 2, 3))  # the same for every size
+        return fo.Cluster(capacity, np.resize(rng.lognormal(0, 0.5, (50 if shape == ALIKE else size, 3)), (size, 3)))
     users = {"10 users, servers": 10, EVEN: size}.get(shape, 2 * size)
     capacity, demand = rng.gamma(4, 0.25, (size, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
     if users == 10:

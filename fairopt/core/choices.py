@@ -12,9 +12,10 @@ Use u falls in a server's own price and rises in all others' (tau < 1), and F(p 
 an M-matrix whose rows add up to one, so that Newton's equations can always be solved. tau falls, faster while that is
 easy, and goes back where it is not; prices are extrapolated in tau.
 
-At a low tau it is known which pairs have tasks, the ties of users and servers. Max-min on ties, by the simplex method,
-says how far levels rise; servers stop where somebody of a higher level would come to them, who is tied to them then.
-Where nobody would, the prices of these programs prove that there is no greater allocation (docs/psdsf.md).
+At a low tau it is known which pairs have tasks, the ties of users and servers. Max-min on ties, by the simplex method
+or an interior point, says how far levels rise; servers stop where somebody of a higher level would come to them, who is
+tied to them then. Where nobody would, the prices of these programs prove that there is no greater allocation
+(docs/psdsf.md).
 
 Users, servers and pairs of a stack follow each other, problem after problem.
 """
@@ -26,12 +27,15 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.libraries import csgraph, optimize, sp
+from ..base.errors import SolverError
+from ..base.libraries import csgraph, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
+from .algebra import Pairs
 from .factors import stack_solved
 from .judge import infeasibility
+from .leximin import Levels
 from .maxmin import fractions, owed
 from .sparse import Factors, Order, ordered
 from .system import stacked
@@ -40,16 +44,12 @@ from .system import stacked
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
 #: Pairs worse by so many tau are left out.
 _NEAR = 100.0
-#: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it.
+#: Most numbers in a tableau of ties: an interior point is faster beyond it.
 _TABLEAU = 5_000
-#: From so many ties on programs are solved by interior points, and then brought to a vertex: simplex steps grow faster.
-_MANY = 2_000
 #: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
 _TIED, _SAME = 3e-7, 1e-10
-#: With more ties of users who have several than the second for each row (a resource of a server), and than the first in
-#: all, times rows, it is not told who goes where: users who are short of one resource on both of two servers are tied
-#: there all alike, and each of the others whom prices pass on the way takes a program.
-_CROWD = 2e5, 20
+#: Most ties, times the users who would come to a server on the way to levels that fit: each such user may take a round.
+_CROWD = 1e7
 
 
 class System(Protocol):
@@ -61,6 +61,7 @@ class System(Protocol):
     log_gain: Array  # (pairs,), log of phi gamma
     per_task: Array  # (pairs, resources), of whole servers
     row: Mask  # (servers, resources), rows that some pair uses
+    inverse: Array  # (servers, resources), 1/capacity, 0 for none
 
 
 @dataclass
@@ -73,6 +74,7 @@ class Users:
     log_gain: Array
     per_task: Array
     row: Mask
+    inverse: Array
 
 
 class Choices:
@@ -276,7 +278,8 @@ class Choices:
             comes = (above > _SAME) & going[of_pair]
             room, length = (best[q.user] - level)[comes], np.ones(self.count)
             np.minimum.at(length, of_pair[comes], room / (room + above[comes]))
-            going &= solved
+            ties, coming = (np.bincount(of_pair[which], minlength=self.count) for which in (pairs, comes))
+            going &= solved & (ties * coming <= _CROWD)
             found |= going & (length == 1)
             going &= length < 1
             price = price - self._of(np.where(going, length, 0.0), self.servers) * step
@@ -296,7 +299,7 @@ class Choices:
         count, resources = np.bincount(problem), q.row.shape[1]
         shape = len(some), int(count.max())
         if (self.users + self.servers * resources) * shape[1] > _TABLEAU:
-            return self._programs(pairs, total)
+            return self._levels(pairs, total)
         column = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
         user, server = q.user[pairs], q.server[pairs]
         rows, levels = (np.zeros((shape[0], k, shape[1])) for k in (self.servers * resources, self.users))
@@ -308,50 +311,21 @@ class Choices:
         good[some] = found.rounds >= 0
         return found.columns[problem, column], good
 
-    def _programs(self, left: Index, total: Array) -> tuple[Array, Mask]:
-        """The same by linear programs of sparse matrices.
-
-        .. math::
-            \\max \\sum_g s_g, \\quad \\sum_i f_{ni} = s_{g(n)}, \\quad \\sum_n f_{ni} X_n a_{nir} \\le 1,
-
-        g being groups of servers that ties connect; f of who has one tie is `s_g`, and no unknown. Who may go to a
-        server without a price rises further, there.
-        """
-        q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
-        given, resources, failed = left, q.row.shape[1], np.zeros(self.count, dtype=bool)
-        while len(left):
-            user, server = q.user[left], q.server[left]
-            group = self._connected(user, server)
-            groups, of_pair = np.unique(group[user], return_inverse=True)
-            split = np.flatnonzero(np.bincount(user)[user] > 1)
-            if len(split) > max(_CROWD[0] / q.row.size, _CROWD[1] * q.row.size):
-                return result[given], failed
-            who, number = np.unique(user[split], return_inverse=True)
-            column = len(split) + of_pair
-            column[split] = np.arange(len(split))
-            use = (q.per_task[left] * total[user][:, None]).ravel()
-            at = (server[:, None] * resources + np.arange(resources)).ravel(), np.repeat(column, resources)
-            uses = sp.csr_array((use, at), (servers * resources, len(split) + len(groups)))
-            of_user = np.searchsorted(groups, group[who])
-            ends = np.append(number, np.arange(len(who))), np.append(column[split], len(split) + of_user)
-            sums = sp.csr_array((np.repeat([1.0, -1.0], [len(split), len(who)]), ends), (len(who), uses.shape[1]))
-            cost = np.repeat([0.0, -1.0], [len(split), len(groups)])
-            exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-            method = "highs-ds" if len(split) < _MANY else "highs-ipm"
-            answer = optimize.linprog(
-                cost, uses, np.ones(uses.shape[0]), sums, np.zeros(len(who)), method=method, options=exact
-            )
-            if answer.status != 0:
-                return result[given], failed
-            part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
-            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), 1e-300))[number]
-            price = -answer.ineqlin.marginals.reshape(servers, resources).sum(axis=1)
-            free = price < 1e-9 / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
-            rises = np.zeros(users, dtype=bool)
-            rises[user[free[server]]] = True
-            result[left] = np.where(rises[user], 0.0, part)
-            left = left[rises[user] & free[server]]
-        return result[given], np.ones(self.count, dtype=bool)
+    def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
+        """The same by an interior point (`Levels`), where all who have but one tie, to one server, are one user."""
+        user, server = self.q.user[pairs], self.q.server[pairs]
+        ties, servers, inverse = np.bincount(user)[user], len(self.price), self.q.inverse[server]
+        number = np.unique(np.where(ties > 1, user, len(total) + server), return_inverse=True)[1]
+        wanted = np.divide(self.q.per_task[pairs], inverse, out=np.zeros(inverse.shape), where=inverse > 0)
+        wanted *= (total[user] / ties)[:, None]
+        demand = np.stack([np.bincount(number, wanted[:, r]) for r in range(wanted.shape[1])], axis=1)
+        cells, place = np.unique(number * servers + server, return_inverse=True)
+        free, none = np.full(len(demand), np.inf), np.zeros(len(demand))
+        try:
+            found = Levels(Pairs(*np.divmod(cells, servers), demand, self.q.inverse), free, none)
+        except SolverError:
+            return np.zeros(len(pairs)), np.zeros(self.count, dtype=bool)
+        return found.amounts()[place], np.ones(self.count, dtype=bool)
 
 
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
@@ -366,6 +340,7 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
     known &= (q.unused == 0).all(axis=0)
     if known.any():
         some, own = q.some(known), rate[..., known]
+        capacity = [problems[k].cluster.capacity for k in np.flatnonzero(known)]
         problem, user, server = np.nonzero(some.usable.transpose(2, 0, 1))
         here = user, server, problem
         pairs = Users(
@@ -375,6 +350,7 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
             np.log(own[here] / some.gamma[here] * some.size[here]),
             some.use[:, user, server, problem].T / some.size[here][:, None],
             some.rows.transpose(2, 1, 0).reshape(-1, len(some.rows)),
+            1 / np.concatenate([np.where(c > 0, c, np.inf) for c in capacity]),
         )
         found = Choices(pairs, some.usable.shape[2])
         found.cool(1e-5)

@@ -66,13 +66,13 @@ def _gap(low: float, high: float) -> float:
     return abs(high / low - 1) if low > 0 else np.inf
 
 
-class Leximin:
+class Levels:
     """Lexicographic max-min solution: `amount` (pairs,) in units of level, `level` (users,), and `stages`.
 
     Parameters
     ----------
-    polytope : the feasible set
-    criterion : of the same cluster, with infinite alpha
+    pairs : with demands (users, resources) per unit of level
+    cap, floor : (users,), limits and lower bounds in units of level
     candidates : function that predicts the pairs (pairs,) with tasks, for problems with many levels. Components of
         predicted pairs are raised apart; those that a dropped pair should have connected are raised again together,
         so that the prediction need not be right
@@ -83,32 +83,25 @@ class Leximin:
         if a level could not be bounded
     """
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, candidates: Callable[[], Mask] | None = None) -> None:
-        own = criterion.restrict(polytope.users)
-        self.polytope = polytope
-        self.tasks_per_level: Array = own.weight / own.share
-        self.cap: Array = polytope.limit / self.tasks_per_level
-        self.floor: Array = (1 - NEGLIGIBLE) * own.floor / self.tasks_per_level
-        capacity, count = polytope.cluster.capacity, len(polytope.users)
-        self.inverse: Array = np.divide(1, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
-        demand = polytope.cluster.demand[polytope.users] * self.tasks_per_level[:, None]
-        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, self.inverse)
+    def __init__(self, pairs: Pairs, cap: Array, floor: Array, candidates: Callable[[], Mask] | None = None) -> None:
+        self.pairs, self.cap, self.floor, self.inverse = pairs, cap, floor, pairs.inverse
+        count = len(pairs.demand)
         self.level: Array = np.zeros(count)
-        self.amount: Array = np.zeros(len(polytope.gamma))
+        self.amount: Array = np.zeros(len(pairs.user))
         self.stages: list[Stage] = []
         self.steps, self.gap = 0, 0.0
         if not count:
             return
         self.candidates = candidates
-        user, server, pair = (np.arange(size) for size in (count, len(capacity), len(self.amount)))
+        user, server, pair = (np.arange(size) for size in (count, len(pairs.inverse), len(self.amount)))
         #: Numbers of the components of predicted pairs.
         self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
-        raised, stay, full = user >= 0, pair >= 0, np.zeros(capacity.shape, dtype=bool)
+        raised, stay, full = user >= 0, pair >= 0, np.zeros(pairs.inverse.shape, dtype=bool)
         while raised.any():
             self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
             self.amount[raised[self.pairs.user]] = 0.0
             faces = Faces(user, server, pair, raised.astype(float), user < 0, full, self.level)
-            left = self._split(self.pairs, faces, stay, self.amount)
+            left = self._split(pairs, faces, stay, self.amount)
             while left:
                 at = left.pop()
                 left += self._advance(at)
@@ -350,16 +343,10 @@ class Leximin:
 
     # --- results
 
-    def tasks(self) -> Array:
-        """Allocation (all users, servers), scaled to the levels found and to capacities."""
-        polytope = self.polytope
-        fractions = self.amounts() * self.tasks_per_level[polytope.pair_user] / polytope.gamma
-        return polytope.allocation(polytope.inside(fractions))
-
     def amounts(self) -> Array:
         """Amounts y (pairs,), scaled down to the users' levels."""
-        attained = np.maximum(np.bincount(self.polytope.pair_user, self.amount, len(self.level)), TINY)
-        return self.amount * np.minimum(self.level / attained, 1.0)[self.polytope.pair_user]
+        attained = np.maximum(np.bincount(self.pairs.user, self.amount, len(self.level)), TINY)
+        return self.amount * np.minimum(self.level / attained, 1.0)[self.pairs.user]
 
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
@@ -383,3 +370,22 @@ class Leximin:
             prices_above[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
             user_prices_above[scaled[:, None], stage.users] += multiple * stage.user_price
         return np.asarray(np.maximum(result, 0.0) * self.inverse)
+
+
+class Leximin(Levels):
+    """The same of a criterion with infinite alpha on the polytope of its cluster, and `tasks_per_level` (users,)."""
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, candidates: Callable[[], Mask] | None = None) -> None:
+        own, capacity = criterion.restrict(polytope.users), polytope.cluster.capacity
+        self.polytope, self.tasks_per_level = polytope, own.weight / own.share
+        inverse: Array = np.divide(1, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
+        demand = polytope.cluster.demand[polytope.users] * self.tasks_per_level[:, None]
+        pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse)
+        floor = (1 - NEGLIGIBLE) * own.floor / self.tasks_per_level
+        super().__init__(pairs, polytope.limit / self.tasks_per_level, floor, candidates)
+
+    def tasks(self) -> Array:
+        """Allocation (all users, servers), scaled to the levels found and to capacities."""
+        polytope = self.polytope
+        fractions = self.amounts() * self.tasks_per_level[polytope.pair_user] / polytope.gamma
+        return polytope.allocation(polytope.inside(fractions))

@@ -161,7 +161,7 @@ class Market:
         if not ((pairs.takes > 0) | ~self.row[pairs.server]).all():
             return
         gain = np.log((own.weight / self.unit)[pairs.user] * polytope.gamma)
-        reference = Choices(Users(pairs.start, pairs.user, pairs.server, gain, pairs.takes, self.row))
+        reference = Choices(Users(pairs.start, pairs.user, pairs.server, gain, pairs.takes, self.row, pairs.inverse))
         reference.cool(_TEMPERATURE / own.alpha)
         if (
             reference.tau > _TEMPERATURE / own.alpha

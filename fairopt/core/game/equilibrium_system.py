@@ -133,7 +133,7 @@ class EquilibriumSystem:
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
-        self.per_task = self.pairs.takes
+        self.per_task, self.inverse = self.pairs.takes, self.pairs.inverse
 
     @cached_property
     def pairs(self) -> Pairs:
