@@ -13,6 +13,8 @@ from ..model._arrays import Array
 TINY = 1e-300
 #: Largest exponent: numbers up to e^600 and down to e^-600 can be multiplied by others of a problem in doubles.
 LOG_RANGE = 600.0
+#: Sums of nonnegative numbers below this may have lost digits to underflow, and products with them are slow.
+UNDERFLOW = 1e-200
 #: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
 _DAMPING_SINGLE, _DAMPING = 1e-7, 1e-14
 

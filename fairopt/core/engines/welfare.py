@@ -18,6 +18,7 @@ from ...model._arrays import Array
 from ...model.criterion import ConcaveWelfare
 from ...model.problem import Problem
 from .. import welfare
+from ..factors import LOG_RANGE
 from ..solution import Run, Solution
 
 
@@ -52,7 +53,7 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     at_floor = (own.floor > 0) & (log_marginal < least)
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
     cap[polytope.users[at_floor]] = own.floor[at_floor]
-    log_raise = np.minimum((least - log_marginal) / rule.alpha, np.log(np.finfo(float).max) / 4)
+    log_raise = np.minimum((least - log_marginal) / rule.alpha, LOG_RANGE / 3)
     log_more[polytope.users[at_floor]] = log_raise[at_floor] + 1  # at these prices its demand is e times its floor
     weight = rule.weight * np.exp(log_more)
     return Problem(problem.cluster, replace(rule, cap=cap, floor=np.zeros(len(rule.floor)), weight=weight))

@@ -19,15 +19,13 @@ import numpy as np
 
 from ...base.loops import compiled
 from ...model._arrays import Array
-from ..factors import LOG_RANGE, TINY
+from ..factors import LOG_RANGE, TINY, UNDERFLOW
 from .equilibrium_system import EquilibriumSystem
 
 #: Parts of a user's tasks below e^-NOTHING are none.
 _NOTHING = 60.0
 #: Levels so far from a limit, over tau, are as good as infinitely far.
 _LARGEST = LOG_RANGE
-#: Shares of prices below this are none: products with subnormal numbers take ten times as long.
-_LEAST = 1e-200
 
 
 @compiled
@@ -40,7 +38,7 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
             best = max(best, short[k])
             part = 1 / whole[k]
             for r in range(size):
-                share[k, r] = share[k, r] * part if share[k, r] > _LEAST * whole[k] else 0.0
+                share[k, r] = share[k, r] * part if share[k, r] > UNDERFLOW * whole[k] else 0.0
         for k in range(start[n], start[n + 1]):
             short[k] -= best
         highest[n] = best

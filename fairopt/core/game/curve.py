@@ -36,6 +36,7 @@ from ...certificates.backward import backward_error
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
 from ..engines.native import everybody_served
+from ..factors import LOG_RANGE
 from ..interior import solved
 from ..settled import settled
 from ..system import stacked
@@ -45,8 +46,8 @@ from .index import Factors
 
 #: Reasons why a run ended; empty if it attained the last target.
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
-#: Log of the smallest part of a step, and the slack at which Newton's method takes over from bisection.
-_LOG_SMALLEST, _NEWTON_SLACK = -700.0, 1e-3
+#: Shortest step, and the slack at which Newton's method takes over from bisection.
+_SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
 #: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
 _TURNING, _SAME_LOG_ALPHA = 1e-9, 1e-11
 #: Log ratio of user tasks above which they differ across a fold.
@@ -231,7 +232,7 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
     If all prices in the pair's cost tend to zero its slack diverges logarithmically: the remaining fraction may have
     any magnitude, so that its logarithm is bisected.
     """
-    low, high = _LOG_SMALLEST, 0.0
+    low, high = -LOG_RANGE, 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)
         there = _between(start, at, float(np.exp(middle)))
@@ -247,7 +248,7 @@ def advanced(
 ) -> tuple[int, int, float]:
     """Take one step of at most `length` along t, in place: the event at its end (-1: none), corrections, and length.
 
-    The number of corrections is -1 if no step of at least 1e-9 succeeds. `target` may be NaN.
+    The number of corrections is -1 if no step of at least `_SHORTEST` succeeds. `target` may be NaN.
     """
     aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
@@ -265,11 +266,11 @@ def advanced(
         turns, now = corrected(unknowns, there, scale * t, land, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         forward = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
-        if land >= 0 and (abs(rise) > 3 * length or forward < -1e-9):
+        if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
             h, land, there = 0.4 * h, -1, start.copied()
-            if h < 1e-9:
+            if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
             continue
@@ -396,7 +397,7 @@ def _null(matrix: Array) -> Array | None:
 
 def _irregular(k: Index) -> Array:
     """Pseudo-random numbers in (1, 2) for every k, with distinct differences, as ties involve two users and servers."""
-    return np.asarray(1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1)
+    return np.asarray(1 + np.random.default_rng(0).random(int(k.max(initial=-1)) + 1)[k])
 
 
 def _perturbed(g: Game, at: Place) -> bool:
@@ -524,7 +525,7 @@ def follow(
             reason = run.step()
             if reason is None and (run.steps >= most or clock.cpu() > deadline):
                 reason = _SPENT if run.steps >= most else _LATE
-            if bar is not None and (run.steps % 50 == 0 or reason is not None):
+            if bar is not None and (run.steps % 10 == 0 or reason is not None):
                 bar.n = round(100 * run.at.theta / float(np.log(end)))
                 bar.refresh()
         found = _curve(problem, run, sorted(alphas), reason)

@@ -32,6 +32,8 @@ from .equilibrium_system import EquilibriumSystem
 STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
 #: Largest residual `max |F|` of points on the curve relative to tau.
 _RESIDUAL_PER_TAU = 0.1
+#: Largest numbers of steps to the beginning of the curve.
+_MOST_STEPS = 60
 #: Relative decrease of tau after which a fold has been passed.
 _FOLD_CROSSED = 0.02
 
@@ -189,10 +191,10 @@ def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
     def uniform_prices() -> CoupledGame:
         return CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit, most=most)
 
-    for _ in range(60):
+    for _ in range(_MOST_STEPS):
         log_overuse = np.where(served, np.where(q.row, uniform_prices().residual, -np.inf).max(axis=1), 0.0)
         if np.abs(log_overuse).max() < 0.3:
             break
         unit = unit + np.clip(log_overuse, -2, 2)
-    solution = newton(uniform_prices(), 60, 1e-3)
+    solution = newton(uniform_prices(), _MOST_STEPS, 1e-3)
     return None if solution.here is None else Place(solution.here, solution.systems)

@@ -35,7 +35,7 @@ from ...model.problem import Problem
 from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
-from ..factors import LOG_RANGE, TINY
+from ..factors import LOG_RANGE, TINY, UNDERFLOW
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -153,8 +153,8 @@ class SmoothedSystem:
         return self.newton(there), self.tangent
 
     def part(self, step: Step) -> float:
-        """Step length that changes no price v^k by more than a factor e^2; 0 if log mu changes by more than 1.5."""
-        return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, TINY)) if abs(step[-1]) <= 1.5 else 0.0
+        """Step length that changes no price v^k by more than a factor e^2; 0 if log mu changes by more than 2."""
+        return min(1.0, 2 / max(float(np.abs(step[0]).max()) * self.power, TINY)) if abs(step[-1]) <= 2 else 0.0
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: changes of log prices v^k, of tasks relative to the user's, and of log mu."""
@@ -185,7 +185,7 @@ class SmoothedSystem:
     def _factored(self) -> Equations:
         """Factored Schur complement of prices."""
         q, price = self.q, self._price
-        pairs = q.pairs.with_value(np.maximum(q.pairs.cost(price), 1e-280))
+        pairs = q.pairs.with_value(np.maximum(q.pairs.cost(price), UNDERFLOW))
         idle = np.where(q.row, self.own / price, np.inf)
         return Equations(pairs, self.weight, idle, self.total, np.zeros(len(self.total)))
 

@@ -22,6 +22,7 @@ from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ..algebra import Pairs
+from ..factors import UNDERFLOW
 from ..solution import Run, Solution
 
 P = ParamSpec("P")
@@ -45,10 +46,6 @@ def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Ite
     return stepped
 
 
-#: Costs below this, relative to the server's highest price, are evaluated in logarithms.
-_SMALLEST_COST = 1e-280
-
-
 @compiled
 def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
     """Fill in terms `D v^a / e^above` of pairs (pairs, resources), their sums, and `log gain - above/a`.
@@ -68,7 +65,7 @@ def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore
         for r in range(size):
             share[k, r] = use[k, r] * scaled[i, r]
             total += share[k, r]
-        if not total > _SMALLEST_COST:
+        if not total > UNDERFLOW:
             above, total = -np.inf, 0.0
             for r in range(size):
                 if use[k, r] > 0:

@@ -11,7 +11,7 @@ from ...model.problem import Problem
 from ..solution import Solution
 from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .rounds import SETTLED, Sweeps
+from .rounds import LARGEST_ALPHA, SETTLED, Sweeps
 
 #: Largest number of rounds between two candidates, which doubles up to it.
 _MOST_BETWEEN = 256
@@ -22,7 +22,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     """Candidates from the states of the dynamics, at intervals that double."""
     begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope
-    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, LARGEST_ALPHA))
     sweeps = Sweeps(method, criterion.alpha)
     state = sweeps.start(method.begin())
     game, rounds, interval = elastic(sweeps, state), 0, 1

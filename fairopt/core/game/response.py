@@ -21,7 +21,7 @@ import numpy as np
 
 from ...base.loops import compiled
 from ...model._arrays import Array
-from ..factors import LOG_RANGE, TINY
+from ..factors import LOG_RANGE, TINY, UNDERFLOW
 
 #: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
 _RESIDUAL, _ROUNDING = 1e-13, 2e-15
@@ -32,8 +32,8 @@ _LOG_PRICE_STEP = 0.02
 #: A step is accepted if the dual's slope at its end is at most this fraction of minus the initial one, and the residual
 #: at most this multiple of 1 + the initial one.
 _CURVATURE, _MOST_USE = 0.8, 100.0
-#: Largest number of steps of a response, and of one price.
-_MOST_STEPS = 300
+#: Largest number of steps of a response, and of one price, and the interval of coordinate descents.
+_MOST_STEPS, _DESCENT_EVERY = 300, 20
 #: Largest power of v in which steps of single prices are linear.
 _MOST_POWER = 2.0
 
@@ -81,7 +81,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
     for r in range(size):
         parts[r] = use[n, r] * scaled[r]
         total += parts[r]
-    if not total > 1e-200:  # all demanded resources have a negligible price, or none
+    if not total > UNDERFLOW:  # all demanded resources have a negligible price, or none
         unit, total = -np.inf, 0.0
         for r in range(size):
             parts[r] = np.log(use[n, r]) + alpha * q[r]
@@ -110,7 +110,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
         if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            choke_cost[n] = least if least > 1e-290 else np.inf  # smaller ones lose digits to underflow
+            choke_cost[n] = least if least > UNDERFLOW else np.inf  # smaller ones lose digits to underflow
         tasks[n] = 0.0
         if log_unit == usual and total * factor > choke_cost[n]:
             continue
@@ -195,8 +195,8 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
         better = improve(server, q, demanded, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < 1e-10):
             break
-        if better < 0 or k % 20 == 0:  # coordinate descent
-            for r in range(size * (1 + k // 20)):
+        if better < 0 or k % _DESCENT_EVERY == 0:  # coordinate descent
+            for r in range(size * (1 + k // _DESCENT_EVERY)):
                 one_price(server, r % size, q, demanded)
             better, reach[:] = evaluate_demand(server, q, demanded), max(1.0, _LOG_PRICE_STEP / alpha)
             if _STALLED * last < better < _ACCURATE:  # demand is rounded by more than the residual

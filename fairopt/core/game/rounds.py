@@ -18,8 +18,8 @@ from .response import fill, price_parts, respond, solve
 
 #: Change of a round, relative to the tolerance, at which best responses end.
 SETTLED = 3e-4
-#: Log price, alpha times the log level price, that stands for a price of zero.
-_LOG_ZERO_PRICE = -1e6
+#: Largest alpha of prices as levels; minus this is the log price, alpha times the log level price, that stands for 0.
+LARGEST_ALPHA = 1e6
 
 
 @bundle
@@ -122,7 +122,7 @@ class Sweeps:
 
     def log_price(self, state: State) -> Array:
         """Log level prices log v (servers, resources) of the last responses, for finite alpha."""
-        return np.where(self.method.row, np.maximum(state.log_price, _LOG_ZERO_PRICE / min(self.alpha, 1.0)), 0.0)
+        return np.where(self.method.row, np.maximum(state.log_price, -LARGEST_ALPHA / min(self.alpha, 1.0)), 0.0)
 
     def solution(self, state: State, by: str, rounds: int, seconds: float, tol: float) -> Solution:
         """Wrap the state as a candidate."""
@@ -196,7 +196,7 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
     over the exhausted resources, with total tasks W and shares s of resources in the cost.
     """
-    size, power, full, kept = len(q), min(alpha, 1e6), np.flatnonzero(q > -np.inf), np.ones(len(use))
+    size, power, full, kept = len(q), min(alpha, LARGEST_ALPHA), np.flatnonzero(q > -np.inf), np.ones(len(use))
     served = np.flatnonzero((answer > 0) & (answer < room))
     shares, matrix, inverse = np.empty(use.shape), np.zeros((size, size)), np.eye(size)
     scaled = np.exp(power * (q - q.max()))
