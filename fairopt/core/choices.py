@@ -322,7 +322,7 @@ class Choices:
         cells, place = np.unique(number * servers + server, return_inverse=True)
         free, none = np.full(len(demand), np.inf), np.zeros(len(demand))
         try:
-            found = Levels(Pairs(*np.divmod(cells, servers), demand, self.q.inverse), free, none)
+            found = Levels(Pairs(cells // servers, cells % servers, demand, self.q.inverse), free, none)
         except SolverError:
             return np.zeros(len(pairs)), np.zeros(self.count, dtype=bool)
         return found.amounts()[place], np.ones(self.count, dtype=bool)
