@@ -77,8 +77,8 @@ class Answer(Protocol):
 
 #: Dominant share up to which tasks can be rounding errors of a solver; number of tasks up to which given ones are.
 NOTHING, SOME = 1e-9, 1e-3
-#: Share up to which tasks are rounding errors for every certificate.
-ROUNDING = 1e-12
+#: Shares up to which tasks are rounding errors for every certificate, and for that of an inaccurate allocation.
+ROUNDING, MOST = 1e-12, 1e-6
 
 
 def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
@@ -116,7 +116,6 @@ class Arrays:
         return np.multiply(self._of.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
 
     @property
-    @_kept
     def nothing(self) -> Mask:
         """Mask of users whose tasks the certificate does not tell from 0, (users,), which therefore print as 0.
 
@@ -126,7 +125,7 @@ class Arrays:
         certificate, share = self._of.certificate, self.dominant_shares
         if not certificate.judged:
             return (share <= NOTHING) & (self.user_tasks <= SOME)
-        return (share <= max(certificate.residual, ROUNDING)) & self._of.criterion.starves
+        return (share <= np.clip(certificate.residual, ROUNDING, MOST)) & self._of.criterion.starves
 
     @property
     def virtual_dominant_shares(self) -> Array:
