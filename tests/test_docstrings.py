@@ -19,7 +19,7 @@ OWN = [name for name in names() if REGISTRY[name].__module__.startswith("fairopt
 #: Public functions and classes that define no quantity, so that there is no formula.
 _PLAIN = re.compile(
     r"mechanisms\.[a-z]\w*|plot\.\w+|(certificates\.)?(advice|blocking|Blocking|ByCriterion|feasible)|compare"
-    r"|game\.Trace|metrics\.(measure|tasks)|properties\.\w+|(scheduling\.)?(Schedule|Thrashing|Workload)"
+    r"|game\.Trace|metrics\.(measure|tasks)|properties\.\w+|(scheduling\.)?(Schedule|Thrashing|Workload)|solve"
 )
 #: Code, and formulas, whose text is empty here.
 _CODE = re.compile(r":math:`[^`]+`|``.+?``|`([^`]+)`", re.DOTALL)

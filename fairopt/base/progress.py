@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
-
-
-class Silent:
-    """Progress bar that shows nothing, where tqdm is not installed, as in a browser."""
-
-    def __init__(self, iterable: Iterable[Any] = (), **more: Any) -> None:
-        self._iterable = iterable
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._iterable)
-
-    def __enter__(self) -> Silent:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End without a trace."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments, **more: None  # `update`, `close`, ...
 
 
 def tqdm(*arguments: Any, **more: Any) -> Any:
@@ -35,13 +15,10 @@ def tqdm(*arguments: Any, **more: Any) -> Any:
     `tqdm.auto` is avoided, since it changes the process-wide filters of warnings while other threads run.
     """
     kernel = "ipykernel.zmqshell" in sys.modules
-    try:
-        if kernel and find_spec("ipywidgets") is not None:
-            from tqdm.notebook import tqdm as bar
-        else:
-            from tqdm import tqdm as bar
-    except ImportError:
-        return Silent(*arguments, **more)
+    if kernel and find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm as bar
+    else:
+        from tqdm import tqdm as bar
     if not (kernel or more.get("disable")):
         more["disable"] = None  # unless it is a terminal
     return bar(*arguments, **{"file": getattr(sys.stderr, "stream", sys.stderr)} | more)

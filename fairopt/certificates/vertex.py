@@ -29,26 +29,31 @@ from ..model.polytope import Polytope
 _LEVELS = (1e-3, 1e-6, 1e-9)
 #: Factor of welfare in G, for changes of all data by a factor `exp(+-e)` of objective, rows, and duals.
 _CHANGES = 6.0
-#: Number of entries of the dense system up to which condition numbers are computed.
+#: Largest size of the dense system, beyond which nothing is said.
 _DENSE = 4_000_000
 #: Fraction of the largest possible tasks below which a user has none: its error is relative to these.
-NOTHING = 1e-9
+_NOTHING = 1e-9
 #: Residual of w, relative to the largest coefficient, that is attributed to rounding.
 _ROUNDING = 1e-10
+#: Factor by which prices may be raised to remove negative reduced costs.
+_RAISED = 1.1
 
 
 def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, error: float) -> Array:
     """Condition numbers at alpha = 0, (users of the polytope,); infinite where tasks are not proved to be unique.
+
+    In the game the linear programs of the servers are one, unless task limits couple them: these, and floors, leave
+    everything unknown.
 
     Parameters
     ----------
     polytope : Polytope
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     criterion : Criterion
-        Of the same cluster, with alpha = 0. In the game servers are judged one by one; task limits, which couple them,
-        leave everything unknown.
+        Of the same cluster, with alpha = 0.
     tasks : (users, servers)
-    log_rows : (rows,), log prices of whole capacities in the criterion's scale
+    log_rows : (rows,)
+        Log prices of whole capacities in the criterion's scale.
     error : float
         Backward error of the tasks.
 
@@ -61,59 +66,33 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
     >>> bool(np.isfinite(vertex_conditions(place, rule, tasks, prices, 1e-15)).all())
     True
     """
-    users, z = len(polytope.users), polytope.fractions(tasks)
-    unknown = np.full(users, np.inf)
-    game, own = criterion.scope in ("game", "per_server"), criterion.restrict(polytope.users)
-    if game and len(polytope.limited):
-        return unknown
-    user, gamma = polytope.pair_user, polytope.gamma
-    share = gamma * np.exp(own.log_marginal_of(np.ones(users), user, polytope.pair_server))
-    reduced = polytope.use.T @ np.exp(log_rows) - share
-    # Duals of limits and floors are those that the reduced costs of the user's pairs require.
-    first, limited = polytope.start[:-1], polytope.limited
-    floored = np.flatnonzero(own.floor > 0)
-    per_task = np.minimum.reduceat(reduced / gamma, first)
-    of_limit = np.maximum(-per_task[limited], 0.0) * polytope.limit[limited]
-    of_floor = np.maximum(per_task[floored], 0.0) * own.floor[floored]
-    floors = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
-    rows = sp.vstack([polytope.use, polytope.use_of_limit, floors], format="csr")
-    dual = np.concatenate([np.exp(log_rows), of_limit, -of_floor])
-    reduced = rows.T @ dual - share
-    # What is left of negative reduced costs is removed by higher prices.
-    high = 1 + float(np.max(-reduced / (share + reduced), initial=0.0))
-    if not 1 <= high < 1.1:
-        return unknown
-    dual, reduced = high * dual, np.maximum(high * (share + reduced) - share, 0.0)
-    group = polytope.row_server if game else np.zeros(len(polytope.row_server), dtype=np.intp)
-    groups = int(polytope.cluster.shape[1]) if game else 1
-    seller = polytope.pair_server if game else np.zeros(len(user), dtype=np.intp)
-    group = np.concatenate([group, np.zeros(len(dual) - len(group), dtype=np.intp)])
-    welfare = np.bincount(group, np.abs(dual), groups)
-    gap = np.bincount(group, dual, groups) - np.bincount(seller, share * z, groups)
-    spread = np.maximum(_CHANGES * welfare, gap / max(error, 1e-15))
-    total = polytope.user_tasks(z)
-    unit = np.where(total > NOTHING * polytope.reach, total, polytope.reach)
-    wanted = (sp.diags(1 / unit) @ polytope.tasks).toarray()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_row, of_pair = spread[group] / np.abs(dual) + 4, 2 * spread[seller] / reduced
-        priced = np.flatnonzero(of_row < np.inf)
-        best = unknown
-        for level in _LEVELS:
-            kept = reduced <= level * share
-            if len(priced) * kept.sum() > _DENSE or len(priced) * users > _DENSE:
-                continue
-            best = np.minimum(best, _bounds(rows[priced], wanted, kept, of_row[priced], of_pair))
+    own, limited, gamma = criterion.restrict(polytope.users), polytope.limited, polytope.gamma
+    best = np.full(len(polytope.users), np.inf)
+    if own.floor.any() or (len(limited) and criterion.scope not in ("pool", "servers")):
+        return best
+    share = gamma * np.exp(own.log_marginal_of(np.ones(len(best)), polytope.pair_user, polytope.pair_server))
+    dual, rows = np.exp(log_rows), sp.vstack([polytope.use, polytope.use_of_limit], format="csr")
+    # The dual of a limit is what the cheapest of the user's pairs requires.
+    lacking = np.maximum.reduceat((share - polytope.use.T @ dual) / gamma, polytope.start[:-1])[limited]
+    dual = np.concatenate([dual, np.maximum(lacking, 0.0) * polytope.limit[limited]])
+    raised = float(np.max(share / (rows.T @ dual), initial=1.0))
+    if not raised < _RAISED:
+        return best
+    dual = dual * raised
+    reduced = np.maximum(rows.T @ dual - share, 0.0)
+    z, welfare = polytope.fractions(tasks), dual.sum()
+    spread = max(_CHANGES * welfare, (welfare - share @ z) / max(error, np.finfo(float).eps))
+    total, priced = polytope.user_tasks(z), np.flatnonzero(spread / dual < np.inf)
+    unit = np.where(total > _NOTHING * polytope.reach, total, polytope.reach)
+    if len(priced) * max(len(best), len(priced) + len(best)) > _DENSE:
+        return best
+    wanted = (sp.diags(1 / unit) @ polytope.tasks).toarray().T
+    weighted = (sp.diags(1 / (spread / dual[priced] + 4)) @ rows[priced]).T
+    for level in _LEVELS:
+        kept = reduced <= level * share
+        combined = np.linalg.lstsq(weighted[np.flatnonzero(kept)].toarray(), wanted[kept], rcond=_ROUNDING)[0]
+        left = np.abs(weighted @ combined - wanted)
+        missed = left[kept].max(axis=0, initial=0.0) > _ROUNDING * wanted.max(axis=0)
+        bound = np.abs(combined).sum(axis=0) + 2 * spread / reduced[~kept] @ left[~kept]
+        best = np.where(missed, best, np.minimum(best, bound))
     return best
-
-
-def _bounds(rows: sp.csr_matrix, wanted: Array, kept: Array, of_row: Array, of_pair: Array) -> Array:
-    """Bounds, (users,), by combinations of rows that are `wanted` (users, pairs) on the kept pairs."""
-    weighted = sp.diags(1 / of_row) @ rows
-    system = weighted[:, np.flatnonzero(kept)].toarray().T
-    combined = np.linalg.lstsq(system, wanted[:, kept].T, rcond=_ROUNDING)[0] if system.size else None
-    if combined is None:
-        return np.full(len(wanted), np.inf)
-    left = np.abs(weighted.T @ combined - wanted.T)
-    missed = left[kept].max(axis=0, initial=0.0) > _ROUNDING * np.maximum(wanted.max(axis=1), 1e-300)
-    bound = np.abs(combined).sum(axis=0) + of_pair[~kept] @ left[~kept]
-    return np.where(missed, np.inf, bound)

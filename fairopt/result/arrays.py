@@ -77,8 +77,8 @@ class Answer(Protocol):
 
 #: Dominant share up to which tasks can be rounding errors of a solver; number of tasks up to which given ones are.
 NOTHING, SOME = 1e-9, 1e-3
-#: Share up to which tasks are rounding errors for every certificate, and the least relative error.
-ROUNDING, EPSILON = 1e-12, 1e-15
+#: Shares up to which tasks are rounding errors for every certificate, and for that of an inaccurate allocation.
+ROUNDING, MOST = 1e-12, 1e-6
 
 
 def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
@@ -116,25 +116,16 @@ class Arrays:
         return np.multiply(self._of.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
 
     @property
-    @_kept
     def nothing(self) -> Mask:
         """Mask of users whose tasks the certificate does not tell from 0, (users,), which therefore print as 0.
 
-        Only where a criterion may leave a user without tasks: shares up to the residual, and at alpha = 0 up to the
-        error bound of the vertex. Of tasks without a criterion small ones below a share of 1e-9.
+        These are dominant shares up to the residual, where a criterion may leave a user without tasks; of tasks without
+        a criterion small ones with a share below 1e-9.
         """
-        certificate, share, tasks = self._of.certificate, self.dominant_shares, self.user_tasks
-        small = (share <= NOTHING) & (share > 0)
+        certificate, share = self._of.certificate, self.dominant_shares
         if not certificate.judged:
-            return small & (tasks <= SOME)
-        criterion = self._of.criterion
-        if not criterion.starves:
-            return np.zeros(len(share), dtype=bool)
-        least = np.full(len(share), max(certificate.residual, ROUNDING))
-        if small.any() and criterion.alpha == 0 and certificate.conditions is not None:
-            within = max(certificate.residual, EPSILON) * certificate.conditions
-            least = np.maximum(least, np.fmin(within, NOTHING))
-        return (share <= least) & (share > 0)
+            return (share <= NOTHING) & (self.user_tasks <= SOME)
+        return (share <= np.clip(certificate.residual, ROUNDING, MOST)) & self._of.criterion.starves
 
     @property
     def virtual_dominant_shares(self) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import math
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -36,21 +35,6 @@ ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 Followed = type[Mechanism] | str
 #: An alpha, and its allocation.
 Found = tuple[float, Allocation]
-
-
-class _Plot(pd.plotting.PlotAccessor):  # type: ignore[misc]
-    """Plot accessor of pandas; until version 0.3 a call with the arguments of `draw` is deprecated, not an error."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else ""
-        alone = isinstance(first, str) and len(args) < 2 and not kwargs  # pandas: all columns against this one
-        if not (alone or isinstance(first, pd.DataFrame) or {"measures", "marks"} & {*kwargs}):
-            return super().__call__(*args, **kwargs)
-        said = f"({first!r})" if alone and first else "()"
-        warnings.warn(
-            f"path.plot{said} is path.draw{said}: plot becomes that of pandas", DeprecationWarning, stacklevel=2
-        )
-        return self._parent.draw(*args, **kwargs)
 
 
 class AlphaPath(Blank):
@@ -94,11 +78,6 @@ class AlphaPath(Blank):
         back = getattr(self, "back", None)
         paths = [self, *([] if back is None else [back]), *(one for one in others if not isinstance(one, str))]
         return plot.paths(*paths, **({"measures": names} | options if names else options))
-
-    @property
-    def plot(self) -> _Plot:
-        """Plot accessor of pandas."""
-        return _Plot(self)
 
 
 def alpha_path(
@@ -243,7 +222,7 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
         more = {"certified": one.certificate.judged and not one.flagged, "steps": one.stats.rounds}
         rows.append(summary(one) | more)
     first = shown(found[0][1].cluster)
-    columns = [*first[:-1], *(name for name in rows[0] if name not in first), *first[-1:]] if details else first
+    columns = [*dict.fromkeys((*first, *rows[0]))] if details else first
     path = AlphaPath(rows, index=alphas, columns=columns)
     path._places = DIGITS
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)

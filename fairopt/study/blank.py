@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 from typing import Any
 
@@ -18,8 +17,10 @@ from .metrics import KNOWN, MEASURES
 _FEW = 2
 #: Measures in the details only; of few users, whose tasks are shown, also their welfare.
 _DETAILS = ("min_share_wanting", "jain_wanting")
-#: Decimal places in which a new table prints, unless `display.precision` was changed; pandas' default is 6.
-DIGITS, _USUAL = 4, 6
+#: Columns that are no measures.
+_OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
+#: Decimal places in which a new table prints.
+DIGITS = 4
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
@@ -57,42 +58,27 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
     def to_html(self, *arguments: Any, **more: Any) -> Any:
         return self._said().to_html(*arguments, **({"na_rep": ""} | more))
 
-    def _printed(self, form: str, **options: Any) -> str:
-        """Text of the representation, in HTML or not; wide tables are printed in parts, not cut."""
+    def _printed(self, html: bool) -> str:
+        """Text of the representation; wide tables are printed in parts, not cut."""
         most, digits = pd.get_option("display.max_columns"), pd.get_option("display.precision")
-        new = self._places is not None and digits == _USUAL
-        table = self._said()
-        if new:
-            table, digits = table.apply(_numbers), self._places
-        with pd.option_context("display.precision", digits, "display.max_columns", most or None):
-            if form == "text":
-                return str(pd.DataFrame.__repr__(table if new else self))
-            return str(table.to_html(na_rep="", notebook=True, **options))
+        table = self._said().map(_text) if self._places else self
+        with pd.option_context("display.precision", self._places or digits, "display.max_columns", most or None):
+            if html:
+                return str(table.to_html(na_rep="", notebook=True, max_rows=pd.get_option("display.max_rows")))
+            return str(pd.DataFrame.__repr__(table))
 
     def __repr__(self) -> str:
-        return "\n".join([self._printed("text"), *self.below])
+        return "\n".join([self._printed(html=False), *self.below])
 
     def _repr_html_(self) -> str:
-        below = "".join(f"<p>{escape(line)}</p>" for line in self.below)
-        return self._printed("html", max_rows=pd.get_option("display.max_rows")) + below
+        return self._printed(html=True) + "".join(f"<p>{escape(line)}</p>" for line in self.below)
 
 
-def _numbers(column: pd.Series) -> pd.Series:
-    """Text of a column of numbers, with four digits of the largest, and blanks for missing ones; others are left."""
-    sizes = [abs(value) for value in column if isinstance(value, float) and 0 < abs(value) < math.inf]
-    most = max(sizes, default=1.0)
-    places = (
-        0
-        if all(value == round(value) for value in sizes)
-        else min(max(3 - math.floor(math.log10(most) - 1e-9), 0), DIGITS)
-    )
-
-    def text(value: object) -> object:
-        if not isinstance(value, float):
-            return value
-        return "" if value != value else f"{value:.2e}" if 0 < most < 10.0**-DIGITS else f"{value:.{places}f}"
-
-    return column.map(text)
+def _text(value: object) -> object:
+    """Text of a number with four decimal places, and blank for a missing one; other cells are left."""
+    if not isinstance(value, float):
+        return value
+    return "" if value != value else f"{value:.{DIGITS}f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:
@@ -105,23 +91,12 @@ def summary(allocation: Allocation) -> dict[str, Any]:
 
 
 def _named(cluster: Cluster) -> list[str]:
-    taken = [
-        *KNOWN,
-        "status",
-        "notes",
-        "pooled",
-        "certified",
-        "certificate",
-        "seconds",
-        "steps",
-        *(f"use_{one}" for one in cluster.resources),
-    ]
+    taken = [*KNOWN, *_OTHERS, *(f"use_{one}" for one in cluster.resources)]
     return apart(cluster.users, taken, "tasks")
 
 
 def shown(cluster: Cluster) -> list[str]:
     """Columns that are shown without `details`, in order: at most eight, and the measures of plug-ins."""
     few = len(cluster.users) <= _FEW
-    left_out = [*_DETAILS, "tasks", "utilization", *(["welfare"] if few else [])]
-    measures = [name for name in MEASURES if name not in left_out]
-    return ["tasks", *(_named(cluster) if few else []), *measures, "utilization", "certified"]
+    first, *measures = [name for name in MEASURES if name not in _DETAILS and not (few and name == "welfare")]
+    return [first, *(_named(cluster) if few else []), *measures, "certified"]

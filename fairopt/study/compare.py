@@ -83,8 +83,8 @@ def compare(
         `FairoptError` also as a warning.
 
     >>> import fairopt as fo
-    >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["welfare"].round(3).to_dict()
-    {'DRF': 1.333, 'utilitarian': 1.455}
+    >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["tasks"].round(3).to_dict()
+    {'DRF': 5.0, 'utilitarian': 5.727}
     """
     from .blank import DIGITS, Blank, shown, summary  # deferred, as they import pandas
 
@@ -94,7 +94,7 @@ def compare(
         entitled = metrics.entitlement(cluster, by)
     rows = []
     answers = _answers(cluster, chosen, tol, solver)
-    for label, answer in tqdm(answers, disable=None if progress else True, unit="mechanism", leave=False):
+    for label, answer in tqdm(answers, disable=None, unit="mechanism", leave=False) if progress else answers:
         row: dict[str, object] = {"mechanism": label, "notes": "", "pooled": False, "certified": False}
         try:
             allocation = answer()
@@ -113,12 +113,9 @@ def compare(
             row |= {"status": f"{said} ({last.filename}, line {last.lineno})"}
             warnings.warn(f"{label} has no answer: {row['status']}", stacklevel=2)
         rows.append(row)
-    first = shown(cluster)
-    first[-1:-1] = metrics.DUE if entitled is not None else ()
-    columns = ["status", "notes", "pooled", *first[:-1]]
-    columns[-1:-1] = [f"use_{part}" for part in cluster.resources]
-    columns += [name for name in metrics.MEASURES if name not in columns]
-    frame = Blank(rows, columns=["mechanism", *columns, "certified", "certificate", "seconds"])
+    first = [*shown(cluster), *(metrics.DUE if entitled is not None else ())]
+    more = (*(f"use_{part}" for part in cluster.resources), *metrics.MEASURES, "certificate", "seconds")
+    frame = Blank(rows, columns=[*dict.fromkeys(("mechanism", "status", "notes", "pooled", *first, *more))])
     frame = frame.sort_values("pooled", kind="stable")
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     frame = frame.set_index("mechanism")

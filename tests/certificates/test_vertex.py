@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -87,3 +89,19 @@ def test_a_condition_number_at_a_vertex_by_hand() -> None:
         assert len(found.uncertain()) == 0
         assert found.notes == ()
         assert_allclose(found.user_tasks, [45 / 11, 18 / 11])
+
+
+def test_tasks_below_what_is_resolved_are_shown_as_none() -> None:
+    """The interior point leaves some dust to a user that gets nothing; a conic solver does without a certificate."""
+    shared = fo.Cluster([[9, 18], [30, 4]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"])
+    found = fo.Utilitarian().solve(shared)
+    dusty = replace(found, tasks=found.tasks + np.where(found.arrays.user_tasks < 1e-6, 1e-10, 0.0)[:, None])
+    given = fo.Allocation.of(shared, dusty.tasks)
+    for one in (dusty, given):
+        assert 0 < one.arrays.user_tasks[2] < 1e-9
+        assert repr(one).splitlines()[4].split() == ["c", "0", "0", "1", "0", "0"]
+        assert "e-1" not in one._repr_html_().partition("</table>")[0]
+        assert one.summary()["min_share"] == 0
+    other = fo.Allocation.of(fo.Cluster([[1e12]], [[1.0], [1.0]]), [[3], [7e11]])
+    assert repr(other).splitlines()[2].split()[1] == "3"  # few tasks where there is much room are no dust
+    assert fo.compare(shared, [dusty])["min_share"].tolist() == [0]

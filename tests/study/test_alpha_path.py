@@ -174,13 +174,8 @@ def test_tasks_along_alpha(path: AlphaPath) -> None:
 
 
 def test_plot_is_that_of_pandas(path: AlphaPath) -> None:
-    """And as `draw` was called before it warns."""
     axes = Figure().subplots()
     assert path.plot(y="jain", ax=axes) is path.plot.line(y="jain", ax=axes) is axes
-    with pytest.warns(DeprecationWarning, match=r"path\.draw\(\)"):
-        assert len(path.plot(path, measures=["jain"]).axes[0].lines) == 2
-    with pytest.warns(DeprecationWarning, match=r"path\.plot\('user_tasks'\) is path\.draw\('user_tasks'\)"):
-        assert path.plot("user_tasks").axes[0].get_ylabel() == "tasks"
 
 
 def test_refined_paths_are_as_straight_as_they_say() -> None:

@@ -121,7 +121,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     cluster = session.start.edited(state.edits).cluster
 
     def stored(state: State) -> dict[str, Any]:
-        requested = {"aside": True, "state": state.to_json()}
+        requested = {"aside": True, "state": state.to_json(), "many": True}
         more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
         return session.reply({"ask": "answer"} | requested)
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -210,7 +211,9 @@ class Session:
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        every, note = margins(self.start, self.edited(state), self.allocation(state))
+        # A page has the answers of all alphas: of those between the ends only derivatives.
+        seconds = 0.0 if question.get("many") and 0 < state.alpha < np.inf and _has_alpha(state.mechanism) else _SECONDS
+        every, note = margins(self.start, self.edited(state), self.allocation(state), self.mechanism(state), seconds)
         rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
         left = len(every) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
@@ -258,8 +261,8 @@ def _has_alpha(name: str) -> bool:
     return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
 
 
-#: So much more of a resource, as a part; CPU seconds of solves where there is no derivative, and their tolerance.
-_MORE, _SECONDS, _FINE = 0.01, 3.0, 1e-9
+#: So much more of a resource, as a part; CPU seconds of solves where there is no derivative, for one answer of many.
+_MORE, _SECONDS = 0.01, 0.3
 
 
 class Margin(NamedTuple):
@@ -272,18 +275,22 @@ class Margin(NamedTuple):
     gainers: str
 
 
-def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margin], str]:
-    """Margins by kind of node and resource, the largest first, with notes.
+def margins(
+    start: Start, edited: Edited, found: Allocation, rule: Mechanism, seconds: float
+) -> tuple[list[Margin], str]:
+    """Margins of an answer of a rule by kind of node and resource, the largest first, with notes.
 
-    Where the answer has no derivatives the cluster with so much more is solved, within a limit of CPU time.
+    There are none for a mechanism without derivatives, as the words say. Where they do not exist, as at a kink, the
+    cluster with so much more is solved, within so many CPU seconds.
     """
     cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
-    refused = ""
     try:
         moves = found.sensitivity().derivatives
         by_capacity = moves.of_tasks(np.eye(len(tasks)))[moves.rows["capacities"]].reshape(*there.shape, -1)
-    except (DataError, SolverError) as error:
-        by_capacity, refused = np.full((*there.shape, len(tasks)), np.nan), f"No derivatives: {error}."
+    except DataError as error:
+        return [], f"No derivatives: {error}."
+    except SolverError:
+        by_capacity = np.full((*there.shape, len(tasks)), np.nan)
     names, of = ["all nodes"], np.zeros(1, dtype=np.intp)
     if len(cluster.servers) == len(edited.cluster.servers):
         entries, of = np.unique(edited.entry_of, return_inverse=True)
@@ -291,17 +298,14 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     count, gains = np.zeros((len(names), there.shape[1]), dtype=int), np.zeros((len(names), *by_capacity.shape[1:]))
     np.add.at(count, of, there)
     np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
-    unknown, left = np.argwhere(np.isnan(gains).any(axis=2)).tolist(), 0
-    rule, end = getattr(found.judge, "__self__", None), clock.cpu() + _SECONDS
+    unknown, end = np.argwhere(np.isnan(gains).any(axis=2)).tolist(), clock.cpu() + seconds
     for k, r in unknown:
         more = np.ones(there.shape)
         more[of == k, r] += _MORE
-        try:
-            if not isinstance(rule, Mechanism) or clock.cpu() > end:
-                raise SolverError("no mechanism, or no time")
-            gains[k, r] = rule.solve(cluster.replace(capacity=cluster.capacity * more), _FINE).arrays.user_tasks - tasks
-        except FairoptError:
-            left += 1
+        with suppress(FairoptError):
+            if clock.cpu() < end:
+                changed = cluster.replace(capacity=cluster.capacity * more)
+                gains[k, r] = rule.solve(changed, found.tol).arrays.user_tasks - tasks
     # Gains below this part of all tasks, for so much more, are none.
     least = 1e-7 * float(tasks.sum())
     rows = [
@@ -311,12 +315,11 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[list[Margi
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if not rows:
         note = f"{_MORE:.0%} more of a resource changes nobody's tasks."
-    note = refused or note
     if unknown:
-        note += (
-            f" {len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources have no derivative, and were "
-        )
-        note += f"solved with {_MORE:.0%} more" + (f", but for {left}." if left else ".")
+        left = int(np.isnan(gains).any(axis=2).sum())
+        kinds = f"{len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources"
+        note += f" {kinds} have no derivative, and were solved with {_MORE:.0%} more"
+        note += f", but for {left}." if left else "."
     return sorted(rows, key=lambda row: -row.tasks), note
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
 #: Relative increase of a resource for which the additional tasks are computed.
 MORE = 0.1
+#: CPU seconds of solves where the answer has no derivatives.
+_SECONDS = 3.0
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
 
@@ -135,7 +137,7 @@ def standing(
         changes = _changes(session.start, found, after, runs)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
         requested = (*requested, *([f"{after.mechanism} in place of {found.mechanism}"] if policy is not None else []))
-    more, note = margins(session.start, edited, found)
+    more, note = margins(session.start, edited, found, session.mechanism(first), _SECONDS)
     return Standing(
         session,
         () if runs is None else verdict(runs, found.mechanism, entitled, *holding),
