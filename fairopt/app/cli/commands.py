@@ -132,6 +132,7 @@ def compare(options: argparse.Namespace) -> int:
 def claims(options: argparse.Namespace) -> int:
     """`fairopt claims`: check claims of the papers; exit status 1 if one is neither reproduced nor disproved."""
     from ...harness import papers, report
+    from ...harness.report.export import FORMATS
 
     frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
     columns = ["item", "paper", "instance", "claim", "printed", "ours", "verdict"]
@@ -146,7 +147,7 @@ def claims(options: argparse.Namespace) -> int:
     if options.out:
         table, out = frame[[*columns, "note"]], Path(options.out)
         with _screen.remarks() as remarks:
-            if out.suffix in report.FORMATS:
+            if out.suffix in FORMATS:
                 report.export(table, out)
                 written = str(out)
             else:

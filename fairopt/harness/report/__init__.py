@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .export import FORMATS, comparison, export, exportable, for_people, write
+from .export import comparison, export, exportable, for_people, write
 from .published import Table, mechanism_table, tables_of
 from .stored import MissingCells, Results, StoredCells, interval, means, median_interval, reached
 from .typeset import latex
 
 __all__ = [
-    "FORMATS",
     "MissingCells",
     "Results",
     "StoredCells",

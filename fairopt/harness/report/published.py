@@ -177,7 +177,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             known = games.filter(regex=" low$").notna().any(axis=None)
             of = "95% intervals between order statistics in brackets" if known else "without intervals"
             details = (f"Medians of {_n(games['n'])} draws of when each residual is reached, {of}", *sources)
-            keep = (*telling(games, games.columns[: games.columns.get_loc("n")], "mechanism"), "rounds")
+            keep = (*telling(games, games.columns[: games.columns.get_loc("n")]), "rounds")
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details, keep=keep))
     elif chosen.table == "properties":
         made = [_of_properties(chosen, found)]
@@ -198,7 +198,7 @@ def _kept(chosen: Experiment, frame: pd.DataFrame) -> tuple[str, ...]:
     known = [*frame, *MEASURES]
     if lost := [one for one in chosen.keep if not fnmatch.filter(known, one)]:
         raise chosen.document.error(("keep",), f"the table has no column {lost[0]}{meant(lost[0], known)}")
-    return (*frame.columns[: frame.columns.get_loc("n")], "data", *(chosen.keep or ("utilization",)))
+    return (*telling(frame, frame.columns[: frame.columns.get_loc("n")]), "data", *(chosen.keep or ("utilization",)))
 
 
 def _draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:

@@ -268,7 +268,7 @@ def _is_stand_in(cell: Cell) -> bool:
     return cell.origin.kind == "generator" and sources.reads(cell.origin.text) is not None
 
 
-def telling(cells: pd.DataFrame, names: Iterable[str], always: str) -> list[str]:
+def telling(cells: pd.DataFrame, names: Iterable[str], always: str = "") -> list[str]:
     """Columns among `names` that are not constant, and the one that is `always` included."""
     return [name for name in names if name == always or cells[name].nunique(dropna=False) > 1]
 

@@ -74,7 +74,7 @@ def typeset(text: object) -> str:
     said = re.sub("(?<=[a-z]{2})_(?=[a-z]{2})", " ", str(text))  # of identifiers
     label = _LABEL.fullmatch(said)
     if label is not None and (title := _titles().get(label["name"])):
-        more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=", " = ")
+        more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=False", "=no").replace("=", " = ")
         how = f"{label['how']} " if label["how"] else ""
         said = f"{how}{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
     said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # a label in the middle of a text
@@ -440,11 +440,11 @@ def _order(value: float) -> int:
 
 def _in_lines(head: str, longest: float) -> list[str]:
     """A head in two lines: the first is empty but where it is wider than the cells below."""
-    blanks = [found.start() for found in re.finditer(" (?=.{4})", head)]  # units stay where they are
+    blanks = [found.end() for found in re.finditer("[ -](?=.{4})", head)]  # units stay where they are
     if width(head) <= longest or not blanks:
         return ["", head]
     at = min(blanks, key=lambda at: abs(2 * at - len(head)))
-    return [head[:at], head[at + 1 :]]
+    return [head[:at].rstrip(), head[at:]]
 
 
 def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> tuple[list[_Column], list[str]]:
