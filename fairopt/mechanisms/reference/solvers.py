@@ -98,7 +98,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
     solving = float(problem.solver_stats.solve_time or 0.0)
     if any(variable.value is None for variable in problem.variables()):
         raise SolverError(
-            f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
+            f"{solver} reports {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
             "try another solver (solver=...), or bring weights and demands closer together"
         )
     return Run(solver, solving, max(total - solving, 0.0), str(problem.status))
@@ -115,9 +115,10 @@ def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
     others = [f"engine={name!r}" for name in engines]
     others += [f"solver={name!r}" for name in OPTIONS if name != solver and (linear or name != "HIGHS")]
     return (
-        f"{solver} says so and the certificate denies it, as happens where numbers or welfares span many decades: try "
-        f"{', '.join(others)}, bring weights and demands closer together, or take it flagged with throw=False. If "
-        "another solver finds the same, the program states another objective than the criterion, or it is a bug: "
+        f"{solver} reports an optimum that the certificate refutes, as happens where numbers or welfares span many "
+        f"decades: try {', '.join(others)}, bring weights and demands closer together, or take it flagged with "
+        "throw=False. If another solver finds the same, the program states another objective than the criterion, or "
+        "it is a bug: "
     )
 
 
