@@ -135,7 +135,7 @@ def test_errors_of_json_name_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_stands_twice_is_named(tmp_path: Path, old: str, new: str, key: str) -> None:
-    with pytest.raises(DataError, match=rf"cluster\.json: the key '{key}' stands twice in one table, {{.*}}; keep one"):
+    with pytest.raises(DataError, match=rf"cluster\.json: the key '{key}' occurs twice in one table, {{.*}}; keep one"):
         Cluster.load(written(tmp_path, JSON.replace(old, new, 1), "json"))
 
 

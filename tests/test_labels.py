@@ -67,7 +67,7 @@ MISMATCHES: list[tuple[dict[str, Any], str]] = [
     ({"demand": USERS.rename(columns={"ram": "disk"})}, "demand must have a column per resource.*missing: ram.*disk"),
     ({"weight": pd.Series([1, 2], index=["A", "C"])}, "weight must have a row per user.*missing: B; unknown: C"),
     ({"eligible": pd.DataFrame(1, index=["A", "B"], columns=["S", "U"])}, "eligible must have a column per server"),
-    ({"eligible": {"C": ["S"]}}, "eligible speaks of user 'C'; there are A, B"),
+    ({"eligible": {"C": ["S"]}}, "eligible names user 'C'; there are A, B"),
     ({"eligible": {"B": ["X"]}}, "user 'B' is eligible on 'X', but no server is called so"),
     ({"eligible": {"B": [1, 0]}}, "user 'B' is eligible on 1, .*a list of names of servers"),
     ({"users": ["A", "C"]}, "demand must have a row per user, under its name; missing: C; unknown: B"),
@@ -182,5 +182,5 @@ def test_every_table_counts_by_its_labels_or_is_refused(table: Any, rows_too: bo
     if read:
         assert fo.Cluster(**given) == WANTED.replace(eligible=eligible, weight=[1, 2], max_tasks=[3, 4])
     else:
-        with pytest.raises(DataError, match="whose labels nobody would read; make it a pandas DataFrame"):
+        with pytest.raises(DataError, match="whose labels would be ignored; make it a pandas DataFrame"):
             fo.Cluster(**given)

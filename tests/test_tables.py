@@ -76,7 +76,7 @@ def test_what_is_saved_is_read_back(cluster: Cluster, tmp_path_factory: pytest.T
         cluster.save(path)
         assert Cluster.load(path) == cluster
     else:
-        with pytest.raises(DataError, match=r"eligible nowhere, which CSV cannot say; save as \.toml or \.json"):
+        with pytest.raises(DataError, match=r"eligible nowhere, which CSV cannot express; save as \.toml or \.json"):
             cluster.save(path)
         assert not path.exists()
 

@@ -185,6 +185,6 @@ def _table(pairs: list[tuple[str, Any]]) -> Table:
     table: Table = {}
     for key, value in pairs:
         if key in table:
-            raise DataError(f"the key {short(key)} stands twice in one table, {short(dict(pairs))}; keep one of them")
+            raise DataError(f"the key {short(key)} occurs twice in one table, {short(dict(pairs))}; keep one of them")
         table[key] = value
     return table

@@ -172,7 +172,7 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
     # comment.
     whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
     if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
-        raise DataError(f"{short(text)}: what stands in the brackets is not parameter=value, ...")
+        raise DataError(f"{short(text)}: the text in brackets must be parameter=value, ...")
     given: dict[str, Any] = {}
     for part in call.keywords:
         if part.arg is None or part.arg in given:

@@ -368,7 +368,7 @@ def _infinite(
 ) -> _Judgement:
     """Largest possible rise, or the distance from the exact optimum of a small ill-conditioned cluster."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
-    proof, where, known = None, "nobody can rise", None
+    proof, where, known = None, "no user can rise", None
 
     def largest(who: Index, i: int) -> str:
         return f"largest for user {cluster.users[who[i]]!r}" + (f" on server {servers[i]!r}" if alone else "")

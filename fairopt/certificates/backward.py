@@ -163,7 +163,7 @@ class _Conditions:
         unit = own.measure(total, polytope.reach)
         if not (unit > 0).all():
             n = who[int(np.argmin(unit))]
-            self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
+            self.impossible = f"user {polytope.cluster.users[n]!r}, who has no tasks, although it could run some"
             return
         room = np.where(np.isfinite(polytope.limit), np.maximum(1 - total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / unit[self.user]
@@ -178,7 +178,7 @@ class _Conditions:
         if np.isneginf(self.marginal).any():
             k = int(np.argmin(self.marginal))
             flat = self._pair(k) if self.game else self._user(k)
-            self.impossible = f"{flat}, to whom more tasks are worth nothing, or less than numbers can say"
+            self.impossible = f"{flat}, whose marginal utility is 0 or below the range of numbers"
         elif not np.isfinite(self.marginal).all():
             self.impossible = "tasks beyond the range of numbers"
 
@@ -230,7 +230,7 @@ class _Conditions:
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
         tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # among ties up to rounding the first is reported
-        where = errors[k][1](int(tied.argmax())) if worst[k] > 0 else "nothing is wrong"
+        where = errors[k][1](int(tied.argmax())) if worst[k] > 0 else "no violation"
         of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, excess))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)

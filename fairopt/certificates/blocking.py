@@ -95,7 +95,7 @@ def blocking(
     users, totals = polytope.users, split.user_tasks
     if (none := starved(polytope, totals[users])).any():
         n = users[int(none.argmax())]
-        raise DataError(f"user {cluster.users[n]!r} runs nothing, although it could: this is no max-min allocation")
+        raise DataError(f"user {cluster.users[n]!r} has no tasks, although it could run some: this is not max-min")
     count = len(cluster.users)
     held_by = np.where(limits > 0, "nowhere to run", "task limit")
     level, bound = np.zeros(count), np.zeros(count)

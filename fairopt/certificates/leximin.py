@@ -86,10 +86,12 @@ def lexicographic_rise(
     own = criterion.restrict(polytope.users)
     x = polytope.user_tasks(polytope.fractions(tasks))
     if (none := starved(polytope, x)).any():
-        return np.inf, None, f"user {users[polytope.users[int(none.argmax())]]!r} runs nothing, although it could"
+        n = polytope.users[int(none.argmax())]
+        return np.inf, None, f"user {users[n]!r} has no tasks, although it could run some"
     level = own.levels(x)
     if (beyond := beyond_numbers(level)).any():
-        return np.inf, None, f"user {users[polytope.users[int(beyond.argmax())]]!r}, whose level is beyond numbers"
+        n = polytope.users[int(beyond.argmax())]
+        return np.inf, None, f"user {users[n]!r}, whose level is beyond the range of numbers"
     to_limit = polytope.limit / x - 1
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, level, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
@@ -105,7 +107,7 @@ def lexicographic_rise(
             rise[hungry] = np.minimum(rise[hungry], np.maximum(found, top / level[hungry] - 1))
             left -= clock.cpu() - begun
     n = int(np.argmax(rise))
-    where = f"largest for user {users[polytope.users[n]]!r}" if rise[n] > 0 else "nobody can rise"
+    where = f"largest for user {users[polytope.users[n]]!r}" if rise[n] > 0 else "no user can rise"
     return float(rise[n]), prices if alone else None, where
 
 

@@ -77,7 +77,7 @@ class Dictionary:
                 if longer < 0 or (longer == 0 and self.basic[i] < self.basic[best]):
                     best = i
         if best < 0:
-            raise ValueError("nothing bounds this linear program")
+            raise ValueError("the linear program is unbounded")
         return best
 
     def values(self) -> dict[int, Fraction]:

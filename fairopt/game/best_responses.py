@@ -139,7 +139,7 @@ def best_response(
         )
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
     if damping is not None:
-        wanted = "between 0 (stand still) and 2, 1 for the response itself"
+        wanted = "between 0 (no step) and 2, 1 for the response itself"
         damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
     plain = damping is not None or server_solver != "native"
     order = order or ("cyclic" if plain else "elastic")
@@ -178,7 +178,7 @@ def best_response(
                 reason = f"max_rounds={max_rounds} reached, where the certificate passes"
     else:
         nothing = np.zeros(cluster.shape[:2])
-        reason, judged = "nobody can run anything", (nothing, *certify(cluster, nothing, rule, None), 0.0)
+        reason, judged = "no user can run a task", (nothing, *certify(cluster, nothing, rule, None), 0.0)
     tasks, certificate, proof, seconds = judged
     frame = pd.DataFrame(
         rows,

@@ -99,7 +99,7 @@ def network_of(value: Any, cluster: Cluster, order: str) -> Network:
     if not isinstance(value, Network):
         raise DataError(f"network is {value!r}; it must be a fairopt.game.Network, such as Network(loss=0.1, delay=5)")
     if order != "asynchronous":
-        raise DataError(f"a network plays no part in order {order!r}: leave it out, or choose order='asynchronous'")
+        raise DataError(f"a network has no effect in order {order!r}: leave it out, or choose order='asynchronous'")
     names = cluster.servers
     places = {known: i for i, name in enumerate(names) for known in (i, name)}
     try:

@@ -165,7 +165,7 @@ def _handed_in(
             except Elsewhere:
                 raise
             except CancelledError:
-                raise Stopped("who computes is gone, or was told to give up its tasks") from None
+                raise Stopped("the workers are gone, or were told to give up their tasks") from None
             except Exception as error:
                 if isinstance(error, BrokenExecutor) and its is pool:
                     if not breaks:

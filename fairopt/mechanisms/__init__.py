@@ -120,7 +120,7 @@ def one(given: str | Mechanism) -> Mechanism:
     Raises
     ------
     DataError
-        The name is unknown, or it stands for several variants, so that parameters are required.
+        The name is unknown, or it names several variants, so that parameters are required.
 
     >>> import fairopt as fo
     >>> fo.mechanisms.one("alphapf-vds(alpha=2)")
@@ -132,7 +132,7 @@ def one(given: str | Mechanism) -> Mechanism:
     kinds = parse(given)
     if len(kinds) > 1:
         texts = " or ".join(map(str, kinds))
-        raise DataError(f"{given!r} stands for several mechanisms, {texts}: choose one with its parameters")
+        raise DataError(f"{given!r} names several mechanisms, {texts}: choose one with its parameters")
     return kinds[0]
 
 

@@ -297,7 +297,7 @@ class Mechanism(Solvable):
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """Build the error for a best solution whose certificate misses `tol`, after these engines were tried."""
-        said = f"{best.stats.solver} says {best.stats.status!r}; " if best.stats.status else ""
+        said = f"{best.stats.solver} reports {best.stats.status!r}; " if best.stats.status else ""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)
         found = best.certificate

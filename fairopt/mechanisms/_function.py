@@ -103,7 +103,7 @@ def mechanism(name: str) -> Callable[[F], F]:
     def register(function: F) -> F:
         every = list(inspect.signature(function).parameters.values())
         if not every:
-            raise DataError(f"{function.__name__} takes nothing; a mechanism's first argument is the cluster")
+            raise DataError(f"{function.__name__} takes no argument; a mechanism's first argument is the cluster")
         parameters = every[1:]
         for parameter in parameters:
             if parameter.default is parameter.empty:

@@ -132,7 +132,7 @@ class Candidates:
         if not len(polytope.users):
             shape, free = self.problem.cluster.shape, np.full(self.problem.cluster.capacity.shape, -np.inf)
             log = free if np.isfinite(self.problem.criterion.alpha) else None
-            status = "nobody can run anything"
+            status = "no user can run a task"
             self._certified(Solution(np.zeros(shape[:2]), None, engines[0], status=status, log=log), engines[0])
             self.tried = engines[:1]
             return self.best

@@ -45,19 +45,19 @@ def why(best: Allocation) -> str:
     flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.user_tasks)))
     if len(flat) and steepness[worst] <= _STEEP:
         return (
-            f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more are worth nothing, "
-            "so that many answers are as good, and prices are 0. Give a utility that increases on all shares"
+            f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more tasks add no "
+            "welfare, so that many answers are as good, and prices are 0. Give a utility that increases on all shares"
         )
     if steepness[worst] <= _STEEP:
         return (
-            ". If the utility has a kink near somebody's share, it has many slopes there, and certificates, which know "
+            ". If the utility has a kink near a user's share, it has many slopes there, and certificates, which use "
             "one, may refuse right answers: give a differentiable utility then"
         )
     return (
         f". At the weighted share {best.criterion.levels(best.arrays.user_tasks)[worst]:.3g} of user "
         f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
-        f"about {_STEEP:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, "
-        "or use AlphaFair or AlphaPFVDS, which know any alpha"
+        f"about {_STEEP:g} on solvers lose users of small marginal utility: give a flatter one, such as of a part of "
+        "the share, or use AlphaFair or AlphaPFVDS, which are accurate at any alpha"
     )
 
 

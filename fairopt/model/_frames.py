@@ -153,7 +153,7 @@ def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
     found = values.to_pandas() if hasattr(values, "to_pandas") else None
     if not isinstance(found, pd.DataFrame | pd.Series):
         raise DataError(
-            f"{what} is of type {type(values).__name__}, whose labels nobody would read; make it a pandas DataFrame"
+            f"{what} is of type {type(values).__name__}, whose labels would be ignored; make it a pandas DataFrame"
         )
     return found
 

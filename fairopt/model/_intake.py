@@ -109,7 +109,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
         wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
         for name in wanted:
             if name not in rows:
-                raise DataError(f"eligible speaks of user {name!r}; there are {some(users)}")
+                raise DataError(f"eligible names user {name!r}; there are {some(users)}")
         places = {name: [index] for index, name in enumerate(servers)}
         values = placed({rows[name]: listed for name, listed in wanted.items()}, users, len(servers), places)
     everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
@@ -163,7 +163,7 @@ def _array(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("it is a masked array; fill or drop what is masked")
     if labelled(values):
-        raise TypeError(f"it is a {type(values).__name__}, whose labels nobody would read; pass to_numpy(), in order")
+        raise TypeError(f"it is a {type(values).__name__}, whose labels would be ignored; pass to_numpy(), in order")
     if isinstance(values, np.ndarray):
         return np.asarray(values)
     for row, part in enumerate(values if isinstance(values, list | tuple) else ()):

@@ -323,7 +323,7 @@ def _csv(cluster: Any) -> str:
         for entry in said[kind]:
             if entry.get("eligible") == []:
                 raise DataError(
-                    f"user {entry['name']!r} is eligible nowhere, which CSV cannot say; save as .toml or .json"
+                    f"user {entry['name']!r} is eligible nowhere, which CSV cannot express; save as .toml or .json"
                 )
             about = [entry.get("weight", ""), entry.get("max_tasks", ""), ";".join(entry.get("eligible", ()))]
             writer.writerow([kind[:-1], entry["name"], *about, *entry[amounts].values()])

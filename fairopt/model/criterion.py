@@ -211,8 +211,8 @@ def check_floor_scope(scope: Scope) -> None:
     """Raise `DataError` for a scope without floors."""
     if scope not in ("pool", "servers"):
         raise DataError(
-            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
-            "what the others give: drop them, or choose a global mechanism"
+            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where servers do not know "
+            "the tasks on others: drop them, or choose a global mechanism"
         )
 
 

@@ -293,7 +293,7 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
     about = {"demand": "demand", "eligible": "eligible", "max_tasks": "task count"}
     tables = [(what, getattr(cluster, name), getattr(changed, name)) for name, what in about.items()]
     said = [
-        f"{user} says {what} {_listed(reported[n].reshape(-1).astype(float))}"
+        f"{user} reports {what} {_listed(reported[n].reshape(-1).astype(float))}"
         for what, truth, reported in tables
         for n, user in enumerate(cluster.users)
         if (reported[n] != truth[n]).any()

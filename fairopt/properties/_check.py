@@ -164,9 +164,9 @@ def report(
     for prop in sorted(wanted, key=lambda each: each.compares):  # properties of a single allocation come first
         left = end - clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
-            rows[prop.name] = np.nan, f"says nothing: {reason}"
+            rows[prop.name] = np.nan, f"not defined here: {reason}"
         elif left <= 0:
-            rows[prop.name] = np.nan, f"not looked at: the time was over ({seconds:.3g} seconds)"
+            rows[prop.name] = np.nan, f"not checked: the time was over ({seconds:.3g} seconds)"
         else:
             some = instances(prop, shared, np.random.default_rng(rng), changes)
             worst, tried, ended = _worst(chosen, prop, some, known, left / (len(wanted) - len(rows)))

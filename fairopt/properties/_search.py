@@ -182,7 +182,7 @@ def hunt(
     trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
-        raise DataError(f"{prop.name} says nothing about {chosen}: {why}")
+        raise DataError(f"{prop.name} is not defined for {chosen}: {why}")
     going = Hunt(chosen, prop, known_conditions(conditions), options, np.random.default_rng(rng))
     with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
         while going.trials < trials:
@@ -192,7 +192,7 @@ def hunt(
             if going.found():
                 break
     if not going.answered:
-        raise DataError(f"{chosen} answers none of {trials} clusters to 1e-8; what its solve says of one tells why")
+        raise DataError(f"{chosen} answers none of {trials} clusters to 1e-8; solve one of them to see why")
     return going
 
 

@@ -56,10 +56,10 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
     """
     prop = get(name)
     if why := prop.unfit(mechanism):
-        raise DataError(f"{name} says nothing about {mechanism}: {why}")
+        raise DataError(f"{name} is not defined for {mechanism}: {why}")
     if prop.domain(instance[0]) or (instance[1] is None) == prop.compares or not speaks_of(prop, instance):
-        why = prop.domain(instance[0]) or "this is not a change that it speaks of"
-        raise DataError(f"{name} says nothing here: {why}")
+        why = prop.domain(instance[0]) or "this is not a change that it is about"
+        raise DataError(f"{name} does not apply here: {why}")
     for one in clusters(instance):
         if seen(mechanism, one) != one:
             raise DataError(f"{mechanism} sees all servers as one: give the pool of the cluster")

@@ -44,8 +44,8 @@ class BottleneckFairness(_MaxMin):
         share = cluster.share_per_task[cluster.runnable]
         dominant = (share == share.max(axis=1, keepdims=True)).all(axis=0)
         if not len(share):
-            return "nobody can run"
-        return "" if dominant.any() else "no resource is dominant for everybody"
+            return "no user can run a task"
+        return "" if dominant.any() else "no resource is dominant for all users"
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
@@ -74,8 +74,8 @@ class PerServerBottleneckFairness(_MaxMin):
 
     def domain(self, cluster: Cluster) -> str:
         if not cluster.usable.any():
-            return "nobody can run"
-        return "" if shared_bottleneck(cluster) is not None else "no resource binds everybody on every server"
+            return "no user can run a task"
+        return "" if shared_bottleneck(cluster) is not None else "no resource binds all users on every server"
 
     def dues(self, case: Case) -> Dues:
         resource = shared_bottleneck(case.cluster)

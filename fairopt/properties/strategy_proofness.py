@@ -102,7 +102,7 @@ class StrategyProofness(Property):
 
     name = "strategy-proofness"
     definition = "no report of another demand gives a user more tasks of its true demand"
-    words = "{user} has {has} tasks when it says the truth, and {due} when it lies"
+    words = "{user} has {has} tasks when it reports truthfully, and {due} when it misreports"
     compares = True
     about: ClassVar[tuple[str, ...]] = ("demand",)
 

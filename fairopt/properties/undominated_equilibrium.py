@@ -91,7 +91,7 @@ class UndominatedEquilibrium(Property):
         return "" if enumerable(mechanism) else "it is about alphaPF-VDS at finite alpha > 0"
 
     def domain(self, cluster: Cluster) -> str:
-        return "" if cluster.runnable.any() else "nobody can run"
+        return "" if cluster.runnable.any() else "no user can run a task"
 
     def dues(self, case: Case) -> Dues:
         has = case.user_tasks

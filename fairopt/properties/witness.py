@@ -101,24 +101,26 @@ class Witness:
         mechanism = one(self.mechanism)
         again = verified(mechanism, self.property, self.instance)
         if again.route != self.route:
-            raise DataError(f"it is verified by {again.route}, not by {self.route} as the witness says")
+            raise DataError(f"it is verified by {again.route}, not by {self.route} as stated in the witness")
         slack = 0 if again.route == FRACTIONS else _SLACK
         (low, high), (least, most) = self.violation, again.violation
         if most < low - slack or least > high + slack or (low != high and not slack):
-            raise DataError(f"the violation is {_between(least, most)}, not {_between(low, high)} as the witness says")
+            raise DataError(
+                f"the violation is {_between(least, most)}, not {_between(low, high)} as stated in the witness"
+            )
         for name, found in (("before", again.case.user_tasks), ("after", again.case.changed_user_tasks)):
             for stated, tasks in zip(getattr(self, name), found, strict=True):
                 if abs(stated - tasks) > slack * (1 + abs(tasks)):
                     raise DataError(
-                        f"somebody has {shown(tasks)} tasks {name}, not {shown(stated)} as the witness says"
+                        f"a user has {shown(tasks)} tasks {name}, not {shown(stated)} as stated in the witness"
                     )
         if again.route == FRACTIONS and self.text != again.finding.text:
-            raise DataError(f"it is found that {again.finding.text}; the witness says: {short(self.text)}")
+            raise DataError(f"the finding is that {again.finding.text}; the witness states: {short(self.text)}")
         if not self.selection or self.selection.startswith(EVERY):  # unique solutions, or all equilibria
             now = selection(mechanism, self.property, self.instance)
             if now[: len(EVERY)] != self.selection[: len(EVERY)]:
                 said = self.selection or "of the only answer"
-                raise DataError(f"the witness speaks {said}; what is found now: {now or 'there is no other'}")
+                raise DataError(f"the witness is {said}; the answers found now: {now or 'only one'}")
         return again.finding
 
     def document(self) -> files.Table:

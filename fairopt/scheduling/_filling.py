@@ -27,7 +27,7 @@ def pool_of(cluster: Cluster, who: str) -> Cluster:
         name = pool.users[n]
         raise DataError(f"user {name!r} needs a resource that no server has; leave the user out", ("users", n))
     for n in np.flatnonzero(np.isfinite(pool.max_tasks)).tolist():
-        raise DataError(f"user {pool.users[n]!r} has a task count, which {who} does not know; drop max_tasks")
+        raise DataError(f"user {pool.users[n]!r} has a task count, which {who} does not support; drop max_tasks")
     return pool
 
 

@@ -108,5 +108,5 @@ def _declared(demand: Array, before: Array, weight: Array, part: float) -> float
     problem = cp.Problem(cp.Maximize(level), [share >= weight * level, share >= before, demand.T @ share <= part])
     run = solvers.solve(problem, "HIGHS")
     if run.status != "optimal":
-        raise SolverError(f"a step of Dynamic DRF: HiGHS says {run.status!r}; take the engine 'filling'")
+        raise SolverError(f"a step of Dynamic DRF: HiGHS reports {run.status!r}; take the engine 'filling'")
     return float(level.value)

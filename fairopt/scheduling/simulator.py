@@ -113,7 +113,7 @@ def _run(
 ) -> tuple[engines.Runs, str]:
     known = engines.knows(setup.policy)
     if engine == "compiled" and not known:
-        raise DataError(f"{setup.policy} has methods that the compiled engine does not know; leave out engine")
+        raise DataError(f"{setup.policy} has methods that the compiled engine does not support; leave out engine")
     if engine != "default" or not known:
         return engines.run(setup, until, progress, thrashing, engine == "compiled"), engine.replace("default", "plain")
     loop = engines.compiled_by(setup)

@@ -120,7 +120,7 @@ def quantity(value: object) -> Decimal:
         raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
     number, power, unit = found.groups()
     if power is not None and abs(int(power[1:])) > 30:
-        raise DataError(f"the quantity {str(value)[:40]!r} is beyond all measure")
+        raise DataError(f"the quantity {str(value)[:40]!r} is beyond the range of numbers")
     amount = Decimal(number + (power or ""))
     if unit in _BINARY:
         amount *= _BINARY[unit]

@@ -273,7 +273,7 @@ def snapshot(
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
     runs = sum(shape.on.total() for shape in shapes)
     counts |= {"pods running": runs, "pods pending": sum(shape.tasks for shape in shapes) - runs}
-    quota = f"A snapshot lacks pods that a quota refused: {listed(list(seen.quotas))} may want more than is said here."
+    quota = f"A snapshot lacks pods that a quota refused: {listed(list(seen.quotas))} may want more than it shows."
     notes = (*found.notes, quota) if seen.quotas else found.notes
     return replace(found, report=dict(found.report) | counts, notes=notes)
 
@@ -409,7 +409,7 @@ def _weight(namespace: str, seen: _Objects) -> float:
 def _positive(value: object) -> float:
     found = quantity(value)
     if found <= 0:
-        raise DataError(f"the weight {value!r} must be above 0: a weight of 0 would give nothing to anybody")
+        raise DataError(f"the weight {value!r} must be above 0: a weight of 0 would give its user no tasks")
     return float(found)
 
 

@@ -123,7 +123,7 @@ def test_who_could_rise_has_no_bottleneck() -> None:
         assert frame.loc["user1", "bound"] > 0.1
         assert pd.isna(frame.loc["user1", "server"])
         nothing = replace(found, tasks=found.tasks * np.array([[0], [1], [1]]))
-        with pytest.raises(DataError, match="user 'user1' runs nothing, although it could"):
+        with pytest.raises(DataError, match="user 'user1' has no tasks, although it could run some"):
             nothing.bottlenecks()
 
 

@@ -52,7 +52,7 @@ def test_a_runnable_user_left_with_nothing_never_passes(name: str) -> None:
     cluster = get(name).prepare(two)[0]
     found = get(name).certify(cluster, np.full((1, cluster.shape[1]), 0.5) * [[1], [0]])[0]
     assert found.optimality == np.inf
-    assert name != "drfh" or "'user2' runs nothing, although it could" in found.worst
+    assert name != "drfh" or "'user2' has no tasks, although it could run some" in found.worst
     assert "user2" in found.worst
     few = get(name).certify(cluster, np.full((1, cluster.shape[1]), 0.5) * [[1], [1e-310]])[0]
     assert not few.passes(0.1)

@@ -51,7 +51,7 @@ def test_compare_is_relative_to_whom_one_says(answer: Callable[..., Any], capsys
     words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
     for by in ("tsf", "ps-dsf"):
         assert [row["distance"] == 0 for row in answer(*words, "--entitled", by)] == [by == "tsf", by == "ps-dsf"]
-    for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' stands for several")):
+    for by, said in (("tsff", "there is no mechanism 'tsff'"), ("alphapf-vds", "'alphapf-vds' names several")):
         assert main([*words, "--entitled", by]) == 2
         assert said in capsys.readouterr().err
 

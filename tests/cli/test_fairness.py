@@ -50,10 +50,10 @@ def test_what_a_user_of_a_cluster_could_gain(answer: Callable[..., Any], capsys:
     assert drf["violation"] == 0
     assert main([*words[:-4], "-p", "strategy-proofness", "resource-monotonicity", "single-resource-fairness"]) == 0
     ceei_says, drf_says = capsys.readouterr().out.split("\nDRF\n")
-    assert "a lie gains 37.5% (strategy-proofness): B has" in ceei_says
-    assert "no lie found that gains, of 200 tried each: strategy-proofness (proved)" in drf_says
+    assert "a misreport gains 37.5% (strategy-proofness): B has" in ceei_says
+    assert "no misreport found that gains, of 200 tried each: strategy-proofness (proved)" in drf_says
     assert "resource-monotonicity is violated by" in drf_says
-    assert "single-resource-fairness: says nothing: there are 2 resources, not one" in drf_says
+    assert "single-resource-fairness: not defined here: there are 2 resources, not one" in drf_says
     for instance, words in (("drf-4.1", "population-monotonicity (proved)"), ("pf-fig1", "population-monotonicity")):
         assert main(["properties", f"paper:{instance}", "-m", "drf", "-p", "population-monotonicity"]) == 0
         assert f"not violated: {words}\n" in capsys.readouterr().out
@@ -65,9 +65,9 @@ def test_all_of_a_file_in_the_time(capsys: pytest.CaptureFixture[str], monkeypat
     assert main(["properties", "paper:drf-4.1"]) == 0
     said = capsys.readouterr().out
     assert "envy-freeness" in said
-    assert "not looked at: the time was over" in said
+    assert "not checked: the time was over" in said
     assert "CMMF" not in said
-    short = "The time was short: --seconds gives more, --mechanisms and --properties ask for less"
+    short = "Not all was checked in time: raise --seconds, or name fewer --mechanisms and --properties"
     assert " ".join(said.split()).endswith(short)
     assert main(["properties", "paper:drf-4.1", "-m", "cmmf"]) == 2
     assert "CMMF is for one resource" in capsys.readouterr().err

@@ -83,7 +83,7 @@ SLIPS = [
     ("solve paper:drf-4.2", "drf-4.1"),
     ("solve paper:drf-4.1 -m alphapf-vds", "choose one with its parameters"),
     ("solve paper:drf-4.1 -m 'alpha-fair(beta=2)'", "does not take beta; its parameters: alpha"),
-    ("solve paper:drf-4.1 -m 'alpha-fair(2)'", "is not parameter=value"),
+    ("solve paper:drf-4.1 -m 'alpha-fair(2)'", "must be parameter=value"),
     ("solve paper:drf-4.1 --tol -1", "tol is -1"),
     ("solve paper:drf-4.1 --solver gurobi", "not one of CLARABEL"),
     ("solve paper:drf-4.1 -m cmmf", "choose it with cluster.select"),

@@ -62,7 +62,9 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
     """Of a solver of CVXPY those that are left; of our own engine that it is a bug."""
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
     for wrong, other in (("CLARABEL", "SCS"), ("SCS", "CLARABEL")):
-        with pytest.raises(CertificateError, match=f"{wrong} says so and the certificate denies it") as refusal:
+        with pytest.raises(
+            CertificateError, match=f"{wrong} reports an optimum that the certificate refutes"
+        ) as refusal:
             get("ceei").solve(EXAMPLE, solver=wrong)
         said = str(refusal.value)
         assert all(remedy in said for remedy in ("engine='native'", f"solver={other!r}", "throw=False"))

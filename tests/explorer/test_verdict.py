@@ -109,7 +109,7 @@ def test_gates_and_quotas() -> None:
     found = reported([node("n1", CORES), *pods, quota])
     held = dict(zip(found.users["user"], found.users["held by"], strict=True))
     assert held == {"rl": "a gate or a limit of its owner", "web": "has all its tasks"}
-    assert "A snapshot lacks pods that a quota refused: web may want more than is said here." in found.notes
+    assert "A snapshot lacks pods that a quota refused: web may want more than it shows." in found.notes
 
 
 def test_a_limit_of_an_account_and_lists_of_nodes() -> None:

@@ -119,7 +119,7 @@ def test_arrays_that_do_not_fit_are_an_error(arguments: tuple[object, ...], text
 
 def test_the_mechanism_and_the_tolerance_are_checked() -> None:
     wrong = (
-        ("alphapf-vds", 1e-6, "stands for several mechanisms"),
+        ("alphapf-vds", 1e-6, "names several mechanisms"),
         (fo.DRFH, 1e-6, "DRFH is a class"),
         ("drfh", 0, "tol is 0"),
     )

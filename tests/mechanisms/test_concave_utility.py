@@ -200,7 +200,7 @@ def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any, utility: Ut
 @pytest.mark.parametrize(
     ("utility", "message"),
     [
-        (lambda s: cp.minimum(2 * s, s + 0.3), "a kink near somebody's share.* differentiable"),
+        (lambda s: cp.minimum(2 * s, s + 0.3), "a kink near a user's share.* differentiable"),
         (lambda s: -cp.exp(-2000 * s), r"user 'user\d' the utility is as steep as that of alpha = \d+, .*flatter"),
         (saturating, r"spans (9|10) decades here.*closer together"),
     ],
@@ -225,9 +225,9 @@ def test_linear_is_utilitarian() -> None:
 
 
 def test_flat_where_users_are() -> None:
-    with pytest.raises(SolverError, match=r"says 'optimal'.* a kink near somebody's share"):
+    with pytest.raises(SolverError, match=r"reports 'optimal'.* a kink near a user's share"):
         fo.ConcaveUtility(lambda s: cp.minimum(s, 0.3)).solve(SMALL["one pool"])
-    with pytest.raises(SolverError, match=r"user 'user1', to whom more tasks are worth nothing.*is flat"):
+    with pytest.raises(SolverError, match=r"user 'user1', whose marginal utility is 0 or below.*is flat"):
         fo.ConcaveUtility(lambda s: -cp.square(cp.pos(0.1 - s))).solve(SMALL["one pool"])
 
 

@@ -46,7 +46,7 @@ def test_infinity_may_be_written_out(text: str) -> None:
             ("drf", {"resource_weights": ((1, odd), (1, 1))}, "weights must be numbers > 0.* finite")
             for odd in (0, np.inf)
         ),
-        ("drf", {"resource_weights": pd.DataFrame([[1, 2], [3, 4]])}, "a DataFrame, whose labels nobody would read"),
+        ("drf", {"resource_weights": pd.DataFrame([[1, 2], [3, 4]])}, "a DataFrame, whose labels would be ignored"),
         *(
             ("drf", {"resource_weights": weights}, "drf cannot use these parameters|resource_weights")
             for weights in ("a", [[1, 2], [3]], 1j)
@@ -144,7 +144,7 @@ def test_get_and_parse() -> None:
         parse("drx")
     with pytest.raises(DataError, match="is not a mechanism; write a name"):
         parse("drf + drfh")
-    with pytest.raises(DataError, match=r"is not parameter=value"):
+    with pytest.raises(DataError, match=r"must be parameter=value"):
         parse("alpha-fair(3)")
     with pytest.raises(DataError, match="drfh does not take alpha; its parameters: none"):
         parse("drfh(alpha=1)")

@@ -211,7 +211,7 @@ def test_reports() -> None:
     assert "3/4" in witness or "0.75" in witness
     assert frame.loc["envy-freeness", "violation"] == 0
     assert np.isnan(frame.loc["single-server-drf", "violation"])
-    assert frame.loc["single-server-drf", "witness"] == "says nothing: there are 2 servers, not one"
+    assert frame.loc["single-server-drf", "witness"] == "not defined here: there are 2 servers, not one"
 
 
 def test_refusals() -> None:
@@ -253,7 +253,7 @@ def test_a_report_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert frame["witness"].str.fullmatch("[0-9]{1,2} tried in the time").any()
     assert frame.loc["sharing-incentive", "violation"] == pytest.approx(1 / 9)  # it needs no changes
     short = fo.properties.report("drfh", cluster, seconds=12)["witness"]
-    assert short.str.startswith("not looked at: the time was over").any()
+    assert short.str.startswith("not checked: the time was over").any()
 
 
 def test_levels_of_mqdrf() -> None:
@@ -269,5 +269,5 @@ def test_levels_of_mqdrf() -> None:
         assert max(loss(name, cluster, tasks, mechanism=rule), 0) == pytest.approx(lost)
         assert fo.properties.report(rule, cluster, [name]).loc[name, "violation"] == 0
     assert "needs the mechanism" in fo.properties.check("dynamic-envy-freeness", rule.solve(cluster)).witness
-    with pytest.raises(DataError, match="says nothing about DRF"):
+    with pytest.raises(DataError, match="is not defined for DRF"):
         fo.properties.search("drf", "dynamic-envy-freeness", 10)

@@ -104,7 +104,7 @@ def test_rules_and_methods_of_others_run_plain() -> None:
     w = workload(1, constrained=False, changes=False)
     for policy in (_Last(), _LastRule()):
         assert simulate(w, policy).runs.server[0] == 2
-    with pytest.raises(DataError, match="has methods that the compiled engine does not know"):
+    with pytest.raises(DataError, match="has methods that the compiled engine does not support"):
         simulate(w, _Last(), engine="compiled")
 
 

@@ -132,7 +132,7 @@ class Deadly(Executor):
     [
         (MemoryError("4 workers died"), Stopped, r"1 cells were not .* such as .* on .*: MemoryError: 4 workers died"),
         (harness.Elsewhere("other code"), harness.Elsewhere, "other code"),
-        (CancelledError(), Stopped, "is gone, or was told to give up"),
+        (CancelledError(), Stopped, "are gone, or were told to give up"),
         (BrokenExecutor("killed"), Stopped, r"processes die again and again \(memory\?\)"),
     ],
 )

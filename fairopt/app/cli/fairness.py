@@ -125,7 +125,7 @@ def _reported(
             frame.insert(0, "mechanism", str(mechanism))
             frames.append(frame)
     if any(frame["witness"].str.contains(" the time").any() for frame in frames):
-        words.append("The time was short: --seconds gives more, --mechanisms and --properties ask for less")
+        words.append("Not all was checked in time: raise --seconds, or name fewer --mechanisms and --properties")
     return pd.concat(frames, ignore_index=True), words
 
 
@@ -149,14 +149,14 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
     """
     loss, witness = frame["violation"], frame["witness"]
     yield f"{mechanism}"
-    for lie in (True, False):
-        said = loss[loss.index.isin(_MISREPORTS) == lie].dropna()
+    for misreport in (True, False):
+        said = loss[loss.index.isin(_MISREPORTS) == misreport].dropna()
         for name, lost in said[said > 0].items():
             gain = lost / (1 - lost) if lost < 1 else float("inf")
-            what = f"a lie gains {gain:.1%} ({name})" if lie else f"{name} is violated by {lost:.1%}"
+            what = f"a misreport gains {gain:.1%} ({name})" if misreport else f"{name} is violated by {lost:.1%}"
             yield f"  {what}: {witness[name]}"
         if kept := [str(name) for name in said[said <= 0].index]:
-            what = f"no lie found that gains, of {changes} tried each" if lie else "not violated"
+            what = f"no misreport found that gains, of {changes} tried each" if misreport else "not violated"
             yield f"  {what}: {_proved(kept, mechanism, cluster, witness)}"
     for why in dict.fromkeys(witness[loss.isna()]):
         yield f"  {', '.join(frame.index[witness == why])}: {why}"

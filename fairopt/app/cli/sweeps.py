@@ -117,7 +117,7 @@ def results(options: argparse.Namespace) -> int:
         if note:
             print(note)
     if options.compact:
-        warn("--compact has nothing to do any more: the store is one file")
+        warn("--compact is no longer needed: the store is one file")
     return 0
 
 

@@ -189,9 +189,7 @@ class Textbook(Program):
         limit = criterion.limits(cluster)
         self.users = np.flatnonzero(cluster.usable[:, self.servers].any(axis=1) & (limit > 0))
         if not len(self.users):
-            raise DataError(
-                "no user can run anything here, so that there is no problem; give somebody a server to run on"
-            )
+            raise DataError("no user can run a task, so that there is no problem; make a user eligible on a server")
         limit, floor = limit[self.users], criterion.floor[self.users]
         self.x = cp.Variable((len(self.users), len(self.servers)), nonneg=True, name="x")
         total = cp.sum(self.x, axis=1)

@@ -355,7 +355,7 @@ def server_problem(
     others[:, i] = 0.0
     limits = criterion.limits(cluster)
     if not (cluster.usable[:, i] & (limits > 0)).any():
-        raise DataError(f"no user can run anything on server {names[i]!r}; choose another server")
+        raise DataError(f"no user can run a task on server {names[i]!r}; choose another server")
     if not (scaled_by_default(criterion) if scaled is None else scaled):
         program = Textbook(cluster, criterion, i, others)
         return named_problem(program, state(program), formula)
@@ -381,7 +381,7 @@ def solutions(
     """Candidate solutions of decreasing exploitability; `state` states the problem of one server."""
     criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
     problems = {int(i): ServerProblem(polytope, criterion, int(i), state) for i in np.unique(polytope.pair_server)}
-    start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
+    start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="no tasks yet")
     if criterion.alpha > 0:
         whole = Problem(cluster, proportional(cluster, criterion))
         start = next(declarative.solutions(whole, solver))
@@ -472,7 +472,7 @@ class CvxpySweeps(Sweeps):
         if not found.residual <= _TRUSTED:
             raise SolverError(
                 f"CVXPY's best answer to the problem of server {polytope.cluster.servers[server]!r} for alpha="
-                f"{self.alpha:g} is wrong by {found.residual:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
+                f"{self.alpha:g} is wrong by {found.residual:.1e} of a user's tasks, above {_TRUSTED:g}: use "
                 "server_solver='native', or bring weights and demands closer together"
             )
         answer = found.fraction * method.gamma[mine]

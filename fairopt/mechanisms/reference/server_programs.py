@@ -200,5 +200,5 @@ def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
     somebody = (cluster.usable & (criterion.limits(cluster) > 0)[:, None]).any(axis=0)
     names = [cluster.servers[i] for i in np.flatnonzero(somebody)]
     if not names:
-        raise DataError("no user can run anything here, so that there is no game; give somebody a server to run on")
+        raise DataError("no user can run a task, so that there is no game; make a user eligible on a server")
     return Game(mechanism, cluster, {n: mechanism.server_problem(cluster, n, nothing, scaled=scaled) for n in names})

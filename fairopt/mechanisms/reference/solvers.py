@@ -99,7 +99,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
     part = min(float(problem.solver_stats.solve_time or 0.0) / max(clock.now() - wall, 1e-9), 1.0)
     if any(variable.value is None for variable in problem.variables()):
         raise SolverError(
-            f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
+            f"{solver} reports {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
             "try another solver (solver=...), or bring weights and demands closer together"
         )
     return Run(solver, part * total, (1 - part) * total, str(problem.status))
@@ -116,9 +116,10 @@ def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
     others = [f"engine={name!r}" for name in engines]
     others += [f"solver={name!r}" for name in OPTIONS if name != solver and (linear or name != "HIGHS")]
     return (
-        f"{solver} says so and the certificate denies it, as happens where numbers or welfares span many decades: try "
-        f"{', '.join(others)}, bring weights and demands closer together, or take it flagged with throw=False. If "
-        "another solver finds the same, the program states another objective than the criterion, or it is a bug: "
+        f"{solver} reports an optimum that the certificate refutes, as happens where numbers or welfares span many "
+        f"decades: try {', '.join(others)}, bring weights and demands closer together, or take it flagged with "
+        "throw=False. If another solver finds the same, the program states another objective than the criterion, or "
+        "it is a bug: "
     )
 
 

@@ -99,7 +99,7 @@ class Policy:
             if isinstance(field.default, bool) and (value := getattr(self, field.name)) not in (True, False):
                 raise DataError(f"{field.name} is {value!r}; it must be True or False")
         if self.strict and self.pairs:
-            raise DataError(f"{self.name} compares pairs of user and server, so nobody can block the others; "
+            raise DataError(f"{self.name} compares pairs of user and server, so that no user can block others; "
                             "leave out strict")  # fmt: skip
 
     @property
