@@ -51,7 +51,9 @@ def test_a_user_has_one_colour_in_every_picture() -> None:
     cluster = fo.Cluster(rng.uniform(4, 9, (3, 2)), rng.uniform(0.1, 2, (9, 2)))
     found, path = fo.AlphaPFVDS(2).solve(cluster), fo.alpha_path(cluster, [1, 2])
     wanted = dict(zip(cluster.users, (light for light, _ in USERS), strict=False))
-    for axes in (picture().axes[0] for picture in (found.plot, found.sensitivity().plot, partial(path.draw, "user_tasks"))):
+    for axes in (
+        picture().axes[0] for picture in (found.plot, found.sensitivity().plot, partial(path.draw, "user_tasks"))
+    ):
         parts, names = axes.get_legend_handles_labels()
         drawn = [one.get_color() if hasattr(one, "get_color") else to_hex(one[0].get_facecolor()) for one in parts]
         assert len(names) >= 8
