@@ -318,7 +318,7 @@ class Choices:
         number = np.unique(np.where(ties > 1, user, len(total) + server), return_inverse=True)[1]
         wanted = np.divide(self.q.per_task[pairs], inverse, out=np.zeros(inverse.shape), where=inverse > 0)
         wanted *= (total[user] / ties)[:, None]
-        demand = np.stack([np.bincount(number, wanted[:, r]) for r in range(wanted.shape[1])], axis=1)
+        demand = np.stack([np.bincount(number, of_pairs).astype(float) for of_pairs in wanted.T], axis=1)
         cells, place = np.unique(number * servers + server, return_inverse=True)
         free, none = np.full(len(demand), np.inf), np.zeros(len(demand))
         try:
