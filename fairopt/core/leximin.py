@@ -48,7 +48,8 @@ class Stage(NamedTuple):
     """Dual solution of one level: prices (servers, resources) of whole capacities, and the pairs that they exclude.
 
     `user_price` (users,) is the least cost of a unit, `surplus` (dropped,) the excess cost of excluded pairs. `full`
-    are the rows that complementarity makes equations, whose prices in later stages may be negative.
+    are the rows that complementarity makes equations, whose prices in later stages may be negative. `determined` has
+    rounds of pairs that these equations determine, and the column of the full row, -1 for the equation of the user.
     """
 
     level: float
@@ -59,6 +60,7 @@ class Stage(NamedTuple):
     user_price: Array
     dropped: Index
     surplus: Array
+    determined: list[tuple[Index, Index]]
 
 
 def _gap(low: float, high: float) -> float:
@@ -83,11 +85,14 @@ class Levels:
         if a level could not be bounded
     """
 
+    @np.errstate(all="ignore")  # steps to the boundary, and levels that fail
     def __init__(self, pairs: Pairs, cap: Array, floor: Array, candidates: Callable[[], Mask] | None = None) -> None:
         self.pairs, self.cap, self.floor, self.inverse = pairs, cap, floor, pairs.inverse
         count = len(pairs.demand)
         self.level: Array = np.zeros(count)
         self.amount: Array = np.zeros(len(pairs.user))
+        #: Sums (users,) of amounts that equations determine.
+        self.given: Array = np.zeros(count)
         self.stages: list[Stage] = []
         self.steps, self.gap = 0, 0.0
         if not count:
@@ -99,7 +104,7 @@ class Levels:
         raised, stay, full = user >= 0, pair >= 0, np.zeros(pairs.inverse.shape, dtype=bool)
         while raised.any():
             self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
-            self.amount[raised[self.pairs.user]] = 0.0
+            self.amount[raised[self.pairs.user]], self.given[:] = 0.0, 0.0
             faces = Faces(user, server, pair, raised.astype(float), user < 0, full, self.level)
             left = self._split(pairs, faces, stay, self.amount)
             while left:
@@ -220,8 +225,7 @@ class Levels:
             excluded = np.flatnonzero(dropped)
             prices, user_price, surplus = (each / total for each in (at.lam, least_cost, at.z[excluded]))
             at.lower_level = max(low, at.lower_level)
-            stage = Stage(at.lower_level, at.server, prices, filled, at.user, user_price, at.pair[excluded], surplus)
-            self.stages.append(stage)
+            self._record(at.lower_level, pairs, at.faces, prices, filled, user_price, at.pair[excluded], surplus)
         else:
             overuse = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
@@ -234,7 +238,57 @@ class Levels:
             full=at.full | filled,
             held=held,
         )
-        return self._split(pairs, faces, ~dropped, at.y / overuse, start, at.lower_level)
+        stay, y = ~dropped, at.y / overuse
+        if rising_count:
+            pairs, faces, start = self._determined(pairs, faces, start, stay, y)
+        return self._split(pairs, faces, stay, y, start, at.lower_level)
+
+    def _record(
+        self,
+        level: float,
+        pairs: Pairs,
+        faces: Faces,
+        prices: Array,
+        full: Mask,
+        user_price: Array,
+        dropped: Index,
+        surplus: Array,
+    ) -> None:
+        """Record a stage, with `prices` of what is left of capacities as prices of whole ones."""
+        whole = self.inverse[faces.server]
+        prices = prices * np.divide(pairs.inverse, whole, out=np.zeros(whole.shape), where=whole > 0)
+        self.stages.append(Stage(level, faces.server, prices, full, faces.user, user_price, dropped, surplus, []))
+
+    def _determined(self, pairs: Pairs, faces: Faces, start: Point, stay: Mask, y: Array) -> tuple[Pairs, Faces, Point]:
+        """Remove pairs of frozen users that equations determine from `stay`, with their amounts y and their use.
+
+        Full rows and levels of frozen users are equations; one with a single unknown determines it.
+        """
+        size, users, fixed = pairs.inverse.shape[1], len(pairs.demand), np.zeros(len(stay), dtype=bool)
+        of_user = sp.csr_matrix((np.ones(len(stay)), pairs.user, np.arange(len(stay) + 1)), (len(stay), users))
+        equations = sp.hstack([of_user, pairs.matrix > 0]).T.tocsr()
+        active = np.flatnonzero(np.append(faces.exact, faces.full))
+        equations, exact, number = equations[active], faces.exact[pairs.user], np.arange(len(stay))
+        while True:
+            single = np.flatnonzero(equations @ (1.0 * stay) == 1)
+            pair = (equations[single] @ (number * stay)).astype(np.intp)
+            pair, first = np.unique(pair, return_index=True)
+            pair, equation = pair[exact[pair]], active[single[first]][exact[pair]]
+            if not len(pair):
+                break
+            self.stages[-1].determined.append(
+                (faces.pair[pair], np.where(equation < users, -1, (equation - users) % size))
+            )
+            stay[pair], fixed[pair] = False, True
+        if not fixed.any():
+            return pairs, faces, start
+        given, left = pairs.sums(y * fixed), 1 - pairs.use(y * fixed)
+        left = np.where(left > 0, left, 1.0)  # rows without other pairs
+        self.amount[faces.pair[fixed]] = y[fixed]
+        self.given[faces.user] += given
+        rest = Pairs(pairs.user, pairs.server, pairs.demand, pairs.inverse / left)
+        start = start._replace(w=start.w / left, lam=start.lam * left)
+        return rest, faces._replace(held=np.maximum(faces.held - given, 0.0)), start
 
     def _hold_at_floors(self, at: State, below_floor: Mask) -> State:
         """Hold users whose floors exceed the level, and restart the component."""
@@ -253,7 +307,7 @@ class Levels:
         count, of_user, of_server = self._connected(pairs, stay)
         rises = np.bincount(of_user, faces.rising, count) > 0
         finished = ~rises[of_user]
-        self.level[faces.user[finished]] = faces.held[finished]
+        self.level[faces.user[finished]] = (faces.held + self.given[faces.user])[finished]
         of_finished = finished[pairs.user]
         self.amount[faces.pair[of_finished]] = y[of_finished]
         states = []
@@ -314,7 +368,7 @@ class Levels:
             nobody = np.zeros(0, dtype=np.intp)
             prices = scarce * monopoly[:, None]
             level = max(level, lower_level)
-            self.stages.append(Stage(level, faces.server, prices, scarce, faces.user, np.ones(1), nobody, np.zeros(0)))
+            self._record(level, pairs, faces, prices, scarce, np.ones(1), nobody, np.zeros(0))
 
     def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
         """Solve a component of one server by progressive filling: each level exhausts one more resource."""
@@ -334,11 +388,9 @@ class Levels:
                 held[frozen] = levels.min()
                 prices = (scarce / rate[scarce])[None]
                 lower_level = max(float(levels.min()), lower_level)
-                self.stages.append(
-                    Stage(lower_level, faces.server, prices, scarce[None], faces.user, cost, none, np.zeros(0))
-                )
+                self._record(lower_level, pairs, faces, prices, scarce[None], cost, none, np.zeros(0))
             rising &= ~frozen
-        self.level[faces.user] = held
+        self.level[faces.user] = held + self.given[faces.user]
         self.amount[faces.pair] = held / max(float((held @ pairs.takes).max()), 1.0)
 
     # --- results
@@ -348,6 +400,7 @@ class Levels:
         attained = np.maximum(np.bincount(self.pairs.user, self.amount, len(self.level)), TINY)
         return self.amount * np.minimum(self.level / attained, 1.0)[self.pairs.user]
 
+    @np.errstate(all="ignore")
     def prices(self) -> Array:
         """Prices per resource unit that prove the levels, (stages, servers, resources)."""
         stages, pairs = sorted(self.stages, key=lambda stage: stage.level), self.pairs
@@ -355,6 +408,14 @@ class Levels:
         for number in reversed(range(len(stages))):
             stage, prices_above, user_prices_above = stages[number], result[number + 1 :], user_price[number + 1 :]
             result[number, stage.servers], user_price[number, stage.users] = stage.prices, stage.user_price
+            # Prices of equations that were removed with a pair, at which that pair costs what its user pays.
+            for pair, column in reversed(stage.determined):
+                user, server, of_row = pairs.user[pair], pairs.server[pair], column >= 0
+                cost = np.einsum("pr,spr->sp", pairs.takes[pair], prices_above[:, server])
+                missing = user_prices_above[:, user] - cost
+                user_prices_above[:, user[~of_row]] = cost[:, ~of_row]
+                takes = pairs.takes[pair[of_row], column[of_row]]
+                prices_above[:, server[of_row], column[of_row]] += missing[:, of_row] / takes
             # Later stages get multiples of these prices that exclude the pairs dropped here and offset negative prices.
             row, resource = np.nonzero(stage.full)
             shortfall = -prices_above[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)

@@ -86,11 +86,8 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     else:
         levels = None
         try:
-            with np.errstate(all="ignore"):
-                levels = Leximin(
-                    polytope, criterion, None if criterion.floor.any() else partial(_predicted_pairs, problem)
-                )
-                prices = levels.prices()
+            levels = Leximin(polytope, criterion, None if criterion.floor.any() else partial(_predicted_pairs, problem))
+            prices = levels.prices()
         except SolverError:
             pass
         if levels is not None:
@@ -240,8 +237,7 @@ def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
     unit[users[demanding_user]] = 1 / floor[demanding_user]
     rule = criterion(cluster, unit, np.inf, "servers", np.ones(len(unit)))
     try:
-        with np.errstate(all="ignore"):
-            price_vectors = Leximin(demanding, rule).prices()
+        price_vectors = Leximin(demanding, rule).prices()
     except SolverError:
         return np.inf, cost, cost
     part, price = np.inf, cost
