@@ -257,7 +257,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A validated experiment file; `at`: seconds at which a table shows shares."""
+    """A validated experiment file; `at`: seconds at which a table shows shares.
+
+    >>> import fairopt as fo
+    >>> experiment = fo.harness.load("drf_figures")
+    >>> experiment.title, len(experiment.sources)
+    ('DRF, asset fairness and CEEI on the examples of the DRF paper', 11)
+    """
 
     kind: Kind
     name: str
@@ -301,6 +307,10 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     ------
     DataError
         No such experiment; a bad file, with line and key.
+
+    >>> import fairopt as fo
+    >>> fo.harness.load("drf_figures", smoke=True).name
+    'drf_figures'
     """
     path = Path(name)
     if path.suffix != ".toml":
@@ -403,6 +413,10 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     ------
     DataError
         With the line of the experiment file: an unknown source, an engine that a mechanism does not have.
+
+    >>> import fairopt as fo
+    >>> [cell.label for cell in fo.harness.cells_of(fo.harness.load("drf_figures", smoke=True))][:3]
+    ['drf on example', 'ceei on example', 'drf on thm1']
     """
     kind, found = experiment.kind, dict[str, Cell]()
     plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
