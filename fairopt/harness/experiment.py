@@ -266,6 +266,11 @@ class Experiment:
 
     `minutes` is the CPU time of all cells, `keep` the measures that its table is about; `at`: seconds at which a table
     shows shares; `printed`: properties that a paper grants each mechanism.
+
+    >>> import fairopt as fo
+    >>> experiment = fo.harness.load("drf_figures")
+    >>> experiment.title, len(experiment.sources)
+    ('DRF, asset fairness and CEEI on the examples of the DRF paper', 11)
     """
 
     kind: Kind
@@ -313,6 +318,10 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     ------
     DataError
         No such experiment; a bad file, with line and key.
+
+    >>> import fairopt as fo
+    >>> fo.harness.load("drf_figures", smoke=True).name
+    'drf_figures'
     """
     path = Path(name)
     if path.suffix != ".toml":
@@ -416,6 +425,10 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     ------
     DataError
         With the line of the experiment file: an unknown source, an engine that a mechanism does not have.
+
+    >>> import fairopt as fo
+    >>> [cell.label for cell in fo.harness.cells_of(fo.harness.load("drf_figures", smoke=True))][:3]
+    ['drf on example', 'ceei on example', 'drf on thm1']
     """
     kind, found = experiment.kind, dict[str, Cell]()
     plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
