@@ -93,7 +93,7 @@ def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
     users, resources = ["batch", "training"], ["cpu", "memory", "gpu"]
     found = standing(fo.Cluster([[64, 128, 2]], [[2, 16, 0], [4, 16, 1]], users=users, resources=resources))
     assert found.resources["tasks more"].tolist() == [0, pytest.approx(0.8), 0]
-    assert found.resources["for"].tolist() == ["", "batch +0.8", "training +0.2"]
+    assert found.resources["for"].tolist() == ["nobody", "batch +0.8", "training +0.2"]
     assert found.margins.set_index("resource")["tasks more"]["gpu"] == 0
 
 
