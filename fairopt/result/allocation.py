@@ -98,7 +98,9 @@ class Trace:
 
     def plot(self, *, ax: Any = None) -> Figure:
         """Plot residual and exploitability by round, on a logarithmic scale, in `ax` or in a new figure."""
-        from .plot import MaxNLocator, panels
+        from matplotlib.ticker import MaxNLocator
+
+        from .plot import panels
 
         figure, [axes] = panels(ax, (5, 3.2))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
