@@ -26,8 +26,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.libraries import csgraph, optimize, sp
+from ..base.libraries import csgraph, sp
 from ..model._arrays import Array, Index, Mask
+from ..model.linear import minimise
 from ..model.problem import Problem
 from . import simplex
 from .factors import stack_solved
@@ -336,16 +337,13 @@ class Choices:
             ends = np.append(number, np.arange(len(who))), np.append(column[split], len(split) + of_user)
             sums = sp.csr_array((np.repeat([1.0, -1.0], [len(split), len(who)]), ends), (len(who), uses.shape[1]))
             cost = np.repeat([0.0, -1.0], [len(split), len(groups)])
-            exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
             method = "highs-ds" if len(split) < _MANY else "highs-ipm"
-            answer = optimize.linprog(
-                cost, uses, np.ones(uses.shape[0]), sums, np.zeros(len(who)), method=method, options=exact
-            )
-            if answer.status != 0:
+            answer = minimise(cost, uses, np.ones(uses.shape[0]), equal=sums, method=method)
+            if answer is None:
                 return result[given], failed
             part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
             part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), 1e-300))[number]
-            price = -answer.ineqlin.marginals.reshape(servers, resources).sum(axis=1)
+            price = answer.prices.reshape(servers, resources).sum(axis=1)
             free = price < 1e-9 / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
             rises = np.zeros(users, dtype=bool)
             rises[user[free[server]]] = True
