@@ -8,8 +8,11 @@ import numpy as np
 
 from ..base.libraries import sp
 from ..model._arrays import Array, Index
-from ..model.linear import SECONDS, minimise
+from ..model.linear import minimise
 from ..model.polytope import Polytope
+
+#: Time limit in seconds of the linear programs of one certificate, since simplex methods can cycle.
+SECONDS = 60.0
 
 
 def maximise(

@@ -22,7 +22,6 @@ from ..model import polytope as polytopes
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from ..model.linear import SECONDS
 from ..model.merging import Split
 from ..model.polytope import Polytope
 from . import _linear, rational
@@ -96,7 +95,7 @@ def lexicographic_rise(
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, level, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
-    left = SECONDS if prices is None else 20.0
+    left = _linear.SECONDS if prices is None else 20.0
     # Without a hint only users at their limits are exempt, for whom a linear program gives no better bound.
     sufficient = 1e-10 if prices is None else SUFFICIENT
     if prices is None or len(polytope.gamma) <= polytopes.LARGE:
@@ -225,7 +224,7 @@ def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
 
 
 def rise_and_prices(
-    polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = SECONDS
+    polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = _linear.SECONDS
 ) -> tuple[float, Array | None]:
     """Proved bound on the relative rise of users `hungry` if all users keep `least` of their tasks x, (users,).
 

@@ -176,7 +176,7 @@ class Equations:
     @cached_property
     def matrix(self) -> sp.csr_matrix:
         """Jacobian (equations, unknowns), of pairs, levels, and for each set prices and excess, in this order."""
-        whole = assembled([*self.of_users_of_pairs(), *self.others()], (self.size, self.unknowns))
+        whole = assembled([*self.in_own_tasks(), *self.others()], (self.size, self.unknowns))
         return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
 
     def _sums(self, equation: Index, user: Index, value: Array | float) -> tuple[Index, Index, Array]:
@@ -184,7 +184,7 @@ class Equations:
         own, column = matches(user, self.user[self.standing])
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
-    def of_users_of_pairs(self) -> Entries:
+    def in_own_tasks(self) -> Entries:
         """Derivatives of slacks of pairs in the log tasks of users at finite alpha: a dense block for each user."""
         if not self.slope:
             return []

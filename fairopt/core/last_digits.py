@@ -428,7 +428,7 @@ class _State:
         row, column, value = listed(equations.others())
         falls = np.concatenate([-np.ones(len(c.rows)), -(at.total / polytope.limit)[c.limits]])
         sign = np.append(np.ones(len(c.pairs)), falls)
-        return equations.of_users_of_pairs(), [(row, column, sign[row] * value)]
+        return equations.in_own_tasks(), [(row, column, sign[row] * value)]
 
     def _eliminated(self, scale: Array) -> Solve:
         """Solver by the Schur complement of `algebra`, after limits are eliminated.

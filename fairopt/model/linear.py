@@ -11,8 +11,6 @@ from ._arrays import Array
 
 #: Feasibility tolerance of HiGHS, primal and dual: the smallest that it accepts.
 TOLERANCE = 1e-10
-#: Time limit in seconds, since simplex methods can cycle.
-SECONDS = 60.0
 
 
 class Optimum(NamedTuple):
@@ -31,7 +29,7 @@ def minimise(
     low: Array | float = 0.0,
     high: Array | float = np.inf,
     tolerance: float = TOLERANCE,
-    seconds: float = SECONDS,
+    seconds: float = np.inf,
     steps: int | None = None,
     method: str = "highs",
 ) -> Optimum | None:
@@ -44,6 +42,7 @@ def minimise(
     ----------
     rows, equal : (rows, unknowns), (equations, unknowns), dense or sparse
     tolerance : primal feasibility
+    seconds : time limit
     steps : number of simplex iterations at most
     method : of `scipy.optimize.linprog`
     """
