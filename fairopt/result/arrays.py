@@ -125,7 +125,7 @@ class Arrays:
         certificate, share = self._of.certificate, self.dominant_shares
         if not certificate.judged:
             return (share <= NOTHING) & (self.user_tasks <= SOME)
-        return (share <= np.clip(certificate.residual, ROUNDING, MOST)) & self._of.criterion.starves
+        return np.asarray((share <= np.clip(certificate.residual, ROUNDING, MOST)) & self._of.criterion.starves)
 
     @property
     def virtual_dominant_shares(self) -> Array:
