@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .export import comparison, export, exportable, for_people, write
-from .published import Table, mechanism_table, tables_of
+from .published import mechanism_table, tables_of
 from .stored import MissingCells, Results, StoredCells, interval, means, median_interval, reached
+from .table import Table
 from .typeset import latex
 
 __all__ = [
