@@ -154,7 +154,7 @@ class Equations:
         prices = sum(
             np.count_nonzero(each.log_rows > -np.inf) + np.count_nonzero(active.excess) for each in active.prices
         )
-        self.unknowns = len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + prices
+        self.unknowns = int(len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + prices)
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Row equations of some pairs, and the use if all user tasks ran there, 0 without one, (pairs, resources)."""

@@ -394,7 +394,7 @@ class _State:
         user, slope = self.conditions.user, self.here.slope
         if size <= DENSE:
             row, column, value = listed([*of_users, *others])
-            matrix = np.bincount(row * size + column, value, size * size).reshape(size, size)
+            matrix = np.bincount(row * size + column, value, size * size).astype(float).reshape(size, size)
             np.einsum("ii->i", matrix)[:] += self.diagonal
             matrix *= scale[:, None]
             solve = _dense_solver(matrix.copy(), np.full(size, _REGULARIZATION_DENSE))
