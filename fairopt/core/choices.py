@@ -30,6 +30,7 @@ import numpy as np
 from ..base.errors import SolverError
 from ..base.libraries import csgraph, sp
 from ..model._arrays import Array, Index, Mask
+from ..model.linear import minimise
 from ..model.problem import Problem
 from . import simplex
 from .algebra import Pairs
@@ -44,8 +45,9 @@ from .system import stacked
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
 #: Pairs worse by so many tau are left out.
 _NEAR = 100.0
-#: Most numbers in a tableau of ties: an interior point is faster beyond it.
-_TABLEAU = 5_000
+#: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it. Most ties of users who have
+#: several in these: an interior point, whose steps grow less, is faster beyond them.
+_TABLEAU, _MANY = 5_000, 2_000
 #: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
 _TIED, _SAME = 3e-7, 1e-10
 #: Most ties, times the users who would come to a server on the way to levels that fit: each such user may take a round.
@@ -299,7 +301,8 @@ class Choices:
         count, resources = np.bincount(problem), q.row.shape[1]
         shape = len(some), int(count.max())
         if (self.users + self.servers * resources) * shape[1] > _TABLEAU:
-            return self._levels(pairs, total)
+            several = np.count_nonzero(np.bincount(q.user[pairs])[q.user[pairs]] > 1)
+            return (self._programs if several < _MANY else self._levels)(pairs, total)
         column = np.arange(len(pairs)) - np.repeat(np.cumsum(count) - count, count)
         user, server = q.user[pairs], q.server[pairs]
         rows, levels = (np.zeros((shape[0], k, shape[1])) for k in (self.servers * resources, self.users))
@@ -310,6 +313,45 @@ class Choices:
         good = np.ones(self.count, dtype=bool)
         good[some] = found.rounds >= 0
         return found.columns[problem, column], good
+
+    def _programs(self, left: Index, total: Array) -> tuple[Array, Mask]:
+        """The same by linear programs of sparse matrices.
+
+        .. math::
+            \\max \\sum_g s_g, \\quad \\sum_i f_{ni} = s_{g(n)}, \\quad \\sum_n f_{ni} X_n a_{nir} \\le 1,
+
+        g being groups of servers that ties connect; f of who has one tie is `s_g`, and no unknown. Who may go to a
+        server without a price rises further, there.
+        """
+        q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
+        given, resources = left, q.row.shape[1]
+        while len(left):
+            user, server = q.user[left], q.server[left]
+            group = self._connected(user, server)
+            groups, of_pair = np.unique(group[user], return_inverse=True)
+            split = np.flatnonzero(np.bincount(user)[user] > 1)
+            who, number = np.unique(user[split], return_inverse=True)
+            column = len(split) + of_pair
+            column[split] = np.arange(len(split))
+            use = (q.per_task[left] * total[user][:, None]).ravel()
+            at = (server[:, None] * resources + np.arange(resources)).ravel(), np.repeat(column, resources)
+            uses = sp.csr_array((use, at), (servers * resources, len(split) + len(groups)))
+            of_user = np.searchsorted(groups, group[who])
+            ends = np.append(number, np.arange(len(who))), np.append(column[split], len(split) + of_user)
+            sums = sp.csr_array((np.repeat([1.0, -1.0], [len(split), len(who)]), ends), (len(who), uses.shape[1]))
+            cost = np.repeat([0.0, -1.0], [len(split), len(groups)])
+            answer = minimise(cost, uses, np.ones(uses.shape[0]), equal=sums, method="highs-ds")
+            if answer is None:
+                return result[given], np.zeros(self.count, dtype=bool)
+            part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
+            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), 1e-300))[number]
+            price = answer.prices.reshape(servers, resources).sum(axis=1)
+            free = price < 1e-9 / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
+            rises = np.zeros(users, dtype=bool)
+            rises[user[free[server]]] = True
+            result[left] = np.where(rises[user], 0.0, part)
+            left = left[rises[user] & free[server]]
+        return result[given], np.ones(self.count, dtype=bool)
 
     def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
         """The same by an interior point (`Levels`), where all who have but one tie, to one server, are one user."""

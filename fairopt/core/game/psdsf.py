@@ -240,8 +240,8 @@ def _grown(place: Place) -> Place:
     return Place(here, systems)
 
 
-#: Temperature of choices at which the greatest allocation is looked for.
-_TRY = 1e-7
+#: Temperatures of choices at which the greatest allocation is looked for.
+_TRIES = (1e-5, 1e-7)
 #: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
 #: 1e-9 and above 1e-3; and by what part exact responses may move it.
 _UNMOVED, _STAYS = 1e-7, 1e-5
@@ -277,7 +277,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
             rounded.gauss_seidel(state)
             yield replace(exact, tasks=state.tasks)
     ends, start = furthest(method, prices), Found(np.empty(0), "best responses", 0)
-    if ends is None and near is not None and near.tau <= _TRY:
+    if ends is None and near is not None and near.tau <= _TRIES[-1]:
         tasks: Array = np.bincount(near.pairs, near.tasks, len(method.server)).astype(float)
         start = replace(start, tasks=tasks * np.minimum(method.limit / method.sums(tasks), 1.0)[method.user])
     elif ends is None:
@@ -294,10 +294,13 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
-    near.cool(_TRY)
-    tasks, proved = near.greatest()
-    if proved.all() and (method.sums(tasks) < method.limit * (1 - 1e-9)).all():
-        yield Found(tasks, "linear programs", near.steps)
+    for tau in _TRIES:
+        near.cool(tau)
+        tasks, proved = near.greatest()
+        if proved.all():
+            if (method.sums(tasks) < method.limit * (1 - 1e-9)).all():
+                yield Found(tasks, "linear programs", near.steps)
+            return
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
