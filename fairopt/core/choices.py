@@ -45,8 +45,8 @@ from .system import stacked
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
 #: Pairs worse by so many tau are left out.
 _NEAR = 100.0
-#: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it. Most ties of users who have
-#: several in these: an interior point, whose steps grow less, is faster beyond them.
+#: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it. Most ties of users who
+#: have several in these: an interior point, whose steps grow less, is faster beyond them.
 _TABLEAU, _MANY = 5_000, 2_000
 #: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
 _TIED, _SAME = 3e-7, 1e-10
