@@ -1,10 +1,10 @@
 r"""Max-min and utilitarian optima of stacks of small problems, by the dense simplex method, with certificates.
 
 .. math::
-    \text{lex}\max_x \min_n \frac{x_n}{r_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
+    \text{lex}\max_x \min_n \frac{u_n x_n}{\phi_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
 
-over the polytope of `system`, with tasks per level r (`rate`) and shares per task u. Vertices are those of `simplex`;
-single servers are filled (`filling`).
+over the polytope of `system`, with shares per task u and weights phi; :math:`\phi_n / u_n` is called `rate`. Vertices
+are those of `simplex`; single servers are filled (`filling`).
 """
 
 from __future__ import annotations

@@ -36,12 +36,20 @@ class Found(NamedTuple):
 
 
 def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
-    """Maximize levels over `per_level` (B, levels) lexicographically, subject to `rows @ columns <= 1`.
+    r"""Lexicographically maximize the sorted levels of B problems of one shape over nonnegative columns z.
+
+    .. math:: \text{lex}\max_z \min_l \frac{(L z)_l}{\omega_l}, \qquad A z \le 1, \quad z \ge 0
 
     Parameters
     ----------
-    rows : (B, rows, columns)
-    levels : (B, levels, columns)
+    rows : (B, rows, columns), A
+    levels : (B, levels, columns), L
+    per_level : (B, levels), omega; levels with 0 are left out
+
+    Returns
+    -------
+    Found
+        columns z (B, columns), prices (B, rounds, rows) of each round, and the number of rounds, -1 for a failure
     """
     (count, height, columns), several = rows.shape, levels.shape[1]
     most = max(_CACHE_ENTRIES // ((height + several) * (columns + 2)), 1)  # at a time

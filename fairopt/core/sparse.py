@@ -174,7 +174,12 @@ class Factors:
 
 @compiled(inner=True)
 def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
-    """Subtract a value from an entry of S: of the trailing matrix, the diagonal, the lower or the upper triangle."""
+    """Subtract a value from the entry (i, j) of the matrix, in place.
+
+    Entries of unknowns i and j in elimination order are in `end` if both belong to the dense trailing matrix, else in
+    `diagonal`, or in `low` or `up` at the position of the later unknown among the `later` neighbours of the earlier
+    one.
+    """
     early = len(pointer) - 1
     if i >= early and j >= early:
         end[i - early, j - early] -= value
@@ -192,14 +197,14 @@ def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ign
 
 @compiled
 def _add_entries(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
-    """Add entries (triplets) to S."""
+    """Add entries, triplets of positions i, j and values, to the matrix."""
     for k in range(len(value)):
         _subtract(i[k], j[k], -value[k], pointer, later, diagonal, low, up, end)
 
 
 @compiled
 def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Subtract the products of all pairs of members of a group from S."""
+    """Subtract the products `left . right` of all pairs of members of each group, except those of one host."""
     early, width = len(pointer) - 1, left.shape[1]
     for g in range(len(start) - 1):
         for f in range(start[g], start[g + 1]):

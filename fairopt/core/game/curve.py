@@ -48,6 +48,23 @@ from .index import Factors
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
 #: Shortest step, and the slack at which Newton's method takes over from bisection.
 _SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
+#: Factors of step lengths of a run, the second for a run after the first has failed; and the first step of a run.
+_STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
+#: A step of at least the first length that has passed a fold is taken again, multiplied by the second number.
+_CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
+#: Factors of the step length after at most three corrections, after four, and after more.
+_GROWTH, _SLOW_GROWTH, _SHRINKING = 2.0, 1.4, 0.7
+#: Factor of a step whose correction has failed, and largest number of attempts of a step.
+_SHORTER, _ATTEMPTS = 0.4, 24
+#: Largest number of corrections; the residual above which Newton's method diverges, and the one below which it may
+#: increase, as by rounding.
+_CORRECTIONS, _DIVERGED, _MAY_RISE = 8, 1e3, 1e-6
+#: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
+_RESIDUAL = 1e-12
+#: Distances below minus the first number are events that a step has passed; the second is that for log alpha.
+_PASSED, _PASSED_TARGET = 1e-10, 1e-13
+#: Largest number of bisections.
+_BISECTIONS = 60
 #: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
 _TURNING, _SAME_LOG_ALPHA = 1e-9, 1e-11
 #: Log ratio of user tasks above which they differ across a fold.
@@ -56,7 +73,16 @@ _OTHER_TASKS = 1e-6
 
 @dataclass
 class Run:
-    """State of a run along the curve: its point, step control, and the crossings and jumps found."""
+    """State of a run along the curve: its point, step control, and the crossings and jumps found.
+
+    Attributes
+    ----------
+    g, at : data of the game, and the current point
+    targets : sorted log alphas of the requested crossings
+    up : True if alpha increases from 1
+    shorter : factor of all step lengths
+    steps, length : number of steps, and length of the next one
+    """
 
     g: Game
     at: Place
@@ -77,7 +103,7 @@ class Run:
     _back: tuple[Place, Array] | None = None  # previous point and tangent, if alpha advanced there
 
     def __post_init__(self) -> None:
-        self.length, self._way = 0.05 * self.shorter, np.zeros(len(self.at.on) + 1)
+        self.length, self._way = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
         self._way[-1] = 1.0 if self.up else -1.0
         self._reach = self.at.theta
 
@@ -104,9 +130,9 @@ class Run:
         elif factors.sign != self._sign:
             t = -t
         rises = bool(forward * t[-1] > _TURNING)
-        if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
+        if self._back is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
             # A fold lies between this point and the previous one: return, and approach it by a shorter step.
-            (self.at, self._way), self._back, self.length = self._back, None, 0.3 * self.length
+            (self.at, self._way), self._back, self.length = self._back, None, _TOWARDS_FOLD * self.length
             return None
         self._track_folds(v, rises, forward)
         target = self._next_target(float(t[-1]))
@@ -116,7 +142,9 @@ class Run:
         land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
-        grown = (done if land < 0 else self.length) * (2.0 if turns <= 3 else 1.4 if turns <= 4 else 0.7)
+        grown = (done if land < 0 else self.length) * (
+            _GROWTH if turns <= 3 else _SLOW_GROWTH if turns <= 4 else _SHRINKING
+        )
         self.length, self._event = min(grown, self.shorter * self.options.longest), -1
         return self._change_active_set(land, target)
 
@@ -158,7 +186,14 @@ class Run:
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
-    """Unit tangent with a positive product with the border, (unknowns + 1,); None if the matrix is singular."""
+    r"""Unit tangent t of the curve, (unknowns + 1,), in unknowns and log alpha; None if the matrix is singular.
+
+    t solves the system bordered by a vector b, the last row of the factored matrix, and is then normalized:
+
+    .. math:: J t = 0, \qquad b \cdot t = 1, \qquad \sum_k scale_k t_k^2 = 1
+
+    Its orientation is that of a positive product with b.
+    """
     if not factors.regular:
         return None
     t = factors.solved(np.eye(1, len(scale), len(scale) - 1)[0])
@@ -169,12 +204,16 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 def corrected(
     unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
-    """Newton's method from `there`, in place: to the hyperplane with normal `across`, or to event c if that is not -1.
+    """Correct the point `there` to the curve by Newton's method, in place.
 
-    Returns the number of corrections, -1 for a failure.
+    One more equation determines the point: that corrections are orthogonal to `across` (unknowns + 1,), or, if c is not
+    -1, that the distance of event c is zero (for the last event, that log alpha is the `target`).
+
+    Returns the number of corrections, -1 for a failure, and the equations evaluated at the point. The residual is at
+    most `aim`.
     """
     before = np.inf
-    for turns in range(8):
+    for turns in range(_CORRECTIONS):
         v = Values(unknowns.g, there)
         if not v.sound:
             break
@@ -186,7 +225,7 @@ def corrected(
         size = float(np.abs(rhs).max())
         if size <= aim:
             return turns, v
-        if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
+        if not size < _DIVERGED or (turns > 2 and size > before and size > _MAY_RISE):
             break
         factors = Factors(unknowns.bordered(v, border))
         step = factors.solved(rhs) if factors.regular else rhs * np.nan
@@ -205,14 +244,14 @@ def _first_event(
     finite = np.isfinite(first)
     if 0 <= land < len(first):
         finite[land] = False
-    passed = np.flatnonzero(finite & (now < -1e-10))
+    passed = np.flatnonzero(finite & (now < -_PASSED))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
         event, part = int(passed[parts.argmin()]), float(parts.min())
         if event < at.pairs and not at.on[event]:
             return event, *_entry_of_pair(unknowns, start, at, event)
     before, after = start.theta - target, at.theta - target
-    if event == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
+    if event == -1 and land != len(first) and before * after < 0 and abs(after) > _PASSED_TARGET:
         event, part = len(first), abs(before) / abs(after - before)
     return event, part, _between(start, at, 1 - part)
 
@@ -233,7 +272,7 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
     any magnitude, so that its logarithm is bisected.
     """
     low, high = -LOG_RANGE, 0.0
-    for _ in range(60):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         there = _between(start, at, float(np.exp(middle)))
         slack = float(Values(unknowns.g, there).slack[pair])
@@ -250,7 +289,7 @@ def advanced(
 
     The number of corrections is -1 if no step of at least `_SHORTEST` succeeds. `target` may be NaN.
     """
-    aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
+    aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
     first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -262,14 +301,14 @@ def advanced(
         land, h = unknowns.whole, distance / slope
     there = start.copied()
     unknowns.moved(there, t, h)
-    for _ in range(24):
+    for _ in range(_ATTEMPTS):
         turns, now = corrected(unknowns, there, scale * t, land, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         forward = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
         if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
-            h, land, there = 0.4 * h, -1, start.copied()
+            h, land, there = _SHORTER * h, -1, start.copied()
             if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
@@ -387,7 +426,11 @@ def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sig
 
 
 def _null(matrix: Array) -> Array | None:
-    """Unit vector in the null space of a matrix (equations, unknowns), or None."""
+    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns); None if that is trivial.
+
+    It is the last right singular vector, if there are fewer equations than unknowns or its singular value is
+    negligible.
+    """
     if matrix.shape[1] == 0:
         return None
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
@@ -517,7 +560,7 @@ def follow(
     if start is None:
         return Curve((), (), False, _NO_START, 0, first_alpha if up else 1 / first_alpha)
     deadline = clock.cpu() + seconds
-    for shorter in (1.0, 0.3):  # a second run by shorter steps if the first one fails
+    for shorter in _STEP_FACTORS:
         targets = np.log(np.array(sorted(alphas)))
         run = Run(start[0], start[1].copied(), targets, up, options, shorter)
         most, reason = int(options.steps_per_pair * (len(start[0].user) + 10) * (1 + abs(np.log(end)))), None

@@ -7,14 +7,17 @@ active pairs, rows and limits A, the equations are
 
 .. math::
 
-    \log X_n + \tfrac1\alpha \log\Big(\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p\Big) + \xi_n = g_p - jitter_p,
-    \quad p \in A
+    \log X_n + \tfrac1\alpha \log\Big(\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p\Big) + \xi_n = \log(\phi_n \gamma_p)
+    - jitter_p, \quad p \in A
 
     \sum_p D_{pr} z_p = 1 + room_r, \quad r \in A, \qquad X_n = q_n, \quad n \in A.
 
 The cost of a user at its limit whose resources all idle would be zero, and its xi infinite. Users with a limit
-therefore pay a small tax on all servers, proportional to the marginal utility there at the limit: `tax_p = T e^(alpha
-h_p)` with `h_p = g_p - log q_n - 3`. It does not change which servers a user at its limit prefers.
+therefore pay a small tax on all servers, proportional to the marginal utility there at the limit,
+
+.. math:: tax_p = 10^{-8} e^{\alpha h_p}, \qquad h_p = \log(\phi_n \gamma_p) - \log q_n - 3
+
+It does not change which servers a user at its limit prefers.
 """
 
 from __future__ import annotations

@@ -108,6 +108,8 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
 
 #: Slacks are differences of v^k with k = min(alpha, this number): larger powers span too many decades.
 _LARGEST_POWER = 4.0
+#: Smoothing of the starting tasks, number of bisections for their levels, and the exponent from which a choice is zero.
+_SMOOTHING, _BISECTIONS, _NEGLIGIBLE_EXPONENT = 0.3, 12, 50.0
 
 
 class EquilibriumSystem:
@@ -155,7 +157,7 @@ class EquilibriumSystem:
         return found
 
     def at(self, alpha: float) -> EquilibriumSystem:
-        """The same game for another alpha; arrays are shared."""
+        """Copy of the game with another alpha; arrays are shared, as none depends on alpha."""
         other = copy(self)
         other.alpha = alpha
         return other
@@ -187,7 +189,7 @@ class EquilibriumSystem:
         costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
-    def begin(self, part: float = 0.3) -> Array:
+    def begin(self, part: float = _SMOOTHING) -> Array:
         """Starting tasks (pairs,): a smoothed choice at equal prices, which uses about half of all capacity.
 
         `part` is the smoothing parameter: the larger, the more evenly a user's tasks are spread over servers.
@@ -196,11 +198,11 @@ class EquilibriumSystem:
         level = self.log_gain - np.log(self.use.sum(axis=1)) / k  # log level of a pair at equal prices
         best = np.maximum.reduceat(level, self.start[:-1])
         lower, upper = best + np.log1p(k * part) / k, best + np.log1p(k * part * np.diff(self.start)) / k
-        for _ in range(12):
+        for _ in range(_BISECTIONS):
             middle = (lower + upper) / 2
             total = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
             lower, upper = np.where(total > 1, middle, lower), np.where(total > 1, upper, middle)
-        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), 50.0))
+        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), _NEGLIGIBLE_EXPONENT))
         weight /= self.sums(weight)[users]
         tasks = weight * np.exp(upper - upper.max())[users]  # normalized, since levels may overflow at small alpha
         tasks = tasks * (0.5 / self.used(tasks)[self.row].mean())
@@ -215,7 +217,16 @@ class EquilibriumSystem:
 def solution(
     method: EquilibriumSystem, tasks: Array, log_price: Array | None, by: str, steps: int, seconds: float, tol: float
 ) -> Solution:
-    """Wrap tasks (pairs,) and log level prices as a candidate; without prices its error is left to the certificate."""
+    """Candidate from tasks (pairs,), in units of the user's largest gamma, and log level prices (servers, resources).
+
+    Tasks are scaled down to capacities. The candidate counts as converged if its exploitability is at most `tol`;
+    without prices, as at alpha = infinity, this is left to the certificate.
+
+    Parameters
+    ----------
+    by : name of the method
+    steps, seconds : number of its iterations, and CPU time
+    """
     polytope = method.polytope
     found, log, status = polytope.allocation(polytope.inside(tasks / method.gamma)), None, "not measured"
     if log_price is not None:
