@@ -4,7 +4,7 @@ On the active pairs, rows and limits the complementarity conditions of `system` 
 
 .. math:: s_{nk} = 0, \qquad \sum_n D_{nkr} z_{nk} = 1, \qquad \sum_k \tau_{nk} z_{nk} = 1,
 
-in tasks relative to the user's, log prices `v^A`, and prices xi of limits.
+in tasks relative to the user's, log prices :math:`\log v^A`, and prices xi of limits.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def refined(
     """Refine one problem: fractions (N, K, 1), log prices of whole capacities (R, K, 1) and their error (1,).
 
     The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive ones get no tasks and no
-    price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices `v^A`,
-    while Newton's method in levels v would move by 1/A a step.
+    price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices
+    :math:`v^A`, while Newton's method in levels v would move by 1/A a step.
     """
     active = ActiveSet(pairs, rows, binding)
     of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])
@@ -128,7 +128,11 @@ def refined(
 
 
 def least_squares(m: Array, rhs: Array) -> Array | None:
-    """Solve a linear system, in the least-norm sense if it is singular; None if the solution is not finite."""
+    """Solution (n,) of a square system m (n, n), of least norm if it is singular; None if it is not finite.
+
+    Rows are scaled to largest entries of one. LU factors are used unless a pivot is negligible, as where tasks of pairs
+    or prices are not unique; then a QR factorisation with column pivoting.
+    """
     scale = 1 / np.maximum(np.abs(m).max(axis=1), TINY)
     m, rhs = m * scale[:, None], rhs * scale
     if not np.isfinite(m).all() or not np.isfinite(rhs).all():

@@ -34,12 +34,12 @@ from ..model._arrays import Array, Index, Mask
 from ..model.problem import Problem
 from . import simplex
 from .algebra import Pairs
-from .factors import stack_solved
+from .factors import TINY, stack_solved
 from .judge import infeasibility
 from .leximin import Levels
 from .maxmin import fractions, owed
 from .sparse import Factors, Order, ordered
-from .system import stacked
+from .system import AT_LIMIT, stacked
 
 #: Initial tau, the ratio rho / tau, and the largest number of evaluations of Newton's method at one tau.
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
@@ -61,16 +61,14 @@ _DECREASE, _SHORTER, _SHORTEST = 0.1, 0.4, 1e-3
 _MORE_SERVERS = 4
 #: The matrix is factored in sparse lists if users x servers exceed so many times the pairs, plus a constant (measured).
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
-#: Lower bound of the use of a row, of which logarithms are taken.
-_LEAST_USE = 1e-300
 #: Last tau of stacks, whose ties are then identified.
 _LAST_TAU = 1e-5
-#: Relative slack of a task limit below which it may bind, so that the allocation is not the limit of PS-DSF.
-_BINDING = 1e-9
 #: Largest number of entries of a tableau of ties: beyond it an interior point is faster.
 _TABLEAU = 5_000
 #: Part of a user's tasks above which a pair may be a tie; difference of logs of tasks below which pairs are tied.
 _TIED, _SAME = 3e-7, 1e-10
+#: Default number of rounds in which levels rise on ties.
+_ROUNDS = 60
 #: Largest product of the numbers of ties and of users who would move to another server, each of whom may take a round.
 _CROWD = 1e7
 
@@ -157,7 +155,7 @@ class Choices:
         self.near, self.tasks = part, part * self.total[self.user]
         row = self.q.row
         used = np.bincount(self.rows, (self.per_task * self.tasks[:, None]).ravel(), row.size).reshape(row.shape)
-        self.used = np.maximum(used, _LEAST_USE)
+        self.used = np.maximum(used, TINY)
         log_used = np.log(self.used)
         top = log_used.max(axis=1, keepdims=True)
         share = np.exp((log_used - top) / rho)
@@ -299,7 +297,7 @@ class Choices:
         return value[users:]
 
     @np.errstate(all="ignore")
-    def greatest(self, rounds: int = 60) -> tuple[Array, Mask]:
+    def greatest(self, rounds: int = _ROUNDS) -> tuple[Array, Mask]:
         """Tasks (pairs,) of the greatest PS-DSF allocation, and the mask (problems,) for which it was found and proved.
 
         In each of at most `rounds` rounds levels of servers rise by the max-min solution on ties, up to the first event
@@ -418,7 +416,7 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
         z = np.zeros(some.gamma.shape)
         z[here] = x / some.size[here]
         tasks[known] = some.tasks(z)
-        known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - _BINDING)).all(axis=1)
+        known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - AT_LIMIT)).all(axis=1)
     tasks[~known] = 0.0
     error = np.maximum(owed(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
     return tasks, np.where(known, error, np.inf)

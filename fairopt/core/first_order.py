@@ -172,7 +172,7 @@ class Equations:
         self.unknowns = len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + int(prices)
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
-        r"""Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
+        """Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
 
         Returns the numbers of the equations, -1 for rows without one, and the coefficients
         :math:`x_n d_{nr} / c_{ir}`, the fraction of a capacity that all tasks of the user would use, 0 without
@@ -266,7 +266,7 @@ def parts(polytope: Polytope) -> Index:
 
 
 class Factors:
-    r"""Factors of a sparse matrix J (equations, unknowns) of any shape and rank: adjoints and left null vectors.
+    """Factors of a sparse matrix J (equations, unknowns) of any shape and rank: adjoints and left null vectors.
 
     :math:`J s = b` has a solution if and only if :math:`v^T b = 0` for all v with :math:`v^T J = 0`. An output
     :math:`g^T s` is the same for all solutions if and only if :math:`J^T w = g` has a solution, and is then
@@ -336,7 +336,7 @@ class Factors:
 
     @cached_property
     def null(self) -> Array:
-        r"""Random vectors v (equations, 6) of the left null space, :math:`v^T J = 0`, or zero where that is trivial.
+        """Random vectors v (equations, 6) of the left null space, :math:`v^T J = 0`, or zero where that is trivial.
 
         Datum by datum :math:`v^T b = 0` is tested on these, so that a few random vectors tell the same as a basis with
         probability 1. The first three are supported on the equations of `main`, and found by two steps of inverse

@@ -308,7 +308,7 @@ class Levels:
         """Hold users whose floors exceed the level, and restart the component."""
         rising = np.where(below_floor, 0.0, at.rising)
         if not rising.any():
-            raise SolverError("floors leave no level to anybody")
+            raise SolverError("the floors of all users exceed the level that capacities allow")
         faces = at.faces._replace(rising=rising, held=np.where(below_floor, self.floor[at.user], at.held))
         return State(at.pairs, faces, cold_start(at.pairs, faces), at.lower_level)
 

@@ -1,13 +1,13 @@
 r"""Scaled data of a concave welfare program or of the game, and starting points of the interior point in `welfare`.
 
 The game is tractable at two values of alpha: at 1 it is a single convex program, and its limit for alpha to infinity is
-PS-DSF, whose prices P of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
-large alpha the game is scaled by this limit: prices of server i in units of `P_i^alpha`, prices of users in units of
-their marginal utilities at X. Prices are then of order 1 at every alpha, and the scaled marginal utility of a task of n
-on server i is
+PS-DSF, whose levels l of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
+large alpha the game is scaled by this limit: prices of server i in units of :math:`l_i^{-\alpha}`, prices of users in
+units of their marginal utilities at X. Prices are then of order 1 at every alpha, and the scaled marginal utility of a
+task of n on server i is
 
 .. math::
-    (\phi_n \gamma_{ni} / (P_i X_n))^\alpha \le 1,
+    (\phi_n \gamma_{ni} l_i / X_n)^\alpha \le 1,
 
 with equality where n has tasks in the limit. The starting point is then the smoothed choice at the temperature
 `_TEMPERATURE / alpha`.

@@ -21,6 +21,8 @@ from .last_digits import refined
 ZERO = 1e-7
 #: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
 VIOLATED = 1e-10
+#: Error at which refinement ends, that of rounding.
+_REFINED = 1e-14
 #: Fraction of tasks of a pair that is in use, and of a limit that is nearly attained.
 _IN_USE = 1e-6
 #: Relative change of a user's tasks above which the refined solution is another one, and rejected.
@@ -45,7 +47,7 @@ def settled(
     with np.errstate(all="ignore"):
         log_rows = backward_error(polytope, criterion, tasks, log_rows).every_row
         shown = Indicated(polytope, criterion, x, log_rows)
-        if shown.residual > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
+        if shown.residual > VIOLATED and (found := refined(polytope, criterion, x, log_rows, _REFINED)) is not None:
             other = Indicated(polytope, criterion, found.tasks, found.log_rows)
             shown = (
                 other
@@ -53,7 +55,7 @@ def settled(
                 else shown
             )
         if shown.residual > 10 * VIOLATED:
-            raise SolverError("the answer is not near enough to an exact one to tell which tasks and prices are zero")
+            raise SolverError("the solution is too inaccurate to tell which tasks and prices are zero (its active set)")
         return shown.active(zero)
 
 

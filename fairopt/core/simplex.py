@@ -224,7 +224,11 @@ class _Lexicographic(_Tableaus):
         self.table[some, :, column] = whole
 
     def _finish_round(self, some: Index) -> Mask:
-        """Record prices of rounds that end, and freeze levels with a price; mask of the finished problems."""
+        """Record prices of the problems `some` whose round ends, and freeze levels with a price.
+
+        Returns the mask (some,) of problems that are finished: no level rises any more, or none has a price (a
+        failure).
+        """
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)
         problem, rising = self.problem[some], self.rising[some]

@@ -21,13 +21,16 @@ from .. import welfare
 from ..factors import LOG_RANGE
 from ..solution import Run, Solution
 
+#: Backward error aimed at where no refinement follows.
+_UNREFINED_TOL = 1e-11
+
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
     """One candidate, or none if prices overflow; `patience` as in `core.welfare.run`."""
     polytope, begun = problem.polytope, clock.cpu()
     # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
-    aim = min(tol, 1e-11) if unrefined else tol
+    aim = min(tol, _UNREFINED_TOL) if unrefined else tol
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm, patience=patience)
     if not np.isfinite(found.log_rows).any():

@@ -117,11 +117,11 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 
 @compiled
 def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
-    """Normalize the parts of users' tasks (pairs,), fill in `tasks` (pairs,), and add their use to `used`.
+    r"""Normalize the parts of users' tasks (pairs,), fill in `tasks` (pairs,), and add their use to `used`.
 
     `of_users` (3, users) gets, with the log level L of a user before its limit, the difference of L from `highest`,
     over tau; that of L from the log limit, over tau; and the derivative of log X in L. A limit q
-    smoothly bounds total tasks: `log X = -tau log(e^(-L/tau) + q^(-1/tau))`.
+    smoothly bounds total tasks: :math:`\log X = -\tau \log(e^{-L/\tau} + q^{-1/\tau})`.
     """
     size = per_task.shape[1]
     for n in range(len(start) - 1):
@@ -309,11 +309,12 @@ class CoupledGame:
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
     def responses(self, choices: Array, barriers: Array) -> float:
-        """Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
+        r"""Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
 
-        The smoothed choice has arbitrary log weights, which are 0: `x_ni = X_n softmax(l_n/tau + weight)_i`, and so
-        have barrier terms. If prices determine the split of tasks, the changes are of the order of tau; if levels of
-        pairs differ by less than tau, they are not small.
+        The smoothed choice has arbitrary log weights, which are 0:
+        :math:`x_{ni} = X_n \mathrm{softmax}(l_n/\tau + weight)_i`, and so have barrier terms. If prices determine the
+        split of tasks, the changes are of the order of tau; if levels of pairs differ by less than tau, they are not
+        small.
 
         Parameters
         ----------

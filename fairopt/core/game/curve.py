@@ -41,6 +41,7 @@ from ..interior import solved
 from ..settled import settled
 from ..system import stacked
 from . import engine
+from .continuation import SHORTER
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 from .index import Factors
 
@@ -54,8 +55,8 @@ _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
 #: Factors of the step length after at most three corrections, after four, and after more.
 _GROWTH, _SLOW_GROWTH, _SHRINKING = 2.0, 1.4, 0.7
-#: Factor of a step whose correction has failed, and largest number of attempts of a step.
-_SHORTER, _ATTEMPTS = 0.4, 24
+#: Largest number of attempts of a step, each shorter than the one before.
+_ATTEMPTS = 24
 #: Largest number of corrections; the residual above which Newton's method diverges, and the one below which it may
 #: increase, as by rounding.
 _CORRECTIONS, _DIVERGED, _MAY_RISE = 8, 1e3, 1e-6
@@ -308,7 +309,7 @@ def advanced(
         if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
-            h, land, there = _SHORTER * h, -1, start.copied()
+            h, land, there = SHORTER * h, -1, start.copied()
             if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
@@ -321,8 +322,9 @@ def advanced(
     return -1, -1, h
 
 
-#: Backward errors of the first equilibrium above which the core restarts, and above which the engine is used.
-_CORE_ERROR, _MOST_ERROR = 1e-9, 1e-8
+#: Backward errors of the first equilibrium above which the core restarts, at which it ends, and above which the engine
+#: is used.
+_CORE_ERROR, _CORE_AIM, _MOST_ERROR = 1e-9, 1e-12, 1e-8
 #: Relative threshold of zero singular values, and of zero rates.
 _SINGULAR = 1e-9
 #: Perturbation of inactive constraints, and the largest admissible change of the data.
@@ -358,7 +360,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
     """Tasks (users, servers) and log prices of whole capacities (rows,), of the core, then of the engine."""
     polytope, stack = problem.polytope, stacked([problem])
-    found = solved(stack, _CORE_ERROR, 1e-12)
+    found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
         yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
     for other in engine.solutions(problem, _CORE_ERROR):
@@ -470,6 +472,8 @@ _NO_START = "no regular equilibrium was found near alpha = 1"
 _SPENT = "the curve takes more steps than allowed"
 #: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only.
 _REFINED_ERROR = 1e-11
+#: Residual to which a crossing of the unperturbed data is corrected.
+_EXACT = 1e-14
 _LATE = "it takes too long"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
@@ -599,7 +603,7 @@ def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float,
     """
     polytope, rule, there = problem.polytope, replace(problem.criterion, alpha=alpha), at.copied()
     unknowns = Active(g, there)
-    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
+    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, _EXACT)[1] is None:
         there = at
 
     def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:

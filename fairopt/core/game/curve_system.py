@@ -1,9 +1,9 @@
 r"""Equations of an equilibrium at one point of the curve, in variables that may become zero.
 
-Log prices are -inf where a row leaves the active set. The price of a row k is therefore represented by its largest
-share w in the cost of a pair, `lambda_k c_k = w_k e^(alpha l_k)`. On each server one reference row has w = 1, and its
-log level l_i is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks) and
-active pairs, rows and limits A, the equations are
+Log prices are -inf where a row leaves the active set. The price of a row r is therefore represented by its largest
+share w in the cost of a pair, :math:`\lambda_r c_r = w_r e^{\alpha l_r}`. On each server one reference row has w = 1,
+and its log level l is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks)
+and active pairs, rows and limits A, the equations are
 
 .. math::
 
@@ -97,7 +97,11 @@ class Game:
         return cls(*each, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
-        """Costs of pairs, `sum_r D w e^log_price + tax`, in units of e^top: sum, top, terms `D e^log_price`, tax."""
+        r"""Costs of pairs, :math:`\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p`, each in a unit of its own.
+
+        Returns the sums (pairs,), the logs of the units (pairs,), the terms without w (pairs, resources) and the taxes
+        (pairs,); `log_price` (rows,) is :math:`\alpha l`, and `w` (rows,) are shares.
+        """
         terms, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
         largest = np.maximum(terms.max(axis=1), tax)
         row_terms, tax_term = np.exp(terms - largest[:, None]), np.exp(tax - largest)

@@ -51,8 +51,8 @@ _FEWER_PAIRS = 0.995
 _JUMP_FAILED, _SHORTER_JUMP = 30, 4
 #: Cosine of successive steps of all servers above which they drift together, and the one below which there is no drift.
 _DRIFT, _NO_DRIFT = 0.9, 0.3
-#: The same for one server, and least ratio of lengths of its steps in a drift.
-_SERVER_DRIFTS, _SERVER_TURNS, _STEADY = 0.95, 0.3, 0.93
+#: Cosine of a server's successive steps in a drift of it, and least ratio of their lengths; below `_NO_DRIFT` it turns.
+_SERVER_DRIFTS, _STEADY = 0.95, 0.93
 #: Factors of a server's cap after a drift, a turn, and any other step.
 _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
 #: Cosine of successive steps above which they are extrapolated, and largest growth of their squared length.
@@ -138,7 +138,7 @@ def _phase(
             if 2 * since >= patience:
                 most = top
             drifts = (turn > _SERVER_DRIFTS) & (products[:, 1] > _STEADY**2 * products[:, 2])
-            state.cap[:] *= np.where(drifts, _RAISED, np.where(turn < _SERVER_TURNS, _CUT, _LOWERED))
+            state.cap[:] *= np.where(drifts, _RAISED, np.where(turn < _NO_DRIFT, _CUT, _LOWERED))
             same = np.where(products[:, 3] > 0, 0, same + 1)
             np.clip(state.cap, np.where(same > still, least, cap), most, out=state.cap)
             far = np.inf if since >= 2 * still else reach

@@ -2,12 +2,12 @@ r"""Engine `equilibrium`: the algorithm for equilibria of the per-server game by
 
 At alpha = 0 every server maximises the sum of the virtual dominant shares of its users, a linear program each:
 
-.. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - y_n)/\gamma_{ni}.
+.. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - Y_n)/\gamma_{ni}.
 
-z_n is the fraction of its monopoly tasks that n gets, and y_n its tasks on other servers, which matter only through the
-limit q_n. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers
-reduce the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users
-tie, so that `solving` passes problems in a canonical order.
+z is the fraction of its monopoly tasks that n gets, and Y its tasks on other servers, which matter only through the
+limit q. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers reduce
+the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users tie,
+so that `solving` passes problems in a canonical order.
 """
 
 from __future__ import annotations

@@ -39,6 +39,8 @@ _RESIDUAL_PER_TAU = 0.1
 _MOST_STEPS = 60
 #: Relative decrease of tau after which a fold has been passed.
 _FOLD_CROSSED = 0.02
+#: Default last temperature.
+_LAST_TAU = 1e-7
 #: Largest number of prices, since a system costs its cube.
 _MOST_PRICES = 1000
 #: Default number of systems: the first over the number of prices, within these bounds.
@@ -68,7 +70,7 @@ class Place:
 
 def follow(
     equations: EquilibriumSystem,
-    last: float = 1e-7,
+    last: float = _LAST_TAU,
     budget: int | None = None,
     warm: bool = False,
     most: float = 0.5,

@@ -230,8 +230,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
     )
 
 
-#: Temperatures at which points of the entropy homotopy are offered as candidates.
-_OFFERED_TAU = (1e-9, 1e-11)
+#: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
+_OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), 1e-6
 #: Number of systems after which a point is offered in any case, doubled each time.
 _FIRST_OFFER = 300
 #: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
@@ -318,7 +318,7 @@ def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     for place in entropy_homotopy.follow(method, _OFFERED_TAU[-1]):
         overdue = place.steps >= patience
-        if overdue or any(place.tau <= end * (1 + 1e-6) < offered for end in _OFFERED_TAU):
+        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in _OFFERED_TAU):
             offered, patience = place.tau, patience * (1 + overdue)
             yield _solution(method, place, begun, tol)
     if place is not None and place.tau < offered:

@@ -54,8 +54,8 @@ _RATE_ROUNDING = 1e-14
 class Server(NamedTuple):
     """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
-    `choke_cost` (users,) is the cost, in units of `e^(alpha unit)`, above which a user demands nothing here; NaN until
-    it is needed.
+    `choke_cost` (users,) is the cost, in the unit whose log is `alpha unit`, above which a user demands nothing here;
+    NaN until it is needed.
     """
 
     alpha: float
@@ -86,10 +86,10 @@ class Demand(NamedTuple):
 
 @compiled(inline=True)
 def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
-    """Fill in the terms of user n's cost, `use_r e^(alpha q_r)`, in a unit: their sum, and the log of the unit.
+    r"""Fill in the terms :math:`D_{nr} v_r^\alpha` of user n's cost in a unit: their sum, and the log of the unit.
 
-    `scaled` (resources,) is `e^(alpha q - usual)`. The log unit is `usual` unless the sum underflows in it, and then
-    that of the largest term. A cost of zero has the sum 0.
+    `scaled` (resources,) is :math:`v_r^\alpha` in the usual unit, whose log is `usual`. The log unit is `usual` unless
+    the sum underflows in it, and then that of the largest term. A cost of zero has the sum 0.
     """
     size, total, unit = use.shape[1], 0.0, usual
     for r in range(size):
@@ -151,7 +151,10 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
-    """Solve for the q_r that reduces the excess of resource r to a tenth; -inf if its capacity is slack at price 0."""
+    """Solve for the price of resource r that reduces its excess demand to a tenth, by safeguarded Newton's method.
+
+    The log level price `q[r]` is updated in place, -inf if the capacity is not exhausted at a price of zero.
+    """
     middle, tol = q[r] if q[r] > -np.inf else 0.0, max(_PRICE_RESIDUAL, _REDUCED * abs(demanded.excess[r]))
     q[r] = -np.inf
     evaluate_demand(server, q, demanded)
