@@ -37,7 +37,7 @@ from .algebra import Pairs
 from .factors import TINY, stack_solved
 from .judge import infeasibility
 from .leximin import Levels
-from .maxmin import fractions, owed
+from .maxmin import fractions, largest_rise
 from .sparse import Factors, Order, ordered
 from .system import AT_LIMIT, stacked
 
@@ -418,5 +418,5 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
         tasks[known] = some.tasks(z)
         known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - AT_LIMIT)).all(axis=1)
     tasks[~known] = 0.0
-    error = np.maximum(owed(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
+    error = np.maximum(largest_rise(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
     return tasks, np.where(known, error, np.inf)

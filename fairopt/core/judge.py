@@ -14,7 +14,16 @@ _PROMISING = 1e-4
 
 
 class Point:
-    """Fractions z (N, K, B) and log prices of whole capacities (R, K, B) to be certified, with derived quantities."""
+    """Fractions z (N, K, B) and log prices of whole capacities (R, K, B) to be certified, with derived quantities.
+
+    Attributes
+    ----------
+    total, unit : (N, B), user tasks, and the unit of fractions of them: tasks, or at alpha = 0 monopoly tasks
+    part : (N, K, B), tasks of pairs as a fraction of the unit
+    idle : (R, K, B), idle fractions of capacities
+    marginal, room : (N, K, B), log marginal utilities of a task; (N, B), unused fractions of limits
+    possible : (B,), False where some user has no tasks, whose marginal utility is infinite
+    """
 
     def __init__(self, q: Stack, z: Array, log_rows: Array) -> None:
         self.q, self.z, self.log_rows = q, z, log_rows

@@ -398,7 +398,12 @@ class _State:
         return True
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
-        """Newton direction d of the unknowns, and changes du, dv of the factors, for `wanted` changes of products."""
+        r"""Newton direction d of the unknowns, and changes of the factors u and v, for `wanted` changes of products.
+
+        .. math:: u\,dv + v\,du = wanted, \qquad du = unit \cdot d, \qquad dv = J d + f - v
+
+        with the conditions f that equal v at feasibility.
+        """
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d

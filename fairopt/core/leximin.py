@@ -221,7 +221,17 @@ class Levels:
     # --- converged levels
 
     def _freeze(self, at: State, low: float, high: float, least_cost: Array) -> list[State]:
-        """Freeze users with a price at a converged level, record its prices, and split the rest."""
+        """Freeze users with a price at a converged level, record its prices, and split what remains to be raised.
+
+        Active constraints are identified at the last iterate before slacks were reduced to rounding: users with a price
+        are frozen, pairs with a reduced cost removed, and rows with a price become equations. If floors of some users
+        exceed the level, these are held at their floors instead, and the level is solved for again.
+
+        Parameters
+        ----------
+        low, high : bounds of the level
+        least_cost : (users,), least costs of a unit
+        """
         pairs, rising, optimum = at.pairs, at.rising > 0, at.bounded_point
         below_floor = rising & (self.floor[at.user] > high * (1 + NEGLIGIBLE))
         if below_floor.any():

@@ -43,7 +43,11 @@ def leximin(problems: list[Problem]) -> Found:
     rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
     if q.gamma.shape[1] == 1:
         tasks = _filled(q, rate[:, None])
-        rise, prices, rounds = owed(q, rate[:, None], tasks, False), np.zeros((len(tasks), 0, 1, len(q.use))), None
+        rise, prices, rounds = (
+            largest_rise(q, rate[:, None], tasks, False),
+            np.zeros((len(tasks), 0, 1, len(q.use))),
+            None,
+        )
     else:
         reach = q.gamma.sum(axis=1)
         per_level = np.divide(rate, reach, out=np.zeros(reach.shape), where=reach > 0).T
@@ -99,7 +103,7 @@ def alone(problems: list[Problem]) -> Found:
     q.limit = np.where(q.limit > 0, np.inf, 0.0)
     rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
     tasks = _filled(q, rate)
-    error = np.maximum(owed(q, rate, tasks, False), infeasibility(q, fractions(q, tasks)))
+    error = np.maximum(largest_rise(q, rate, tasks, False), infeasibility(q, fractions(q, tasks)))
     nothing = np.zeros((len(tasks), 0, *q.use.shape[2::-2]))
     return Found(tasks, error, nothing, np.zeros(len(tasks), dtype=np.intp))
 
@@ -120,8 +124,17 @@ def _filled(q: Stack, rate: Array) -> Array:
     return (parts.T.reshape(users, servers, count) * q.gamma).transpose(2, 0, 1)
 
 
-def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
-    """Largest relative increase (B,) that a server allows a user; levels are of tasks `everywhere` or per server."""
+def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
+    """Largest relative increase (B,) of a user's tasks that a unilateral deviation of one server allows.
+
+    A server may give a user more by taking tasks only from users of higher levels (`certificates.bottleneck.rises`).
+
+    Parameters
+    ----------
+    rate : (N, K, B), tasks per level; (N, 1, B) if it is the same on all servers
+    tasks : (B, N, K)
+    everywhere : levels are those of a user's tasks on all servers, as in the game, else of those on each server
+    """
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
     total = tasks.transpose(1, 2, 0)

@@ -150,7 +150,16 @@ class _Tableaus:
         return column, leave, np.isinf(least) | (self.steps > _MOST_STEPS * self.size)
 
     def pivot(self, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
-        """Exchange basic and free variables; where a round ends, t becomes free at its value."""
+        """Exchange the basic variables of rows `leave` and the free ones of columns `enter`, in all tableaus.
+
+        Where a round ends, t leaves the basis, and stays at its value in later rounds.
+
+        Parameters
+        ----------
+        leave, enter : (problems,)
+        column : (problems, rows), entries of the entering columns
+        ends : (problems,), mask of problems whose round ends
+        """
         table, every = self.table, self.every
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
@@ -206,7 +215,12 @@ class _Lexicographic(_Tableaus):
                 self._bound_column(np.flatnonzero(ends))
 
     def _bound_column(self, some: Index) -> None:
-        """Compute the column of t from the slacks of rising levels, for problems whose round begins."""
+        """Compute the column of the common bound t in the tableaus of the problems `some`, whose round begins.
+
+        t has the coefficients omega in the constraints of the levels that still rise, scaled to a largest one of 1. In
+        the current basis its column is the same combination of the columns of their slacks: those of free slacks are
+        read from the tableau, those of basic ones are unit vectors.
+        """
         if not len(some):
             return
         weight = np.where(self.rising[some], self.per_level[some], 0.0)

@@ -26,7 +26,14 @@ _UNREFINED_TOL = 1e-11
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
-    """One candidate, or none if prices overflow; `patience` as in `core.welfare.run`."""
+    """Candidate of the interior point for concave welfare, or for the game; none if its prices overflow.
+
+    Parameters
+    ----------
+    tol : backward error that counts as converged
+    warm : warm start, from a candidate of another alpha
+    patience : number of steps without progress of mu after which it ends, as in `core.welfare.run`
+    """
     polytope, begun = problem.polytope, clock.cpu()
     # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)

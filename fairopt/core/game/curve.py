@@ -150,7 +150,21 @@ class Run:
         return self._change_active_set(land, target)
 
     def _change_active_set(self, land: int, target: float) -> str | None:
-        """End a step at the event `land`, or at a target (-1: neither); the reason if the run ends."""
+        """Process the event at the end of a step: a change of the active set, or an attained target.
+
+        At the requested alphas crossings are recorded. After condition `land` has entered or left the active set, the
+        next tangent is oriented such that the entering variable increases.
+
+        Parameters
+        ----------
+        land : number of the event; that of log alpha comes last, -1 for none
+        target : log alpha of that event
+
+        Returns
+        -------
+        str or None
+            The reason why the run ends, empty at the last target; None if it goes on.
+        """
         if land == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
@@ -286,9 +300,12 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
 def advanced(
     unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
 ) -> tuple[int, int, float]:
-    """Take one step of at most `length` along t, in place: the event at its end (-1: none), corrections, and length.
+    """Take one step along the unit tangent t, in place: the event at its end (-1: none), corrections, and length.
 
-    The number of corrections is -1 if no step of at least `_SHORTEST` succeeds. `target` may be NaN.
+    The step has at most the given `length`, and ends at the first event: a condition enters or leaves the active set,
+    or log alpha attains `target` (NaN for none). If the chord passes an event that the tangent did not predict, or a
+    correction fails, a shorter step is tried. The number of corrections is -1 if no step of at least `_SHORTEST`
+    succeeds.
     """
     aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
@@ -334,7 +351,11 @@ _ROUNDS = 4
 
 
 def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
-    """Game of a problem, whose alpha is not read, and its point of the curve at an `alpha` near 1, or None."""
+    """Start of the curve: data of the game, and a regular point at an `alpha` near 1; None if none is found.
+
+    The equilibrium is solved for, and its active set identified. Shares w and prices xi of limits follow from its
+    prices. The active set is then reduced to a regular one, and the data perturbed. The alpha of `problem` is not read.
+    """
     if not len(problem.polytope.users):
         return None
     g, polytope, rule = Game.of(problem), problem.polytope, replace(problem.criterion, alpha=alpha)
@@ -369,7 +390,10 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
 
 
 def _regularized(g: Game, at: Place) -> bool:
-    """Reduce the active set to a regular one, and perturb the data; False for a failure."""
+    """Reduce the active set to one with a regular Jacobian, in place, and perturb the data; False for a failure.
+
+    Tasks and prices that are not determined are moved to vertices in turn, until neither moves.
+    """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
             taken = amounts(g, at, Values(g, at))

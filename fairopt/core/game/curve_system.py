@@ -148,11 +148,17 @@ class Place:
 
 
 class Values:
-    """Equations evaluated at a point; not `sound` if a user has no tasks, or an active pair no cost.
+    """Equations evaluated at a point of the curve.
 
-    `x` (users,) are user tasks; `felt` (pairs, resources) derivatives of log costs in w; `slack` (pairs,) slacks, and
-    `turn` their derivatives in log alpha; `idle` (rows,) slacks of capacities. For pairs, rows and limits `outside` is
-    the slack, zero where they enter the active set, and `unit` scales amounts, zero where they leave it.
+    Attributes
+    ----------
+    x : (users,), user tasks X
+    felt : (pairs, resources), derivatives of log costs in w
+    slack, turn : (pairs,), slacks of pairs, and their derivatives in log alpha
+    idle : (rows,), idle fractions of capacities
+    outside : (pairs + rows + users,), slacks of all conditions, zero where a condition enters the active set
+    unit : (pairs + rows + users,), scales of amounts, which are zero where a condition leaves it
+    sound : False if a user has no tasks, or an active pair no cost
     """
 
     @np.errstate(all="ignore")  # Newton's method may overflow, which is not sound
@@ -249,14 +255,14 @@ class Active:
         there.theta += part * float(step[-1])
 
     def spread(self, t: Array) -> tuple[Array, Array]:
-        """Changes of all amounts and levels by a step (unknowns + 1,)."""
+        """Changes of all amounts (pairs + rows + users,) and levels (rows,) by a step t (unknowns + 1,)."""
         change, of_unknowns = np.zeros(self.whole), np.append(t[:-1], 0.0)
         change[self.members] = t[:-1]
         change[self.at.pairs + np.flatnonzero(self.at.stands)] = 0.0
         return change, np.where(self.at.row_on, of_unknowns[self.stand[self.g.host]], 0.0)
 
     def weights(self, v: Values) -> Array:
-        """Squared scales of the arc length, (unknowns + 1,)."""
+        """Squared scales of unknowns and log alpha in the arc length, (unknowns + 1,)."""
         return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
     def distances(self, v: Values, there: Place) -> Array:
@@ -270,7 +276,11 @@ class Active:
         return np.asarray(found)
 
     def gradient(self, v: Values, c: int) -> Array:
-        """Derivative of the distance of event c, or of log alpha, (unknowns + 1,)."""
+        """Derivatives of the distance of event c in unknowns and log alpha, (unknowns + 1,).
+
+        The distance is the slack of a condition outside of the active set, the amount of one inside, and log alpha for
+        the last event.
+        """
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])
         found = np.zeros(self.count + 1)

@@ -214,7 +214,10 @@ class _ArclengthPoint:
 
 
 def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
-    """Solution at tau = 1, by Newton's method from equal prices of the resources of a server."""
+    """Point of the curve at tau = 1, where every server is a problem of its own; None if Newton's method fails.
+
+    Newton's method starts at equal prices of a server's resources, at which its fullest resource is nearly exhausted.
+    """
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
 

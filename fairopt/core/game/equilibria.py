@@ -172,7 +172,11 @@ class SmoothedSystem:
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
-        """Newton step for residuals of pairs, rows and users."""
+        """Newton step of log prices, log levels and tasks for residuals of pairs, rows and users.
+
+        Tasks and levels are eliminated, which leaves the Schur complement of `algebra` over prices. `rows` are
+        (servers, resources); `gap` (users,) is in tasks.
+        """
         q = self.q
         task_change = -self.unit * pairs / self.to_part
         level = (gap + q.sums(task_change)) / (self.total + q.sums(self.weight))

@@ -232,7 +232,7 @@ def solved(place: Place, most: float) -> Array | None:
 
 
 def _grown(place: Place) -> Place:
-    """Increase alpha towards `_HIGH` at constant `alpha tau`."""
+    """Second stage: the point of largest alpha up to `_HIGH` that is attained at constant `alpha tau`."""
     here, systems, control = place.here, place.steps, _FACTORS
     length, budget = control.first, place.steps + _AFTER
     while here.q.alpha < _HIGH and systems < budget:
