@@ -48,10 +48,24 @@ class ActiveSet:
         return np.concatenate([self.is_pair, self.is_row, self.is_limit], axis=1)
 
     def jacobian(self, q: Stack, x: Array, share: Array, slope: Array) -> Array:
-        """Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
+        r"""Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
 
-        Tasks are relative to their user's x (N, B), and prices in the unit in which `share` (R, N, K, B) has the
-        derivatives of log costs; `slope` (B,) is the derivative of a slack in log x. Padding has zeros.
+        With relative changes t of tasks, :math:`t_{nk} = dx_{nk} / x_n`, changes b of prices and those of xi,
+
+        .. math::
+            ds_{nk} = slope \sum_j t_{nj} + \sum_r share_{nkr} b_{kr} + d\xi_n, \qquad
+            \sum_n D_{nkr} dz_{nk}, \qquad \sum_k \tau_{nk} dz_{nk}, \qquad dz_{nk} = \frac{x_n}{size_{nk}} t_{nk}
+
+        Parameters
+        ----------
+        x : (N, B), user tasks
+        share : (R, N, K, B), derivatives of log costs in the prices of rows, which defines the unit of prices
+        slope : (B,), derivative of a slack in log x
+
+        Returns
+        -------
+        Array
+            Rows and columns in the order of `valid`; zero for padding.
         """
         problem, server, user = np.arange(len(self.user))[:, None], self.server, self.user
         pairs, rows = user.shape[1], self.host.shape[1]

@@ -440,7 +440,13 @@ class _ServersFirst:
         self.length = max(float(self.rising @ self.of_rising), TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the sparse Schur complement over users."""
+        """Factor the sparse Schur complement over users, scaled to a unit diagonal.
+
+        Parameters
+        ----------
+        root : (users,), inverse roots of E
+        along : (users,), unit vector of the level direction, which the rank-one term makes regular
+        """
         pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
@@ -452,7 +458,7 @@ class _ServersFirst:
         self.factor = _from_lists(at, half, None, along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the dense Schur complement over users."""
+        """Factor the dense Schur complement over users, scaled to a unit diagonal; arguments as in `_lists`."""
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
         table, syrk = _in_precision(at, pairs.table(self.weight) * root[:, None], n)
         kind = table.dtype

@@ -254,7 +254,10 @@ class Market:
         return self.log_weight_ratio + fair - total, slope
 
     def product_units(self, at: Point) -> tuple[Array, Array]:
-        """Units of products: for pairs the smaller expenditure of user and server, (pairs,); for rows `row_units`."""
+        """Units of complementarity products of pairs (pairs,) and of rows (servers, resources), as of `row_units`.
+
+        That of a pair is the least cost of its user's tasks, or of its monopoly tasks there if these are fewer.
+        """
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
         turnover *= pairs.of_user(pairs.least(cost))

@@ -59,7 +59,10 @@ def leximin(problems: list[Problem]) -> Found:
 
 
 def largest_sum(problems: list[Problem]) -> Found:
-    """Utilitarian optimum (alpha = 0) over a pool or servers, of problems of one shape, with its backward error."""
+    """Utilitarian optima (alpha = 0), the largest sums of shares, over a pool or servers, of problems of one shape.
+
+    The certificate is the larger of the backward error and the infeasibility, infinite for a failure.
+    """
     q = stacked(problems, np.zeros(len(problems)))
     share = np.stack([one.criterion.share for one in problems], axis=-1)
     share_of_gamma = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]

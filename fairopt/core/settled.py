@@ -34,9 +34,12 @@ FREE = 50.0
 def settled(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, zero: float | None = ZERO
 ) -> Active:
-    """Active set at tasks (all users, servers) and log prices of whole capacities (rows,).
+    """Active set at tasks (all users, servers) and log prices of whole capacities (rows,), which are refined if needed.
 
-    Conditions with both factors at most `zero` are weakly active; with None no condition is, and factors are compared.
+    Parameters
+    ----------
+    zero : a tasks fraction, price or slack up to this counts as zero; conditions of which both factors are zero are
+        weakly active. With None no condition is weakly active: the larger of its two factors decides.
 
     Raises
     ------

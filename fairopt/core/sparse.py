@@ -160,7 +160,7 @@ class Factors:
         self.factor = factored(end.astype(np.float32) if single else end, symmetric)
 
     def solve(self, given: Array) -> Array:
-        """Solve for a right-hand side (unknowns,)."""
+        """Solve for a right-hand side (unknowns,): substitution in the early unknowns, and the dense factors."""
         early, pointer, later, x = self.early, self.order.pointer, self.order.later, np.empty(len(given))
         x[self.order.place] = given
         _forward_substitute(pointer, later, self.low, x)
@@ -231,7 +231,11 @@ def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, u
 
 @compiled
 def _eliminate(pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Eliminate the early unknowns (LU, or LDL' if symmetric); `low` is divided by the pivots."""
+    """Eliminate the early unknowns in place: an LU factorisation, or LDL' of the lower triangle if symmetric.
+
+    `diagonal` has the pivots then, `low` the unit lower and `up` the upper factor; products are subtracted from `end`,
+    the trailing matrix. Pivots that are rounding are replaced by 1.
+    """
     early = len(pointer) - 1
     for v in range(early):
         diagonal[v] = diagonal[v] if diagonal[v] > _ROUNDED else 1.0

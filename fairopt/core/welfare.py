@@ -121,7 +121,7 @@ class Step:
         self.rough = rough
 
     def _mean(self, of_pairs: float, at: Point) -> float:
-        """Mean scaled complementarity product, given the sum over pairs."""
+        """Mean scaled complementarity product of pairs, rows and limits, given the sum `of_pairs` over pairs."""
         q = self.market
         of_limits = at.xi * at.v / (q.bound * self._limit_scale)
         total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()

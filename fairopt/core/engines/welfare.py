@@ -54,7 +54,15 @@ _MOST_PROGRAMS = 20
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
-    """Program in which users who are at their floors at log prices of whole capacities (rows,) have limits."""
+    r"""Program without floors, in which users who are at their floors at given prices have limits instead.
+
+    User n is at its floor :math:`\underline x_n` if its marginal utility there is below its least cost p. Its weight is
+    raised by the factor :math:`e\,(p_n / G_n(\underline x_n))^{1/\alpha}`, so that it demands more than its limit.
+
+    Parameters
+    ----------
+    log_rows : (rows,), log prices of whole capacities
+    """
     polytope, rule = problem.polytope, problem.criterion
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):  # users without finite prices are not at their floors

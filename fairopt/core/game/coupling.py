@@ -285,7 +285,10 @@ class CoupledGame:
         return None if singular or not np.isfinite(step).all() else -step.T.reshape(residual.shape)
 
     def drift(self) -> Array:
-        """Derivatives of residuals in log tau at constant prices, (servers, resources)."""
+        """Derivatives of residuals in log tau at constant prices, (servers, resources).
+
+        tau enters by the smoothed choice, by the exponent a if that is 1/tau, and by the weight of barrier terms.
+        """
         q, change = self.q, -self.short / self.tau
         if q.alpha * self.tau > 1:
             change += self._flatter()

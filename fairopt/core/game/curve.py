@@ -53,19 +53,15 @@ _SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
 _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
 #: A step of at least the first length that has passed a fold is taken again, multiplied by the second number.
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
-#: Factors of the step length after at most three corrections, after four, and after more.
-_GROWTH, _SLOW_GROWTH, _SHRINKING = 2.0, 1.4, 0.7
-#: Largest number of attempts of a step, each shorter than the one before.
-_ATTEMPTS = 24
-#: Largest number of corrections; the residual above which Newton's method diverges, and the one below which it may
-#: increase, as by rounding.
+#: Factors of the step length after at most three corrections, four, and more; and largest number of attempts of a step.
+_FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
+#: Largest number of corrections; residuals above which Newton's method diverges, and below which they may increase.
 _CORRECTIONS, _DIVERGED, _MAY_RISE = 8, 1e3, 1e-6
 #: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
 _RESIDUAL = 1e-12
-#: Distances below minus the first number are events that a step has passed; the second is that for log alpha.
-_PASSED, _PASSED_TARGET = 1e-10, 1e-13
-#: Largest number of bisections.
-_BISECTIONS = 60
+#: Distances below minus the first number are events that a step has passed, and that of log alpha; number of
+#: bisections.
+_PASSED, _PASSED_TARGET, _BISECTIONS = 1e-10, 1e-13, 60
 #: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
 _TURNING, _SAME_LOG_ALPHA = 1e-9, 1e-11
 #: Log ratio of user tasks above which they differ across a fold.
@@ -74,23 +70,14 @@ _OTHER_TASKS = 1e-6
 
 @dataclass
 class Run:
-    """State of a run along the curve: its point, step control, and the crossings and jumps found.
-
-    Attributes
-    ----------
-    g, at : data of the game, and the current point
-    targets : sorted log alphas of the requested crossings
-    up : True if alpha increases from 1
-    shorter : factor of all step lengths
-    steps, length : number of steps, and length of the next one
-    """
+    """State of a run along the curve: its point, step control, and the crossings and jumps found."""
 
     g: Game
     at: Place
-    targets: Array  # sorted
-    up: bool
+    targets: Array  # sorted log alphas of the requested crossings
+    up: bool  # True if alpha increases from 1
     options: CurveOptions
-    shorter: float
+    shorter: float  # factor of all step lengths
     crossings: list[tuple[Place, int]] = field(default_factory=list)  # with the index
     jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
     steps: int = 0
@@ -143,28 +130,12 @@ class Run:
         land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
-        grown = (done if land < 0 else self.length) * (
-            _GROWTH if turns <= 3 else _SLOW_GROWTH if turns <= 4 else _SHRINKING
-        )
+        grown = (done if land < 0 else self.length) * (_FASTER if turns <= 3 else _FAST if turns <= 4 else _SLOWER)
         self.length, self._event = min(grown, self.shorter * self.options.longest), -1
         return self._change_active_set(land, target)
 
     def _change_active_set(self, land: int, target: float) -> str | None:
-        """Process the event at the end of a step: a change of the active set, or an attained target.
-
-        At the requested alphas crossings are recorded. After condition `land` has entered or left the active set, the
-        next tangent is oriented such that the entering variable increases.
-
-        Parameters
-        ----------
-        land : number of the event; that of log alpha comes last, -1 for none
-        target : log alpha of that event
-
-        Returns
-        -------
-        str or None
-            The reason why the run ends, empty at the last target; None if it goes on.
-        """
+        """Change the active set at the event `land`, or record an attained `target` (-1: neither); why the run ends."""
         if land == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
@@ -203,11 +174,7 @@ class Run:
 def tangent(factors: Factors, scale: Array) -> Array | None:
     r"""Unit tangent t of the curve, (unknowns + 1,), in unknowns and log alpha; None if the matrix is singular.
 
-    t solves the system bordered by a vector b, the last row of the factored matrix, and is then normalized:
-
-    .. math:: J t = 0, \qquad b \cdot t = 1, \qquad \sum_k scale_k t_k^2 = 1
-
-    Its orientation is that of a positive product with b.
+    .. math:: J t = 0, \qquad b \cdot t > 0, \qquad \sum_k scale_k t_k^2 = 1, \quad b \text{ the last row of the matrix}
     """
     if not factors.regular:
         return None
@@ -219,13 +186,10 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 def corrected(
     unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
-    """Correct the point `there` to the curve by Newton's method, in place.
+    """Newton's method from `there`, in place, to a residual `aim`: numbers of corrections (-1: failure), and equations.
 
-    One more equation determines the point: that corrections are orthogonal to `across` (unknowns + 1,), or, if c is not
-    -1, that the distance of event c is zero (for the last event, that log alpha is the `target`).
-
-    Returns the number of corrections, -1 for a failure, and the equations evaluated at the point. The residual is at
-    most `aim`.
+    Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, lead to a zero distance of event c,
+    which for the last event is that of log alpha from `target`.
     """
     before = np.inf
     for turns in range(_CORRECTIONS):
@@ -302,10 +266,9 @@ def advanced(
 ) -> tuple[int, int, float]:
     """Take one step along the unit tangent t, in place: the event at its end (-1: none), corrections, and length.
 
-    The step has at most the given `length`, and ends at the first event: a condition enters or leaves the active set,
-    or log alpha attains `target` (NaN for none). If the chord passes an event that the tangent did not predict, or a
-    correction fails, a shorter step is tried. The number of corrections is -1 if no step of at least `_SHORTEST`
-    succeeds.
+    A step of at most `length` ends at the first event: a condition enters or leaves the active set, or log alpha
+    attains `target` (NaN for none). If the chord passes an event that the tangent did not predict, or a correction
+    fails, it is shorter. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
     """
     aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
@@ -342,12 +305,10 @@ def advanced(
 #: Backward errors of the first equilibrium above which the core restarts, at which it ends, and above which the engine
 #: is used.
 _CORE_ERROR, _CORE_AIM, _MOST_ERROR = 1e-9, 1e-12, 1e-8
-#: Relative threshold of zero singular values, and of zero rates.
-_SINGULAR = 1e-9
+#: Relative threshold of zero singular values and rates; largest number of alternations between tasks and prices.
+_SINGULAR, _ROUNDS = 1e-9, 4
 #: Perturbation of inactive constraints, and the largest admissible change of the data.
 _PERTURBATION, _MOST_PERTURBATION = 1e-8, 1e-5
-#: Largest number of alternations between tasks and prices.
-_ROUNDS = 4
 
 
 def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
@@ -452,11 +413,7 @@ def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sig
 
 
 def _null(matrix: Array) -> Array | None:
-    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns); None if that is trivial.
-
-    It is the last right singular vector, if there are fewer equations than unknowns or its singular value is
-    negligible.
-    """
+    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by its SVD; None if it is trivial."""
     if matrix.shape[1] == 0:
         return None
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
@@ -491,14 +448,13 @@ def _perturbed(g: Game, at: Place) -> bool:
     return bool(largest <= _MOST_PERTURBATION)
 
 
+#: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only, and
+#: residual to which a crossing of the unperturbed data is corrected before.
+_REFINED_ERROR, _EXACT = 1e-11, 1e-14
 #: Reasons why the curve was not followed to the end.
 _NO_START = "no regular equilibrium was found near alpha = 1"
 _SPENT = "the curve takes more steps than allowed"
-#: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only.
-_REFINED_ERROR = 1e-11
-#: Residual to which a crossing of the unperturbed data is corrected.
-_EXACT = 1e-14
-_LATE = "it takes too long"
+_LATE = "the time limit was reached"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
 

@@ -140,7 +140,7 @@ class Place:
         return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
 
     def changed(self, c: int) -> None:
-        """Move condition c, whose amount or slack is zero, into or out of the active set."""
+        """Move condition c into the active set, or out of it if it is inside; its amount and its slack are zero."""
         self.on[c] ^= True
         self.amount[c] = 0.0
         if 0 <= c - self.pairs < len(self.level):

@@ -200,9 +200,18 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 
 @compiled
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy):  # type: ignore[no-untyped-def]
-    """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
+    """Compute the best response of a server at finite alpha: fill in `tasks` and log level prices `q`.
 
-    Returns the residual relative to capacities; `accuracy` is a tolerance above the default one.
+    Returns the residual of the complementarity conditions, as a fraction of capacities.
+
+    Parameters
+    ----------
+    log_gain : (users here,), log of phi gamma
+    per_task, use : (users here, resources), fraction of a capacity that a task, and that gamma tasks use
+    elsewhere, room : (users here,), tasks on other servers, and the most tasks here
+    q : (resources,), first guess, -inf for a price of zero
+    tasks : (users here,), first guess
+    accuracy : tolerance of the residual, if it is larger than rounding
     """
     count, size = use.shape
     for r in range(size):

@@ -67,7 +67,11 @@ def unique(problem: Problem) -> bool:
 
 
 def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
-    """Terms of users and servers that sum to `log` (pairs,), if any exist; one server of each component has 0."""
+    """Terms a (users,) and b (servers,) with `a[user] + b[server] = log` (pairs,), if any exist.
+
+    The first server of each connected component has 0, and equations are propagated from it; the caller tests the
+    others.
+    """
     a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
     while (unknown := b[server] == -np.inf).any():
         b[server[unknown.argmax()]], known = 0.0, -1
