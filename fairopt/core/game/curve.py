@@ -413,7 +413,7 @@ def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sig
 
 
 def _null(matrix: Array) -> Array | None:
-    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by its SVD; None if it is trivial."""
+    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by SVD; None if that is trivial."""
     if matrix.shape[1] == 0:
         return None
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
