@@ -17,6 +17,7 @@ s        (N, K)                slack of a pair: log cost minus log marginal welf
 w, left  (R, K), (N,)          slack of a row, of a limit, as a fraction of it
 tau      (N, K)                fraction of its limit that gamma tasks of a user are
 mu       (B,)                  products that an interior point drives to 0
+theta    (R, N, K), `share`    share of a row in the cost of a task
 =======  ====================  =================================================================================
 
 =======  ====================  =================================================================================
@@ -31,5 +32,7 @@ w        (K, R)                idle fraction of a row
 xi, v    (limits,)             price and slack of a limit or floor
 =======  ====================  =================================================================================
 
-Powers `power` and `ratio` (B,) are A and :math:`\alpha / A`; alpha, phi and u are those of the model.
+Powers `power` and `ratio` (B,) are A and :math:`\alpha / A`; alpha, phi and u are those of the model. `choices`,
+`first_order`, `last_digits` and single modules of `game` define further letters at their beginning; there l is a level
+or its logarithm, X tasks of a user beside x on servers, and y (K, R) the use of rows.
 """

@@ -4,7 +4,7 @@ On the active pairs, rows and limits the complementarity conditions of `system` 
 
 .. math:: s_{nk} = 0, \qquad \sum_n D_{nkr} z_{nk} = 1, \qquad \sum_k \tau_{nk} z_{nk} = 1,
 
-in tasks relative to the user's, log prices `v^A`, and prices xi of limits.
+in tasks relative to the user's, log prices :math:`\log v^A`, and prices xi of limits.
 """
 
 from __future__ import annotations
@@ -48,10 +48,24 @@ class ActiveSet:
         return np.concatenate([self.is_pair, self.is_row, self.is_limit], axis=1)
 
     def jacobian(self, q: Stack, x: Array, share: Array, slope: Array) -> Array:
-        """Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
+        r"""Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
 
-        Tasks are relative to their user's x (N, B), and prices in the unit in which `share` (R, N, K, B) has the
-        derivatives of log costs; `slope` (B,) is the derivative of a slack in log x. Padding has zeros.
+        With relative changes t of tasks, :math:`t_{nk} = dx_{nk} / x_n`, changes b of prices and those of xi,
+
+        .. math::
+            ds_{nk} = slope \sum_j t_{nj} + \sum_r share_{nkr} b_{kr} + d\xi_n, \qquad
+            \sum_n D_{nkr} dz_{nk}, \qquad \sum_k \tau_{nk} dz_{nk}, \qquad dz_{nk} = \frac{x_n}{size_{nk}} t_{nk}
+
+        Parameters
+        ----------
+        x : (N, B), user tasks
+        share : (R, N, K, B), derivatives of log costs in the prices of rows, which defines the unit of prices
+        slope : (B,), derivative of a slack in log x
+
+        Returns
+        -------
+        Array
+            Rows and columns in the order of `valid`; zero for padding.
         """
         problem, server, user = np.arange(len(self.user))[:, None], self.server, self.user
         pairs, rows = user.shape[1], self.host.shape[1]
@@ -90,8 +104,8 @@ def refined(
     """Refine one problem: fractions (N, K, 1), log prices of whole capacities (R, K, 1) and their error (1,).
 
     The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive ones get no tasks and no
-    price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices `v^A`,
-    while Newton's method in levels v would move by 1/A a step.
+    price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices
+    :math:`v^A`, while Newton's method in levels v would move by 1/A a step.
     """
     active = ActiveSet(pairs, rows, binding)
     of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])
@@ -128,7 +142,11 @@ def refined(
 
 
 def least_squares(m: Array, rhs: Array) -> Array | None:
-    """Solve a linear system, in the least-norm sense if it is singular; None if the solution is not finite."""
+    """Solution (n,) of a square system m (n, n), of least norm if it is singular; None if it is not finite.
+
+    Rows are scaled to largest entries of one. LU factors are used unless a pivot is negligible, as where tasks of pairs
+    or prices are not unique; then a QR factorisation with column pivoting.
+    """
     scale = 1 / np.maximum(np.abs(m).max(axis=1), TINY)
     m, rhs = m * scale[:, None], rhs * scale
     if not np.isfinite(m).all() or not np.isfinite(rhs).all():

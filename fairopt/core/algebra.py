@@ -1,18 +1,20 @@
 r"""Normal equations of an interior point over pairs (user, server), by Schur complements in either order.
 
-With the diagonal scaling `D = y/z` of pairs, Newton's equations for prices of rows, prices of users and the level are
+With the weights :math:`\omega = y/z` of pairs, Newton's equations for prices of rows, prices of users and the level are
 
 .. math::
-    G\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
+    M\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
 
-    G_i = \sum_n D_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = D_{ni} a_{ni}, \quad E_n = \sum_i D_{ni} + S_n,
+    M_i = \sum_n \omega_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = \omega_{ni} a_{ni}, \quad
+    E_n = \sum_i \omega_{ni} + h_n,
 
-with `a_nir = demand_nr inverse_ir`, the use of a whole capacity by a unit of n. It has rank one, so that sums over
-pairs are products of thin matrices. Eliminating users leaves a Schur complement over rows, eliminating servers one over
-users; the cheaper of the two is factored. These factors precondition conjugate gradients on the complement over rows,
-which is applied as an operator: singular equations, and rounding, cost an iteration or two.
+with the use :math:`a_{nir} = d_{nr} / c_{ir}` of a whole capacity by a unit of n, the diagonals W of rows and h of
+users, and tau = 1 for users whose level rises. As a is a product of two factors, sums over pairs are products of thin
+matrices. Eliminating users leaves a Schur complement over rows, eliminating servers one over users; the cheaper of the
+two is factored. These factors precondition conjugate gradients on the complement over rows, which is applied as an
+operator: singular equations, and rounding, cost an iteration or two.
 
-In the game marginal utilities differ between servers: costs are divided by them (`value`), in G and in the second
+In the game marginal utilities differ between servers: costs are divided by them (`value`), in M and in the second
 equation. Matrices are then not symmetric, and factored by LU instead of Cholesky.
 """
 
@@ -38,6 +40,8 @@ _SINGLE_FROM = 250
 _LEAST_PIVOT = 1e-15
 #: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
+#: Largest number of steps of conjugate gradients, which suffice unless factors are useless as a preconditioner.
+_ITERATIONS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +177,7 @@ class Pairs:
         return self.use(weight * self.of_user(amount))
 
     def squares(self, weight: Array) -> Array:
-        """Blocks of G, `sum_n weight a a^T / value` of every server, (resources, resources, servers)."""
+        r"""Blocks of M, :math:`\sum_n \omega_{ni} a_{ni} a_{ni}^T / value_{ni}`, (resources, resources, servers)."""
         weight = self.over_value(weight)
         size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
@@ -217,9 +221,9 @@ class Equations:
 
     Parameters
     ----------
-    weight : (pairs,), D
+    weight : (pairs,), omega
     idle : (servers, resources), W; infinite for rows that are left out
-    loose : (users,), S
+    user_diagonal : (users,), h
     rising : (users,), tau
     rough : allow factors of large matrices in single precision, to be refined by `solve` with `tol`
     """
@@ -252,11 +256,11 @@ class Equations:
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:
-        """Apply the inverse of S by its factors, (servers, resources)."""
+        """Apply the inverse of the Schur complement over rows by its factors, (servers, resources)."""
         return self._masked(self.factors.solve(rows))
 
     def _apply(self, prices: Array) -> Array:
-        """Apply S, the Schur complement over rows, to prices (servers, resources)."""
+        """Apply the Schur complement over rows to prices (servers, resources)."""
         pairs = self.pairs
         user_price = pairs.weighed_cost(self.weight, prices) / self.whole
         dt = float((self.border * prices).sum()) / self.per_level
@@ -277,10 +281,13 @@ class Equations:
         return dlam, dp, dt
 
     def _refined(self, x: Array, rhs: Array, tol: float) -> Array:
-        """Refine x by preconditioned conjugate gradients, or by iterative refinement if S is not symmetric."""
+        """Refine x by preconditioned conjugate gradients, or, with values of pairs, by iterative refinement.
+
+        With values the Schur complement over rows is not symmetric. Returns the iterate of least residual (max norm).
+        """
         left = rhs - self._apply(x)
         best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
-        for number in range(12):
+        for number in range(_ITERATIONS):
             size = float(np.abs(left).max()) / tol
             if size < least:
                 best, least = x, size
@@ -357,10 +364,23 @@ class _UsersFirst:
         self.factor = factored(matrix, pairs.value is None)
 
     def _dense_complement(self, at: Equations, scale: Array, active: Mask) -> Array:
-        """Off-diagonal part of the Schur complement, as a product of dense matrices."""
+        r"""Off-diagonal part of the scaled Schur complement over active rows, dense, (rows, rows), ordered by resource.
+
+        With the weights :math:`\omega_{ni}` of pairs and their sum :math:`E_n`, its elements are
+
+        .. math:: -\sum_n \frac{\omega_{ni} a_{nir}\, \omega_{nj} a_{njs}}{E_n}\, scale_{ir}\, scale_{js},
+
+        the product of two thin matrices (users, rows); only the lower triangle is computed if they are equal.
+
+        Parameters
+        ----------
+        scale : (resources, servers), inverse roots of the diagonal, 0 for inactive rows
+        active : (resources, servers)
+        """
         pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
 
         def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
+            """Matrix (users, rows) of scaled weights times use, and the BLAS routine of its precision."""
             table, syrk = _in_precision(at, pairs.table(weight) * root[:, None], len(self.rows))
             demand = pairs.demand.astype(table.dtype)
             result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
@@ -420,7 +440,13 @@ class _ServersFirst:
         self.length = max(float(self.rising @ self.of_rising), TINY)
 
     def _lists(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the sparse Schur complement over users."""
+        """Factor the sparse Schur complement over users, scaled to a unit diagonal.
+
+        Parameters
+        ----------
+        root : (users,), inverse roots of E
+        along : (users,), unit vector of the level direction, which the rank-one term makes regular
+        """
         pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
@@ -432,7 +458,7 @@ class _ServersFirst:
         self.factor = _from_lists(at, half, None, along * even)
 
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the dense Schur complement over users."""
+        """Factor the dense Schur complement over users, scaled to a unit diagonal; arguments as in `_lists`."""
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
         table, syrk = _in_precision(at, pairs.table(self.weight) * root[:, None], n)
         kind = table.dtype
@@ -459,7 +485,7 @@ class _ServersFirst:
         return np.asarray(self.factor(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
-        """Apply the inverse of G, block by server, (servers, resources)."""
+        """Apply the inverse of M, block by server, (servers, resources)."""
         half = np.einsum("qsk,sk->qk", self.root, np.ascontiguousarray(rows.T))
         return np.asarray(np.einsum("qrk,qk->rk", self.root, half).T)
 

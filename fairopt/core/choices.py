@@ -1,23 +1,24 @@
-r"""PS-DSF for positive demands, of one problem or a stack: Newton's method on smoothed choices, then exactly.
+r"""PS-DSF for positive demands, of one problem or a stack: Newton's method on smoothed choices, then linear programs.
 
-Where every user of a server needs all of its resources, all its users have one level there, so that the unknowns are
-prices `p_i`, minus the logs of the levels. Choices are smoothed by a temperature tau and the fullest resource by
-rho = 9 tau:
+Where every user of a server demands all of its resources, all users with tasks on server i have one level,
+:math:`l_i = X_n / (\phi_n \gamma_{ni})`. The unknowns are the log prices :math:`\pi_i = -\log l_i`. User n chooses the
+servers on which it would have most tasks, :math:`e^{a_{ni}}`. This choice is smoothed by a temperature tau, and the
+maximum over a server's resources by :math:`\rho = 9 \tau`; with y the use of rows, as a fraction of capacities,
 
 .. math::
-    l_{ni} = \log(\phi_n \gamma_{ni}) - p_i, \quad X_n = e^{\tau \log \sum_i e^{l_{ni}/\tau}}, \quad
-    x_{ni} = X_n \mathrm{softmax}(l_n/\tau)_i, \quad F_i(p) = \rho \log \sum_r u_{ir}^{1/\rho} = 0
+    a_{ni} = \log(\phi_n \gamma_{ni}) - \pi_i, \quad X_n = e^{\tau \log \sum_i e^{a_{ni}/\tau}}, \quad
+    x_{ni} = X_n \mathrm{softmax}(a_n/\tau)_i, \quad F_i(\pi) = \rho \log \sum_r y_{ir}^{1/\rho} = 0
 
-Use u falls in a server's own price and rises in all others' (tau < 1), and F(p + t) = F(p) - t: minus the Jacobian is
-an M-matrix whose rows add up to one, so that Newton's equations can always be solved. tau falls, faster while that is
-easy, and goes back where it is not; prices are extrapolated in tau.
+The use of a server decreases in its own price and increases in all others (tau < 1), and for every number c
+:math:`F(\pi + c) = F(\pi) - c`: minus the Jacobian is an M-matrix with row sums of one, so that Newton's equations are
+regular. tau decreases by a factor that adapts to the number of Newton steps, from prices that are extrapolated in tau.
 
-At a low tau it is known which pairs have tasks, the ties of users and servers. Max-min on ties, by the simplex method
-or an interior point, says how far levels rise; servers stop where somebody of a higher level would come to them, who is
-tied to them then. Where nobody would, the prices of these programs prove that there is no greater allocation
-(docs/psdsf.md).
+At a low tau the pairs with tasks are identified: the ties of users and servers. Max-min over the split of tasks among
+ties, by the simplex method or an interior point, shows by how much the levels of servers can rise together; they rise
+until a user would prefer another server, and is tied to it from then on. Where no level can rise, the duals of these
+programs prove that no PS-DSF allocation is greater (docs/psdsf.md).
 
-Users, servers and pairs of a stack follow each other, problem after problem.
+Users, servers and pairs of the problems of a stack are concatenated.
 """
 
 from __future__ import annotations
@@ -34,23 +35,43 @@ from ..model.linear import minimise
 from ..model.problem import Problem
 from . import simplex
 from .algebra import Pairs
-from .factors import stack_solved
+from .factors import TINY, stack_solved
 from .judge import infeasibility
 from .leximin import Levels
-from .maxmin import fractions, owed
+from .maxmin import fractions, largest_rise
 from .sparse import Factors, Order, ordered
-from .system import stacked
+from .system import AT_LIMIT, stacked
 
-#: tau at first; the temperature of resources in tau; most Newton steps at one tau.
+#: Initial tau, the ratio rho / tau, and the largest number of evaluations of Newton's method at one tau.
 _FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
-#: Pairs worse by so many tau are left out.
+#: Pairs whose a_ni is this many tau below the user's largest are left out: their part of its tasks, e^-100, is
+#: rounding.
 _NEAR = 100.0
-#: Most numbers in a tableau of ties: linear programs of sparse matrices are faster beyond it. Most ties of users who
-#: have several in these: an interior point, whose steps grow less, is faster beyond them.
+#: Factor of tau: initial and largest, least, and the one above which a problem ends, as tau no longer decreases.
+_SLOWEST, _FASTEST, _STOPPED = 0.9, 0.05, 0.97
+#: The factor is multiplied by the second number after at most so many evaluations, and by the last after more than the
+#: third.
+_FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
+#: Largest |F| that ends Newton's method: loose at large tau, where points only lead on; and its rounding error times
+#: tau, as choices depend on prices over tau.
+_LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
+#: A step of length t is accepted if it reduces the norm of F by the fraction `0.1 t`; else t is multiplied by the
+#: second number, down to the third.
+_DECREASE, _SHORTER, _SHORTEST = 0.1, 0.4, 1e-3
+#: Ratio of servers to users above which the Newton matrix is that of users.
+_MORE_SERVERS = 4
+#: The matrix is factored in sparse lists if users x servers exceed so many times the pairs, plus a constant (measured).
+_LIST_COST, _LIST_OVERHEAD = 5, 20_000
+#: Last tau of stacks, whose ties are then identified.
+_LAST_TAU = 1e-5
+#: Largest number of entries of a tableau of ties: beyond it linear programs of sparse matrices are faster; and largest
+#: number of ties of users who have several in these: beyond it an interior point is, whose steps grow less.
 _TABLEAU, _MANY = 5_000, 2_000
-#: Larger parts may be ties; levels that differ by less, in logs, are the same, and parts below it none.
+#: Part of a user's tasks above which a pair may be a tie; difference of logs of tasks below which pairs are tied.
 _TIED, _SAME = 3e-7, 1e-10
-#: Most ties, times the users who would come to a server on the way to levels that fit: each such user may take a round.
+#: Default number of rounds in which levels rise on ties.
+_ROUNDS = 60
+#: Largest product of the numbers of ties and of users who would move to another server, each of whom may take a round.
 _CROWD = 1e7
 
 
@@ -61,14 +82,14 @@ class System(Protocol):
     user: Index  # (pairs,)
     server: Index  # (pairs,)
     log_gain: Array  # (pairs,), log of phi gamma
-    per_task: Array  # (pairs, resources), of whole servers
+    per_task: Array  # (pairs, resources), fraction of a capacity that a task uses
     row: Mask  # (servers, resources), rows that some pair uses
-    inverse: Array  # (servers, resources), 1/capacity, 0 for none
+    inverse: Array  # (servers, resources), 1/capacity, 0 for a capacity of 0
 
 
 @dataclass
 class Users:
-    """Pairs of users as a `System`, in any units of theirs."""
+    """Pairs as a `System`, with tasks in an arbitrary unit of each user."""
 
     start: Index
     user: Index
@@ -84,18 +105,18 @@ class Choices:
 
     Attributes
     ----------
-    price : (servers,), log p
-    tau : (problems,), as low as each came
-    total, used : (users,), tasks, and (servers, resources) of whole servers
-    steps : Newton's, of all problems together
+    price : (servers,), log prices pi
+    tau : (problems,), lowest temperature at which the equations were solved
+    total, used : (users,), tasks X; (servers, resources), use y as a fraction of capacities
+    steps : number of Newton steps, of all problems together
     """
 
     def __init__(self, q: System, count: int = 1) -> None:
         self.q, self.count, self.steps = q, count, 0
         self.users, self.servers = (len(q.start) - 1) // count, len(q.row) // count
         self.served = np.bincount(q.server, minlength=len(q.row)) > 0
-        self.tau, self.factor = np.full(count, _FIRST), np.full(count, 0.9)
-        # At first every server is the best of some user, or would be were it not for others, and nothing is overused.
+        self.tau, self.factor = np.full(count, _FIRST), np.full(count, _SLOWEST)
+        # Initial prices: each server is as good for one of its users as that user's best server, and none is overused.
         self.price = np.where(self.served, -np.inf, 0.0)
         best = np.maximum.reduceat(q.log_gain, q.start[:-1])
         np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
@@ -103,14 +124,14 @@ class Choices:
         highest = np.where(self.served, self._excess(), -np.inf).reshape(count, -1).max(axis=1)
         self.price = self.price + np.where(self.served, np.repeat(highest, self.servers), 0.0)
         self.ended = np.zeros(count, dtype=bool)
-        self.before = 2 * self.tau, self.price  # tau and prices of the last but one
+        self.before = 2 * self.tau, self.price  # tau and prices of the previous point
 
     def _of(self, problem: Array, size: int) -> Array:
-        """Values of problems repeated on their users or servers."""
+        """Values (problems,) repeated on the users or servers of each problem, of which there are `size`."""
         return problem if self.count == 1 else np.repeat(problem, size)
 
     def _look(self) -> None:
-        """List the pairs that choices may fall on at these prices, and nearby."""
+        """List the pairs that may have tasks at prices near the current ones."""
         q, tau = self.q, self._of(self.tau, self.users)
         level = q.log_gain - self.price[q.server]
         least = np.maximum.reduceat(level, q.start[:-1]) - _NEAR * tau
@@ -122,7 +143,7 @@ class Choices:
         self.order: Order | None = None
 
     def _excess(self) -> Array:
-        """Choices at the prices, and F (servers,)."""
+        """Evaluate choices at the current prices: F (servers,)."""
         tau, rho = self._of(self.tau, self.users), _RESOURCES * self._of(self.tau, self.servers)[:, None]
         level = self.gain - self.price[self.server]
         best = np.maximum.reduceat(level, self.start)
@@ -136,7 +157,7 @@ class Choices:
         self.near, self.tasks = part, part * self.total[self.user]
         row = self.q.row
         used = np.bincount(self.rows, (self.per_task * self.tasks[:, None]).ravel(), row.size).reshape(row.shape)
-        self.used = np.maximum(used, 1e-300)
+        self.used = np.maximum(used, TINY)
         log_used = np.log(self.used)
         top = log_used.max(axis=1, keepdims=True)
         share = np.exp((log_used - top) / rho)
@@ -145,7 +166,14 @@ class Choices:
         return np.where(self.served, (top + rho * np.log(sums))[:, 0], 0.0)
 
     def _step(self, excess: Array, some: Index) -> Array:
-        """Newton's step of the prices of some problems, (some, servers)."""
+        r"""Newton step of log prices of the problems `some`, (some, servers), for F = `excess` (servers,).
+
+        With the parts t of users' tasks on servers, and the elasticities g of F in tasks of pairs,
+
+        .. math::
+            -\frac{\partial F_i}{\partial \pi_i} = \sum_n g_{ni} \Big(\frac{1 - t_{ni}}\tau + t_{ni}\Big), \qquad
+            -\frac{\partial F_i}{\partial \pi_j} = -\sum_n \Big(\frac1\tau - 1\Big) g_{ni} t_{nj}
+        """
         self.steps += 1
         shape = self.count, self.users, self.servers
         cost = self.tasks * np.einsum("pr,pr->p", self.per_task, self.weight[self.server])
@@ -153,8 +181,8 @@ class Choices:
         own: Array = np.where(sums > 0, sums, 1.0).reshape(self.count, -1)[some]
         wanted: Array = excess.reshape(self.count, -1)[some]
         spread = (self.steep - 1) * cost
-        few = 4 * self.users < self.servers
-        if self.count == 1 and not few and 5 * len(self.pairs) + 20_000 < self.users * self.servers:
+        few = _MORE_SERVERS * self.users < self.servers
+        if self.count == 1 and not few and _LIST_COST * len(self.pairs) + _LIST_OVERHEAD < self.users * self.servers:
             if self.order is None:
                 self.order = ordered(self.user, self.server, self.servers)
             left = (spread / own[0, self.server])[self.order.member, None]
@@ -171,11 +199,20 @@ class Choices:
 
     @staticmethod
     def _by_users(paid: Array, part: Array, own: Array, wanted: Array) -> Array:
-        """The same where users are few: the matrix is `diag(own + sum_n paid part) - paid' part`."""
+        r"""Newton step, (some, servers), by a matrix of users, where these are few.
+
+        The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n paid_n part_n) - paid^T part`. By the
+        Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
+
+        Parameters
+        ----------
+        paid, part : (some, users, servers)
+        own, wanted : (some, servers), the diagonal, and right-hand sides
+        """
         own = own + (paid * part).sum(axis=1)
         per, step = part / own[:, None], np.zeros(wanted.shape)
         matrix = np.eye(part.shape[1]) - per @ paid.swapaxes(1, 2)
-        for _ in range(2):  # the second time for what rounding left
+        for _ in range(2):  # the second solve refines the first, since the formula cancels digits
             left = wanted - own * step + ((part @ step[:, :, None]).swapaxes(1, 2) @ paid)[:, 0]
             of_users = stack_solved(matrix, per @ left[:, :, None])
             step = step + (left + (of_users.swapaxes(1, 2) @ paid)[:, 0]) / own
@@ -183,7 +220,7 @@ class Choices:
 
     @np.errstate(all="ignore")
     def cool(self, last: float) -> None:
-        """Lower tau to `last`, as far as each problem can be solved."""
+        """Decrease tau to `last`, or as far as the equations of each problem can be solved."""
         while (going := ~self.ended & (self.tau > last)).any():
             tau, price, factor = self.tau, self.price, self.factor
             self.tau = np.where(going, np.maximum(factor * tau, 0.5 * last), tau)
@@ -194,41 +231,50 @@ class Choices:
             on_found = np.repeat(found, self.servers)
             self.before = np.where(found, tau, self.before[0]), np.where(on_found, price, self.before[1])
             self.tau, self.price = np.where(found, self.tau, tau), np.where(on_found, self.price, price)
-            easier = np.clip(factor * np.where(taken <= 6, 0.8, np.where(taken > 10, 1.3, 1.0)), 0.05, 0.9)
+            easier = np.clip(
+                factor
+                * np.where(taken <= _FEW_EVALUATIONS, _EASIER, np.where(taken > _MANY_EVALUATIONS, _HARDER, 1.0)),
+                _FASTEST,
+                _SLOWEST,
+            )
             self.factor = np.where(found, easier, np.where(going, np.sqrt(factor), factor))
-            self.ended |= going & (self.factor > 0.97)
+            self.ended |= going & (self.factor > _STOPPED)
         self._look()
         self._excess()
 
     def _solved(self, going: Mask) -> Array:
-        """Solve for `price` at the current tau; the number of evaluations by problem, -1 where it fails."""
+        """Solve F = 0 for `price` at the current tau by damped Newton steps, for the problems of the mask `going`.
+
+        Returns the number of evaluations (problems,), -1 where it fails.
+        """
         self._look()
         taken, norm, length = np.full(self.count, -1), np.full(self.count, np.inf), np.ones(self.count)
         self.price = self.price.copy()
         price = self.price.reshape(self.count, -1)
-        sufficient = np.maximum(1e-2 * np.minimum(1, 10 * self.tau), 3e-15 / self.tau)
+        sufficient = np.maximum(_LOOSE_RESIDUAL * np.minimum(1, 10 * self.tau), _ROUNDING / self.tau)
         here, step = price.copy(), np.zeros(price.shape)
         for k in range(_STEPS):
             excess = self._excess().reshape(self.count, -1)
             size = np.sqrt((excess**2).sum(axis=1))
-            good = going & (size <= (1 - 0.1 * length) * norm)
+            good = going & (size <= (1 - _DECREASE * length) * norm)
             done = good & (np.abs(excess).max(axis=1) < sufficient)
             taken[done] = k
-            going &= ~done & (good | (length > 1e-3))
+            going &= ~done & (good | (length > _SHORTEST))
             if not going.any():
                 break
             some, shorter = np.flatnonzero(good & going), going & ~good
             if len(some):
                 here[some], norm[some], length[some] = price[some], size[some], 1.0
                 step[some] = self._step(excess.ravel(), some)
-            length[shorter] *= 0.4
+            length[shorter] *= _SHORTER
             price[going] = (here + length[:, None] * step)[going]
         return taken
 
     def tied(self) -> Array:
-        """Round prices (servers,) to values at which ties are exact.
+        """Log prices (servers,), changed as little as rounding, at which nearly tied pairs are exactly tied.
 
-        Ties of the largest parts count, as far as they do not contradict each other: those of a forest.
+        Of the pairs with a part above `_TIED` those of a maximum spanning forest are made ties: ties on a cycle could
+        contradict each other.
         """
         users, servers = len(self.total), len(self.price)
         near, nodes = np.flatnonzero(self.near > _TIED), users + servers
@@ -243,7 +289,7 @@ class Choices:
         tree = self._connected(self.user[edges], self.server[edges])
         roots = np.zeros(nodes - len(edges), dtype=np.intp)
         roots[tree] = np.arange(nodes)  # servers, which are the last
-        # Logs of tasks and prices add up to gains on ties, and roots have their prices.
+        # On ties log X_n + pi_i = log(phi_n gamma_ni), which determines a tree from one server whose price is kept.
         value, known = np.append(np.zeros(users), self.price), np.bincount(roots, minlength=nodes) > 0
         while (new := known[user] != known[server]).any():
             new = np.flatnonzero(new)
@@ -253,8 +299,12 @@ class Choices:
         return value[users:]
 
     @np.errstate(all="ignore")
-    def greatest(self, rounds: int = 60) -> tuple[Array, Mask]:
-        """Tasks (pairs,) of the greatest allocation, and of which problems it was found in so many rounds."""
+    def greatest(self, rounds: int = _ROUNDS) -> tuple[Array, Mask]:
+        """Tasks (pairs,) of the greatest PS-DSF allocation, and the mask (problems,) for which it was found and proved.
+
+        In each of at most `rounds` rounds levels of servers rise by the max-min solution on ties, up to the first event
+        at which a user becomes tied to another server.
+        """
         q, price, tasks = self.q, self.tied(), np.zeros(len(self.q.server))
         of_pair, tied = q.user // self.users, np.zeros(len(tasks), dtype=bool)
         found, going = np.zeros(self.count, dtype=bool), np.ones(self.count, dtype=bool)
@@ -263,7 +313,7 @@ class Choices:
             best = np.maximum.reduceat(level, q.start[:-1])
             before, tied = tied, level > best[q.user] - _SAME
             fresh = np.ones(len(tasks), dtype=bool)
-            if before.any():  # servers that ties connect rise together, and as before where these are the same
+            if before.any():  # connected components without a new tie keep their solution
                 tree = self._connected(q.user[tied], q.server[tied])[q.user]
                 fresh = np.isin(tree, tree[tied & ~before])
             pairs, total = np.flatnonzero(tied & fresh), np.exp(best)
@@ -295,7 +345,10 @@ class Choices:
         return np.asarray(csgraph.connected_components(ties, directed=False)[1])
 
     def _fair(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
-        """Lexicographic max-min of parts of `total` (users,), of some problems, on ties, and where that is found."""
+        """Lexicographic max-min of users' tasks, as fractions of `total` (users,), over the split among tied `pairs`.
+
+        Returns the fractions of the pairs, and the mask (problems,) for which they were found.
+        """
         q = self.q
         some, problem = np.unique(q.user[pairs] // self.users, return_inverse=True)
         count, resources = np.bincount(problem), q.row.shape[1]
@@ -315,13 +368,13 @@ class Choices:
         return found.columns[problem, column], good
 
     def _programs(self, left: Index, total: Array) -> tuple[Array, Mask]:
-        """The same by linear programs of sparse matrices.
+        r"""Solve the problem of `_fair` by linear programs of sparse matrices.
 
-        .. math::
-            \\max \\sum_g s_g, \\quad \\sum_i f_{ni} = s_{g(n)}, \\quad \\sum_n f_{ni} X_n a_{nir} \\le 1,
+        .. math:: \max \sum_g h_g \quad \text{s.t.} \quad \sum_i f_{ni} = h_{g(n)}, \quad \sum_n f_{ni} X_n D_{nir} \le 1
 
-        g being groups of servers that ties connect; f of who has one tie is `s_g`, and no unknown. Who may go to a
-        server without a price rises further, there.
+        Unknowns are fractions f_ni of the tasks X_n of users with several ties, and the rise h_g of each group g of
+        servers that ties connect; a user with a single tie has `f = h_g` there. Users who may go to a server without a
+        price rise further, on such servers alone, in the next program.
         """
         q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
         given, resources = left, q.row.shape[1]
@@ -354,7 +407,11 @@ class Choices:
         return result[given], np.ones(self.count, dtype=bool)
 
     def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
-        """The same by an interior point (`Levels`), where all who have but one tie, to one server, are one user."""
+        """Solve the problem of `_fair` by an interior point (`Levels`).
+
+        Users with a single tie to the same server rise together: they are replaced by one user with the sum of their
+        demands.
+        """
         user, server = self.q.user[pairs], self.q.server[pairs]
         ties, servers, inverse = np.bincount(user)[user], len(self.price), self.q.inverse[server]
         number = np.unique(np.where(ties > 1, user, len(total) + server), return_inverse=True)[1]
@@ -373,7 +430,8 @@ class Choices:
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
     """Solve a stack of problems: tasks (B, N, K) of their greatest PS-DSF allocations, and exploitabilities (B,).
 
-    Infinite where there is none for certain: somebody can do without a resource, runs nowhere or meets a task count.
+    The exploitability is infinite where a greatest allocation may not exist: some user does not demand a resource of a
+    server, can run nowhere, or attains its task limit.
     """
     q = stacked(problems, np.ones(len(problems)))
     rate = q.gamma * np.stack([one.criterion.weight for one in problems], axis=-1)[:, None]
@@ -395,12 +453,12 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
             1 / np.concatenate([np.where(c > 0, c, np.inf) for c in capacity]),
         )
         found = Choices(pairs, some.usable.shape[2])
-        found.cool(1e-5)
+        found.cool(_LAST_TAU)
         x, proved = found.greatest()
         z = np.zeros(some.gamma.shape)
         z[here] = x / some.size[here]
         tasks[known] = some.tasks(z)
-        known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - 1e-9)).all(axis=1)
+        known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - AT_LIMIT)).all(axis=1)
     tasks[~known] = 0.0
-    error = np.maximum(owed(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
+    error = np.maximum(largest_rise(q, rate, tasks, True), infeasibility(q, fractions(q, tasks)))
     return tasks, np.where(known, error, np.inf)

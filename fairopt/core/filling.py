@@ -1,9 +1,9 @@
 r"""Max-min of single servers, a stack of them, by progressive filling.
 
-A user n with tasks `elsewhere` and at most `room` tasks here has the level `(x_n + elsewhere_n)/gain_n`, and uses the
-fraction `per_task[n, r]` of a resource for each task,
+A user with x tasks here, `elsewhere` tasks on other servers and `room` for tasks here has the level
+(x + elsewhere) / gain, and uses the fraction `per_task` of a resource for each task,
 
-.. math:: \sum_n x_n\, per\_task_{nr} \le 1, \qquad 0 \le x_n \le room_n.
+.. math:: \sum_n x_n\, per\_task_{nr} \le 1, \qquad 0 \le x_n \le room_n
 
 All levels rise together until a user attains its room or needs an exhausted resource. Each round finds, by a k-ary
 search over the levels at which users enter or attain their room, the level at which the next resource is exhausted;
@@ -16,9 +16,19 @@ import numpy as np
 
 from ..model._arrays import Array
 
+#: Number of (level, user) combinations that a step of the k-ary search evaluates for each server (measured).
+_PROBES = 4000
+
 
 def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array:
-    """Max-min tasks (servers, users), from gain, elsewhere and room (servers, users), and per_task (..., resources)."""
+    """Max-min tasks (servers, users) of every server alone.
+
+    Parameters
+    ----------
+    gain : (servers, users), tasks per unit of level
+    per_task : (servers, users, resources), fraction of a capacity that a task uses
+    elsewhere, room : (servers, users), tasks on other servers, and the most tasks here
+    """
     count, users, _ = per_task.shape
     tasks, rising = np.zeros((count, users)), room > 0
     entry_level, limit_level = elsewhere / gain, (elsewhere + room) / gain
@@ -27,7 +37,7 @@ def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array
     if not events[:, -1].any():
         events = events[:, -1:]
     full, index = np.zeros((count, per_task.shape[2]), dtype=bool), np.arange(count)
-    step = np.arange(1, max(min(events.shape[1], 4000 // users), 2))
+    step = np.arange(1, max(min(events.shape[1], _PROBES // users), 2))
 
     for _ in range(per_task.shape[2]):
         # Bracket the level between the last event without a newly exhausted resource and the next.

@@ -1,17 +1,19 @@
 r"""Linearised optimality conditions on the active set of a solution: the Jacobian of Newton's method and derivatives.
 
-The unknowns are changes `da` of the tasks of pairs relative to their user's tasks, `dt` of log levels, `db` of log
-prices of whole capacities, and `de` of prices of limits. With costs `p_ni = sum_r lambda_ir d_nr` and the share of a
-row in them, the left-hand sides are
+The unknowns are changes :math:`d\delta_{ni} = dx_{ni} / x_n` of tasks of pairs, :math:`d\log l_g` of common levels,
+:math:`d\log \lambda_{ir}` of prices, and :math:`d\xi_n` of prices of limits. With the share
+:math:`\theta_{nir} = \lambda_{ir} d_{nr} / p_{ni}` of a row in the cost :math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}` of
+a task, and :math:`A = \max(\alpha, 1)`, the left-hand sides of the equations are, for active rows, users whose tasks
+follow a level, users at their limits, and pairs whose cost equals the marginal utility,
 
-    rows      sum_n x_n d_nr/c_ir da_ni                     active rows
-    users     sum_i da_ni - dt_g(n)                         users whose tasks follow a level
-    limits    sum_i da_ni                                   users at their limits
-    pairs     slope sum_i da_ni + (sum_r share_nir db_ir)/A + de_n    pairs whose cost equals the marginal utility
+.. math::
+    \sum_n \frac{x_n d_{nr}}{c_{ir}}\,d\delta_{ni}, \qquad \sum_i d\delta_{ni} - d\log l_{g(n)}, \qquad
+    \sum_i d\delta_{ni}, \qquad
+    slope \sum_i d\delta_{ni} + \frac1A \sum_r \theta_{nir}\,d\log \lambda_{ir} + d\xi_n
 
-At finite alpha `slope` is alpha/A, `A = max(alpha, 1)`, only users at their limits have an `e`, and no user follows a
-level. In max-min users who can take tasks from each other share a level, slope is 0, every level has its own prices,
-and every user has an `e`, as the common cost of its pairs is arbitrary.
+At finite alpha `slope` is alpha/A, only users at their limits have a xi, and no user follows a level. In max-min users
+who can take tasks from each other share a level, `slope` is 0 and A is 1, every level has its own prices, and every
+user has a xi, as the common cost of its pairs is arbitrary.
 Weakly active constraints (a pair without tasks of least cost, an exhausted row without a price, a limit just reached)
 have an equation but no unknown: tasks have a derivative where these equations are consistent as data change.
 """
@@ -29,6 +31,13 @@ from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .factors import TINY
+
+#: Perturbation that makes J regular, relative to its largest entries: small enough for iterative refinement to remove
+#: it, and above rounding, so that null vectors are amplified by it alone.
+_EPSILON = 1e-11
+#: Product with J below which a vector is in the left null space, and the one above which equations are not implied by
+#: the main ones, relative to largest entries of 1.
+_IN_NULL_SPACE, _IMPLIED = 1e-9, 1e-7
 
 
 class Prices(NamedTuple):
@@ -71,10 +80,16 @@ class Active:
 
 
 def spanning_pairs(polytope: Polytope, pairs: Index, part: Array) -> Index:
-    """Subset of pairs with tasks (k,) whose columns span the same changes; `part` (k,) are fractions of user tasks.
+    """Subset of `pairs` (k,), those with tasks, whose columns of the Jacobian span those of all of them.
 
-    On interchangeable servers every user may have tasks on all of them: the two largest parts of a user and the M + 2
-    largest loads of a server, with M resources, then suffice.
+    On interchangeable servers every user may have tasks on all of them. If pairs are many more than equations, the two
+    largest parts of a user and the R + 2 largest loads of a server are kept, with R resources: two pairs of a user let
+    its tasks move between servers, and R pairs of a server span all changes of the use of its capacities.
+
+    Parameters
+    ----------
+    pairs : (k,), indices of pairs
+    part : (k,), fraction of its user's tasks that a pair has
     """
     if len(pairs) <= 3 * (len(polytope.users) + polytope.cluster.capacity.size):
         return pairs
@@ -157,7 +172,12 @@ class Equations:
         self.unknowns = len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + int(prices)
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
-        """Row equations of some pairs, and the use if all user tasks ran there, 0 without one, (pairs, resources)."""
+        """Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
+
+        Returns the numbers of the equations, -1 for rows without one, and the coefficients
+        :math:`x_n d_{nr} / c_{ir}`, the fraction of a capacity that all tasks of the user would use, 0 without
+        equation.
+        """
         polytope = self.active.polytope
         equation = np.full(len(polytope.row_server), -1.0)
         equation[self.rows] = self.of_rows
@@ -166,7 +186,7 @@ class Equations:
         return of, np.where(of >= 0, polytope.pair_use[pairs] * whole[:, None], 0.0)
 
     def shares(self, k: int) -> Array:
-        """Shares of resources in the costs of pairs, (pairs of set k, resources); 0 for rows without a price."""
+        r"""Shares :math:`\theta_{nir}` of rows in costs of the pairs in set k of prices, (pairs, resources)."""
         prices, pairs, polytope = self.active.prices[k], self.cheap[k], self.active.polytope
         price = polytope.by_server(prices.log_rows, -np.inf)[self.server[pairs]]
         whole = (prices.cost + np.log(polytope.gamma))[pairs]
@@ -180,7 +200,7 @@ class Equations:
         return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
 
     def _sums(self, equation: Index, user: Index, value: Array | float) -> tuple[Index, Index, Array]:
-        """Entries of equations in which the tasks of a user are summed over its pairs."""
+        """Entries `value` (k,) of equations (k,) at the changes of all pairs of users (k,)."""
         own, column = matches(user, self.user[self.standing])
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
@@ -193,7 +213,7 @@ class Equations:
         return [self._sums(self.of_pairs[0], user, slope[user] if slope.ndim == 1 else slope[user, self.server[pairs]])]
 
     def others(self) -> Entries:
-        """All other derivatives."""
+        """Entries of all other derivatives, of pairs, rows, limits and users."""
         active = self.active
         of_rows, use = self.uses(self.standing)
         level = active.level[self.users]
@@ -248,13 +268,14 @@ def parts(polytope: Polytope) -> Index:
 class Factors:
     """Factors of a sparse matrix J (equations, unknowns) of any shape and rank: adjoints and left null vectors.
 
-        J s = b  has a solution  if and only if  v' b = 0 for all v with v' J = 0,
-        g' s  is the same for all solutions  if and only if  J' w = g  has a solution; then  g' s = w' b.
+    :math:`J s = b` has a solution if and only if :math:`v^T b = 0` for all v with :math:`v^T J = 0`. An output
+    :math:`g^T s` is the same for all solutions if and only if :math:`J^T w = g` has a solution, and is then
+    :math:`w^T b`.
 
     Rows and columns are scaled to largest entries of 1. A square J is factored with random multiples of epsilon added
-    to its diagonal, any other as `[epsilon, J; J', -epsilon]`, which is regular for every J. Iterative refinement
-    removes the perturbation where a solution exists. Inverse iteration yields vectors of the left null space, which
-    grow by 1/epsilon a step.
+    to its diagonal, any other as the matrix of blocks epsilon, J, J' and -epsilon, which is regular for every J.
+    Iterative refinement removes the perturbation where a solution exists. Inverse iteration yields vectors of the left
+    null space, which grow by 1/epsilon a step.
 
     Parameters
     ----------
@@ -273,7 +294,7 @@ class Factors:
         self.main = np.flatnonzero(main)
         self._core = self.matrix[self.main]
         rows, columns = self._core.shape
-        epsilon, self._square, core = 1e-11, rows == columns, self._core.tocoo()
+        epsilon, self._square, core = _EPSILON, rows == columns, self._core.tocoo()
         first, last = np.arange(rows), rows + np.arange(columns)
         if self._square:
             small = epsilon * np.random.default_rng(0).standard_normal(rows)
@@ -315,19 +336,27 @@ class Factors:
 
     @cached_property
     def null(self) -> Array:
-        """Random vectors v (equations, k) of the left null space, `v' J = 0`."""
+        """Random vectors v (equations, 6) of the left null space, :math:`v^T J = 0`, or zero where that is trivial.
+
+        Datum by datum :math:`v^T b = 0` is tested on these, so that a few random vectors tell the same as a basis with
+        probability 1. The first three are supported on the equations of `main`, and found by two steps of inverse
+        iteration. In the last three random multiples of the other equations are completed by adjoint solutions, which
+        exist if the main equations imply the others; if not, all equations are factored together.
+        """
         rng, size = np.random.default_rng(0), self.matrix.shape[0]
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 2 * 3))
         for _ in range(2):
             core = self._once(core, True)
             core /= np.abs(core).max(axis=0, initial=TINY)
-        found[self.main, :3] = np.where(np.abs(self._core.T @ core).max(axis=0, initial=0.0) <= 1e-9, core, 0.0)
+        found[self.main, :3] = np.where(
+            np.abs(self._core.T @ core).max(axis=0, initial=0.0) <= _IN_NULL_SPACE, core, 0.0
+        )
         if len(self.main) < size:
             others = rng.standard_normal((size, 3))
             others[self.main] = 0.0
             others -= self._adjoint(self.matrix.T @ others)
             others /= np.abs(others).max(axis=0)
-            if np.abs(self.matrix.T @ others).max(initial=0.0) > 1e-7:  # some are not implied by the main ones
+            if np.abs(self.matrix.T @ others).max(initial=0.0) > _IMPLIED:
                 return Factors(self.matrix, np.ones(size, dtype=bool)).null * self.row[:, None]
             found[:, 3:] = others
         return np.asarray(found * self.row[:, None])

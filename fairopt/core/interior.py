@@ -41,18 +41,38 @@ from .newton import System
 from .state import Direction, Measured, State, measured
 from .system import Stack, select
 
-#: Exponents of sums over rows of an attempt: the least, and the least times mu. The second rescues what jams at first.
+#: Exponents of sums over rows of an attempt: the least, and the least times mu. The second attempt solves problems in
+#: which the steps of the first become short.
 _ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
+#: Largest number of iterations of an attempt, and step length below which it ends.
+_ITERATIONS, _SHORTEST = 60, 1e-8
 #: Iterates are certified below this mu.
 _SMALL_MU = 1e-7
 #: Largest centring parameter.
 _MOST_CENTRING = 0.5
+#: Part of its user's tasks up to which a pair with a larger slack gets none in a certified iterate.
+_EMPTY = 1e-6
+#: An iterate is refined if its backward error exceeds the first number and the second fraction of the previous one, and
+#: counts as progress below the third fraction of that.
+_REFINED_ABOVE, _CONVERGING, _PROGRESS = 1e-9, 0.1, 0.9
 
 
 def starting_point(q: Stack, norm: float) -> State:
-    """Starting point by mirror descent on log prices and log fractions, from utilization and from reduced costs.
+    r"""Starting point by mirror descent on log prices and log fractions, which are then moved away from their bounds.
 
-    `norm` bounds the exponent of sums over rows. Fractions, slacks and prices are then moved away from their bounds.
+    In each of `DESCENTS` iterations prices follow the use of rows, and fractions the reduced costs, with the target use
+    `LOAD` = 0.7 and damping eta = `DAMPING` of bounded changes,
+
+    .. math::
+        \log v_{kr} \leftarrow \log v_{kr} + \eta \log \frac{\sum_n D_{nkr} z_{nk}}{0.7}, \qquad
+        \log z_{nk} \leftarrow \log z_{nk} - \eta\, s_{nk},
+
+    from an equal split of every server, and prices equal to the largest marginal utility on it. Prices of limits follow
+    the use of limits in the same way.
+
+    Parameters
+    ----------
+    norm : upper bound of the exponent of sums over rows in costs
     """
     contention = np.maximum(np.add.reduce(q.usable, axis=0), 1)
     z = np.where(q.usable, LOAD / contention, 0.0)
@@ -134,7 +154,7 @@ class Answers:
     steps: Index
 
     def better(self, at: Index, z: Array, log_rows: Array, error: Array) -> None:
-        """Replace the solutions of problems `at` whose error decreases."""
+        """Replace the solutions of the problems `at` (indices) by those of a smaller error, if any."""
         improved = error < self.error[at]
         self.z[..., at[improved]], self.log_rows[..., at[improved]] = z[..., improved], log_rows[..., improved]
         self.error[at[improved]] = error[improved]
@@ -160,7 +180,7 @@ class _Run:
             self.last_error, self.stalled = self.last_error[go], self.stalled[go]
 
 
-def solved(q: Stack, tol: float, aim: float, iterations: int = 60) -> Answers:
+def solved(q: Stack, tol: float, aim: float, iterations: int = _ITERATIONS) -> Answers:
     """Solve a stack: iterations end at a backward error of `aim`, or when it stalls; above `tol` there is a restart.
 
     The exponent of sums over rows begins at 4 (restart: 8) and grows like soft/mu: at small exponents prices far below
@@ -206,7 +226,7 @@ def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations:
             return
         run.at, run.now, length = predictor_corrector(run.q, run.at, run.now, run.count, soft)
         answers.steps[run.problem] += 1
-        run.only(length > 1e-8)
+        run.only(length > _SHORTEST)
         if not len(run.problem):
             return
 
@@ -218,10 +238,10 @@ def _certify(run: _Run, ready: Mask, answers: Answers, aim: float) -> None:
         q, at, now = q.some(ready), select(at, ready), select(now, ready)
     problem, previous = run.problem[ready], run.last_error[ready]
     log_v = at.log_v(q)
-    z, rows = np.where((now.part < at.s) & (now.part < 1e-6), 0.0, at.z), np.where(q.rows, q.power * log_v, -np.inf)
+    z, rows = np.where((now.part < at.s) & (now.part < _EMPTY), 0.0, at.z), np.where(q.rows, q.power * log_v, -np.inf)
     error = backward_errors(q, z, rows, early=True)
     answers.better(problem, z, rows, error)
-    for k in np.flatnonzero((error > np.maximum(1e-9, 0.1 * previous)) & np.isfinite(previous)):
+    for k in np.flatnonzero((error > np.maximum(_REFINED_ABOVE, _CONVERGING * previous)) & np.isfinite(previous)):
         only = np.arange(len(problem)) == k
         iterate = select(at, only)
         binding = None if iterate.xi is None else (iterate.xi > iterate.left) & q.limited[..., only]
@@ -229,5 +249,5 @@ def _certify(run: _Run, ready: Mask, answers: Answers, aim: float) -> None:
         answers.better(
             problem[only], *refined(q.some(only), iterate.z, log_v[..., only], iterate.xi, pairs, rows_on, binding, aim)
         )
-    run.stalled[ready] = np.where(error < 0.9 * previous, 0, run.stalled[ready] + 1)
+    run.stalled[ready] = np.where(error < _PROGRESS * previous, 0, run.stalled[ready] + 1)
     run.last_error[ready] = error

@@ -14,7 +14,16 @@ _PROMISING = 1e-4
 
 
 class Point:
-    """Fractions z (N, K, B) and log prices of whole capacities (R, K, B) to be certified, with derived quantities."""
+    """Fractions z (N, K, B) and log prices of whole capacities (R, K, B) to be certified, with derived quantities.
+
+    Attributes
+    ----------
+    total, unit : (N, B), user tasks, and the unit of fractions of them: tasks, or at alpha = 0 monopoly tasks
+    part : (N, K, B), tasks of pairs as a fraction of the unit
+    idle : (R, K, B), idle fractions of capacities
+    marginal, room : (N, K, B), log marginal utilities of a task; (N, B), unused fractions of limits
+    possible : (B,), False where some user has no tasks, whose marginal utility is infinite
+    """
 
     def __init__(self, q: Stack, z: Array, log_rows: Array) -> None:
         self.q, self.z, self.log_rows = q, z, log_rows
@@ -62,7 +71,11 @@ class Point:
         return np.where(np.isnan(error), np.inf, error)
 
     def _of_users(self, price: Array, assigned: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """Errors (B,) of users and of kept pairs in a global program, and the dropped pairs (N, K, B)."""
+        """Errors (B,) of a welfare program at threshold tau, and the pairs (N, K, B) whose tasks count as zero.
+
+        Every user's marginal utility is compared with its least cost, and the cost of each pair that keeps its tasks
+        with the least cost of its user, in logarithms over A.
+        """
         q = self.q
         cheapest = np.where(q.usable, price, np.inf).min(axis=1)
         excess_cost = np.where(assigned & (price > cheapest[:, None]), price - cheapest[:, None], 0.0)
@@ -79,7 +92,10 @@ class Point:
         return np.maximum(np.where(able, error, 0.0).max(axis=0), kept), dropped
 
     def _of_pairs(self, price: Array, assigned: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
-        """Errors (B,) of pairs in the game, and the dropped pairs (N, K, B)."""
+        """Errors (B,) of a game at threshold tau, and the pairs (N, K, B) whose tasks count as zero.
+
+        The cost of every pair is compared with the user's marginal utility on that server, in logarithms over A.
+        """
         q = self.q
         misfit = np.where(q.usable, self.marginal - price, -np.inf)
         room = self.room[:, None]

@@ -1,15 +1,20 @@
 r"""Refinement of a nearly optimal solution at finite alpha, by an interior point with an augmented Newton system.
 
-Every optimality condition is a product u v = 0 of two nonnegative numbers:
+Every optimality condition is a product u v = 0 of two nonnegative factors:
 
-    u                                              v
-    fraction of its user's tasks at a pair         log cost minus log marginal utility, over A
-    largest share of a row in a pair's cost        idle fraction of the row
-    log price of a limit over A                    unused fraction of the limit
+=======================================  ==================================================
+factor u                                 factor v
+=======================================  ==================================================
+fraction of its user's tasks at a pair   log cost minus log marginal utility, over A
+largest share of a row in a pair's cost  idle fraction of the row
+price of a limit, in logs over A         unused fraction of the limit
+=======================================  ==================================================
+
+With the cost p and the marginal welfare G of a task, and prices xi of limits q,
 
 .. math::
-    (\log p_{ni} - \log m_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
-    1 - x_n/q_n = v_n, \quad u v = \mu \to 0.
+    (\log p_{ni} - \log G_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
+    1 - x_n/q_n = v_n, \quad u v = \mu \to 0
 
 Eliminating pairs first squares the condition number where the active set is degenerate: a product of 1e-8 may be two
 factors of 1e-4. In the augmented system the ratios v/u stay on the diagonal, so that both factors become small. Only
@@ -49,8 +54,12 @@ _MOST_SETS, _MOST_STEPS = 5, 40
 #: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
 #: and the one below which the last iterate is the next start.
 _ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, 1e-6, 1e-13, 1e-4
-#: Bounds of the initial mu.
-_LEAST_MU, _MOST_MU = 1e-14, 1e-2
+#: Bounds of the initial mu, and its least value relative to the use by omitted pairs.
+_LEAST_MU, _MOST_MU, _MU_OF_OMITTED = 1e-14, 1e-2, 1e-3
+#: Least initial product of two factors, relative to mu, that is attained by raising u; then v is raised.
+_LEAST_FACTOR = 0.1
+#: Least target product relative to the squared residual, so that feasibility keeps pace with complementarity.
+_PER_RESIDUAL = 1e-4
 #: Minus the log price of rows without one relative to the least cost; fraction of tasks of a pair that is in use.
 _LOG_UNPRICED, _IN_USE = 300, 1e-6
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
@@ -61,6 +70,8 @@ _NEAR_BOUND, _PATIENCE = 1e-2, 8
 _RANGE, _MOST_PIVOTS = 1e3, 5_000
 #: Least fraction of a long step to the boundary, and that of another.
 _TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
+#: Largest fraction of a step to the boundary is one minus this.
+_FROM_BOUNDARY = 1e-10
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
 _TRUST = 0.03
 
@@ -76,10 +87,20 @@ class Refined:
 
 
 def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, aim: float) -> Refined | None:
-    """Refine tasks (pairs,) and log prices `log_rows` (rows,): the iterate of smallest error.
+    """Refine tasks (pairs,) and log prices of whole capacities `log_rows` (rows,): the iterate of smallest error.
 
-    Errors are the largest min(u, v) or violation; iterations end below `aim`. None if some user has no tasks, where
-    marginal utilities are infinite or the user is priced out.
+    The error is the largest min(u, v) of a condition, or violation of a constraint. The interior point is run on nearly
+    active pairs, rows and limits; excluded ones whose conditions it violates enter, and it is run again, at most five
+    times.
+
+    Parameters
+    ----------
+    aim : error at which iterations end
+
+    Returns
+    -------
+    Refined or None
+        None if a user has no tasks: its marginal utility is infinite, or its tasks are zero at the optimum.
     """
     if _has_empty_user(polytope, tasks):
         return None
@@ -205,7 +226,11 @@ class Conditions:
 
     @cached_property
     def all_pairs(self) -> algebra.Pairs:
-        """Pairs in the format of `algebra`, of users who have one, in units of their largest gamma here."""
+        """Pairs in the format of `algebra`.
+
+        Users without a pair in this restriction are left out, and tasks are in units of the user's largest gamma among
+        its pairs here, so that elements of the matrices are of the order of one.
+        """
         cluster, number = self.polytope.cluster, np.cumsum(np.diff(self.user, prepend=-1) > 0) - 1
         demand = cluster.demand[self.polytope.users[self.present]] * self.unit[:, None]
         return algebra.Pairs(number, self.server, demand, 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf))
@@ -281,7 +306,7 @@ class Conditions:
             float(np.where(pairs, 0.0, at.part).max(initial=0.0)),
             float(np.bincount(self.row, self.use * (omitted / self.gamma)[self.pair]).max(initial=0.0)),
         )
-        return pairs, rows, min(max(mu, 1e-3 * omitted_use), _MOST_MU)
+        return pairs, rows, min(max(mu, _MU_OF_OMITTED * omitted_use), _MOST_MU)
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
@@ -314,7 +339,7 @@ class _State:
         u = np.concatenate([start.scaled_part[c.pairs], start.weight[c.rows], start.excess[c.limits]])
         v = np.concatenate([start.slack[c.pairs], start.idle[c.rows], start.room[c.limits]])
         root = np.sqrt(mu)
-        self.u = np.maximum(u, 0.1 * mu / np.maximum(v, root))
+        self.u = np.maximum(u, _LEAST_FACTOR * mu / np.maximum(v, root))
         self.v = np.maximum(v, mu / np.maximum(self.u, root))
         p, rows = len(c.pairs), slice(len(c.pairs), len(c.pairs) + len(c.rows))
         log_rows = start.log_rows[c.rows] + np.log(self.u[rows] / u[rows])
@@ -355,13 +380,13 @@ class _State:
         blocked = not t >= SHORT_STEP
         affine_mu = float(((self.u + t * du) * (self.v + t * dv)).mean())
         centring = 1.0 if blocked else min(max((affine_mu / mu) ** 3, LEAST_CENTRING), 1.0)
-        target = max(centring * mu, _LEAST_MU**2, min(1e-4 * largest**2, mu))
+        target = max(centring * mu, _LEAST_MU**2, min(_PER_RESIDUAL * largest**2, mu))
         second_order = 0.0 if blocked else du * dv
         d, du, dv = self._direction(solve, np.minimum(target - second_order, 10 * target) - products)
         t = self._longest(d, du, dv)
         t = min(
             1.0,
-            t * (min(max(_TO_BOUNDARY, 1 - target), 1 - 1e-10) if t > LONG_STEP else _CAUTIOUS),
+            t * (min(max(_TO_BOUNDARY, 1 - target), 1 - _FROM_BOUNDARY) if t > LONG_STEP else _CAUTIOUS),
         )
         if not np.isfinite(t) or not np.isfinite(d).all():
             return False
@@ -373,7 +398,12 @@ class _State:
         return True
 
     def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
-        """Newton direction d of the unknowns, and changes du, dv of the factors, for `wanted` changes of products."""
+        r"""Newton direction d of the unknowns, and changes of the factors u and v, for `wanted` changes of products.
+
+        .. math:: u\,dv + v\,du = wanted, \qquad du = unit \cdot d, \qquad dv = J d + f - v
+
+        with the conditions f that equal v at feasibility.
+        """
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
         return d, self.unit * d, direct - self.diagonal * d

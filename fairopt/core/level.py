@@ -35,6 +35,24 @@ _SINGLE_ACCURACY = 50.0
 #: Gondzio's correctors: largest number, step length above which none is tried, increase of the step length that a
 #: corrector aims at, and the least gain of a corrector.
 _CORRECTORS, _LONG_STEP, _LENGTHENED, _LEAST_GAIN = 3, 0.95, 0.3, 0.02
+#: Fraction of the step to the boundary: at least the first number, at most the second if primal and dual steps are
+#: longer than the third, else at most the first.
+_TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = 0.9, 0.99995, 0.9
+#: Cold start: price of a user relative to its least cost, least reduced cost relative to the price of the user, number
+#: of iterations that balance loads, excess of the users' tasks over the level, least idle fraction, and slack of a
+#: level relative to it and of a held user relative to its level. All are moderate numbers in the interior.
+_USER_PRICE, _LEAST_REDUCED, _BALANCINGS, _ABOVE_LEVEL, _LEAST_IDLE, _SLACK, _HELD_SLACK = (
+    0.9,
+    0.1,
+    6,
+    1.2,
+    0.1,
+    0.2,
+    0.1,
+)
+#: Warm start: least complementarity product relative to the mean. Correctors: least product relative to the target; the
+#: largest is ten times the target.
+_LEAST_PRODUCT, _PRODUCT_BOUND = 0.1, 0.1
 #: Centring parameter: its bounds; and residuals of directions relative to the gap, at least those of rounding.
 _LEAST_CENTRING, _MOST_CENTRING, _RESIDUAL_PER_GAP, _LEAST_RESIDUAL = 1e-8, 0.1, 1e-2, 1e-15
 
@@ -245,7 +263,7 @@ def _centrality_corrected(at: State, newton: Newton, step: Point, target: float)
         if min(primal, dual) > _LONG_STEP:
             break
         products = at.products_of(at.now.plus(step, min(primal + _LENGTHENED, 1.0), min(dual + _LENGTHENED, 1.0)))
-        wanted = [np.maximum(np.clip(q, 0.1 * target, 10 * target) - q, -10 * target) for q in products]
+        wanted = [np.maximum(np.clip(q, _PRODUCT_BOUND * target, 10 * target) - q, -10 * target) for q in products]
         corrected = step.plus(newton.step(wanted[0], wanted[1], wanted[2]))
         lengths = _lengths(at, corrected)
         if sum(lengths) <= primal + dual + _LEAST_GAIN:
@@ -274,7 +292,7 @@ def advance(at: State, gap: float) -> None:
     )
     step = newton.finished(step, max(tol, _LEAST_RESIDUAL))
     primal, dual = _lengths(at, step)
-    damping = min(max(1 - relative_gap, 0.9), 0.99995 if min(primal, dual) > 0.9 else 0.9)
+    damping = min(max(1 - relative_gap, _TO_BOUNDARY), _MOST_TO_BOUNDARY if min(primal, dual) > _LONG else _TO_BOUNDARY)
     at.set(at.now.plus(step, damping * primal, damping * dual))
 
 
@@ -284,22 +302,22 @@ def cold_start(pairs: Pairs, faces: Faces) -> Point:
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
     total = least[rising > 0].sum()
-    lam, p = lam / (0.9 * total), least / total
+    lam, p = lam / (_USER_PRICE * total), least / total
     z = pairs.cost(lam) - pairs.of_user(p)
-    z = np.maximum(z, 0.1 * pairs.of_user(p))
+    z = np.maximum(z, _LEAST_REDUCED * pairs.of_user(p))
     share = 1 / z
     share /= pairs.of_user(pairs.sums(share))
     wanted = pairs.of_user(rising)
-    for _ in range(6):
+    for _ in range(_BALANCINGS):
         load = pairs.use(share * wanted).max(axis=1)
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
         share /= pairs.of_user(pairs.sums(share))
     level, held = 0.5 / float(pairs.use(share * wanted).max()), np.maximum(faces.held, TINY)
     y = share * pairs.of_user(np.where(rising > 0, level, held))
-    t = level / 1.2
-    w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)
-    s = np.where(faces.exact, 1.0, np.where(rising > 0, 0.2 * t, 0.1 * held))
+    t = level / _ABOVE_LEVEL
+    w = np.where(present, np.maximum(1 - pairs.use(y), _LEAST_IDLE), 1.0)
+    s = np.where(faces.exact, 1.0, np.where(rising > 0, _SLACK * t, _HELD_SLACK * held))
     return Point(y, z, w, lam, s, p, t)
 
 
@@ -309,7 +327,7 @@ def warm_start(at: State) -> None:
     w, s = np.where(at.row, at.w, 1.0), np.where(at.exact, 1.0, at.s)
     lam, p = np.where(at.row, at.lam / total_price, 0.0), np.where(at.exact, 0.0, at.p / total_price)
     at.set(Point(at.y, at.z / total_price, w, lam, s, p, at.t))
-    mu = 0.1 * at.mu
+    mu = _LEAST_PRODUCT * at.mu
     lam = np.where(at.row, np.maximum(lam, mu / w), lam)
     p = np.where(at.exact, p, np.maximum(p, mu / s))
     at.set(at.now._replace(z=np.maximum(at.z, mu / at.y), lam=lam, p=p))

@@ -3,15 +3,17 @@ r"""Lexicographic max-min over several servers: raise all levels, freeze users w
 Each level is a linear program,
 
 .. math::
-    \max t, \quad \sum_i y_{ni} \ge t \text{ (rising)}, \quad \ge f_n \text{ (held)}, \quad
+    \max t, \quad \sum_i y_{ni} \ge t \ (n \text{ rising}), \quad \sum_i y_{ni} \ge held_n \ (n \text{ held}), \quad
     \sum_n a_{nir} y_{ni} \le 1, \quad y \ge 0,
 
-with y in units of level, solved by an interior point (`level`), which converges to the analytic centre of the optimal
-face. The prices of all constraints that are inactive at the centre are mu over their slacks, so that the centre is a
-warm start of the next level: frozen users, pairs with a reduced cost and full servers are removed, prices are divided
-by the remaining `sum p`, and about five more steps suffice. Where zero demands keep frozen users and rising ones in one
-component, frozen levels and full rows become equations with prices of either sign, so that the face has an interior.
-Components of users and servers are raised one after the other; those of one server are filled in closed form.
+with y in units of level, the level at which user n is held (frozen at an earlier level, at its limit or at its
+floor), and the use a of a whole capacity by a unit. It is solved by an interior point (`level`), which converges to the
+analytic centre of the optimal face. The prices of all constraints that are inactive at the centre are mu over their
+slacks, so that the centre is a warm start of the next level: frozen users, pairs with a reduced cost and full servers
+are removed, prices are divided by the remaining `sum p`, and about five more steps suffice. Where zero demands keep
+frozen users and rising ones in one component, frozen levels and full rows become equations with prices of either sign,
+so that the face has an interior. Components of users and servers are raised one after the other; those of one server
+are filled in closed form.
 
 A user whose limit lies below a level that everyone can attain is held at the limit; one whose floor lies above the
 level is held at the floor. Freezing is a numerical decision: `stages` have the prices from which certificates derive a
@@ -40,8 +42,16 @@ _CONVERGED, _ROUNDED = 1e-11, 1e-14
 _UNBOUNDED = 1e-2
 #: Least absolute log ratio of price to slack of every user at which frozen ones are identified.
 _LOG_SEPARATION = np.log(1e5)
-#: Number of successive steps without a reduction of the gap by a tenth after which a component is given up.
-_PATIENCE = 8
+#: Factor of the gap that counts as progress, and number of successive steps without any after which a component is
+#: given up.
+_PROGRESS, _PATIENCE = 0.9, 8
+#: Once a level has converged, steps go on while each reduces the gap at least by this factor.
+_POLISHED = 0.3
+#: Least slack of a user that is newly held at its limit, relative to the limit: slacks of an interior point are
+#: positive.
+_LEAST_SLACK = 0.1
+#: Multiple of the prices of an earlier level that is added, slightly more than the least, so that the proof is strict.
+_STRICT = 1.001
 
 
 class Stage(NamedTuple):
@@ -171,7 +181,7 @@ class Levels:
             low, high, least_cost = at.bounds()
         # Bounds may cross where equations are inconsistent by rounding: the products then estimate the gap.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
-        improved = gap < (1.0 if at.bounded else 0.9) * at.best_gap
+        improved = gap < (1.0 if at.bounded else _PROGRESS) * at.best_gap
         at.stalled = 0 if improved else at.stalled + 1
         if improved:
             at.best_gap, at.best_point = gap, at.now
@@ -179,7 +189,7 @@ class Levels:
         if failed and at.best_gap > _UNBOUNDED:
             raise SolverError("a level could not be bounded")
         # Further steps reduce the slacks of active constraints to rounding.
-        if failed or (at.bounded and not _ROUNDED < gap <= 0.3 * at.last_gap):
+        if failed or (at.bounded and not _ROUNDED < gap <= _POLISHED * at.last_gap):
             if not gap <= at.best_gap:
                 at.set(at.best_point)
                 low, high, least_cost = at.bounds()
@@ -195,10 +205,14 @@ class Levels:
         return [at]
 
     def _hold_at_limits(self, at: State, at_limit: Mask) -> None:
-        """Hold users of the mask `at_limit` at their limits, and normalize prices of the others."""
+        """Hold users of the mask `at_limit` at their limits, in place: they cease to rise.
+
+        Prices are divided by the sum of p over the users who still rise, which the dual constraint sets to 1, and
+        slacks of users at their limits become the excess over the limit, or at least `_LEAST_SLACK` of it.
+        """
         at.rising = np.where(at_limit, 0.0, at.rising)
         at.held = np.where(at_limit, self.cap[at.user], at.held)
-        at.s = np.where(at_limit, np.maximum(at.attained - at.held, 0.1 * at.held), at.s)
+        at.s = np.where(at_limit, np.maximum(at.attained - at.held, _LEAST_SLACK * at.held), at.s)
         total_price = max(float(at.rising @ at.p), TINY)
         at.z, at.lam, at.p = at.z / total_price, at.lam / total_price, at.p / total_price
         at.best_gap = np.inf
@@ -207,7 +221,17 @@ class Levels:
     # --- converged levels
 
     def _freeze(self, at: State, low: float, high: float, least_cost: Array) -> list[State]:
-        """Freeze users with a price at a converged level, record its prices, and split the rest."""
+        """Freeze users with a price at a converged level, record its prices, and split what remains to be raised.
+
+        Active constraints are identified at the last iterate before slacks were reduced to rounding: users with a price
+        are frozen, pairs with a reduced cost removed, and rows with a price become equations. If floors of some users
+        exceed the level, these are held at their floors instead, and the level is solved for again.
+
+        Parameters
+        ----------
+        low, high : bounds of the level
+        least_cost : (users,), least costs of a unit
+        """
         pairs, rising, optimum = at.pairs, at.rising > 0, at.bounded_point
         below_floor = rising & (self.floor[at.user] > high * (1 + NEGLIGIBLE))
         if below_floor.any():
@@ -294,7 +318,7 @@ class Levels:
         """Hold users whose floors exceed the level, and restart the component."""
         rising = np.where(below_floor, 0.0, at.rising)
         if not rising.any():
-            raise SolverError("floors leave no level to anybody")
+            raise SolverError("the floors of all users exceed the level that capacities allow")
         faces = at.faces._replace(rising=rising, held=np.where(below_floor, self.floor[at.user], at.held))
         return State(at.pairs, faces, cold_start(at.pairs, faces), at.lower_level)
 
@@ -427,7 +451,7 @@ class Levels:
             shortfall = (user_prices_above[affected[:, None], user] - cost) / np.maximum(stage.surplus, TINY)
             multiple[affected] = np.maximum(multiple[affected], shortfall.max(axis=1, initial=0.0))
             scaled = np.flatnonzero(multiple)
-            multiple = 1.001 * multiple[scaled, None]
+            multiple = _STRICT * multiple[scaled, None]
             prices_above[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
             user_prices_above[scaled[:, None], stage.users] += multiple * stage.user_price
         return np.asarray(np.maximum(result, 0.0) * self.inverse)

@@ -1,13 +1,13 @@
 r"""Scaled data of a concave welfare program or of the game, and starting points of the interior point in `welfare`.
 
 The game is tractable at two values of alpha: at 1 it is a single convex program, and its limit for alpha to infinity is
-PS-DSF, whose prices P of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
-large alpha the game is scaled by this limit: prices of server i in units of `P_i^alpha`, prices of users in units of
-their marginal utilities at X. Prices are then of order 1 at every alpha, and the scaled marginal utility of a task of n
-on server i is
+PS-DSF, whose levels l of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
+large alpha the game is scaled by this limit: prices of server i in units of :math:`l_i^{-\alpha}`, prices of users in
+units of their marginal utilities at X. Prices are then of order 1 at every alpha, and the scaled marginal utility of a
+task of n on server i is
 
 .. math::
-    (\phi_n \gamma_{ni} / (P_i X_n))^\alpha \le 1,
+    (\phi_n \gamma_{ni} l_i / X_n)^\alpha \le 1,
 
 with equality where n has tasks in the limit. The starting point is then the smoothed choice at the temperature
 `_TEMPERATURE / alpha`.
@@ -41,6 +41,11 @@ _BELOW_LIMIT = FULL
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
 _LEAST_PRICE = 1e-12
+#: Least ratio of units of products in successive steps, for large and for small mu: prices oscillate where limits bind,
+#: but in the game without limits some decrease by decades, and their units have to follow.
+_DECAY, _DECAY_OF_GAMES = (0.7, 0.3), (0.1, 0.001)
+#: Least complementarity product of a pair at the starting point, relative to its unit.
+_LEAST_PRODUCT = 0.05
 #: Number of pairs above which dense welfare programs without limits start from an even split and take longer steps.
 _LARGE = 20_000
 
@@ -97,7 +102,29 @@ class Change(NamedTuple):
 
 
 class Market:
-    """Data of a problem in units in which every user has about one unit of tasks, and every capacity is one."""
+    r"""Scaled data of a problem: capacities are one, and every user has about one unit of tasks.
+
+    The unit of a user is the number of tasks that equal parts of its servers could run, at most its limit,
+
+    .. math:: unit_n = \min\Big(\sum_i \gamma_{ni} / N_i,\ q_n\Big)
+
+    with the number :math:`N_i` of users of server i. In the game shares per task are the inverse of a user's largest
+    gamma, and the marginal utilities of a task on other servers follow as `Pairs.value`. The game at alpha above
+    `FIRST_ALPHA` is scaled by its limit PS-DSF, where that applies; any other problem begins at alpha of at most
+    `FIRST_ALPHA`, and alpha is raised during the iterations.
+
+    Parameters
+    ----------
+    weight : fixed log weight of the sum of shares in fairness-efficiency; None if it is an unknown
+
+    Attributes
+    ----------
+    unit : (users,), tasks per unit
+    pairs : pairs with demands per unit
+    row : (servers, resources), rows that some pair uses
+    own : criterion of the users of the polytope, at the current alpha
+    user, sign, bound : (limits,), users with a limit (sign 1) or a floor (-1), and these in units
+    """
 
     def __init__(self, problem: Problem, weight: float | None = None) -> None:
         #: Fixed log weight of the sum of shares, or None if it is an unknown.
@@ -134,10 +161,8 @@ class Market:
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
         self.row_unit = self.limit_unit = 1.0
-        #: Least ratio of units of products in successive steps, for large and for small mu. Prices oscillate where
-        #: limits bind; in the game without limits some fall by decades, and their units have to follow.
         game = self.log_gamma is not None
-        self.weight_decay = (0.1, 0.001) if game and not len(self.user) else (0.7, 0.3)
+        self.weight_decay = _DECAY_OF_GAMES if game and not len(self.user) else _DECAY
         #: Large dense welfare programs without limits, whose prices do not oscillate: longer steps are safe.
         self.large = not (game or len(self.user)) and len(self.size) > _LARGE and rule.alpha > 0
         self.large = self.large and type(own) in (Criterion, FairnessEfficiency) and self.pairs.dense
@@ -229,7 +254,10 @@ class Market:
         return self.log_weight_ratio + fair - total, slope
 
     def product_units(self, at: Point) -> tuple[Array, Array]:
-        """Units of products: for pairs the smaller expenditure of user and server, (pairs,); for rows `row_units`."""
+        """Units of complementarity products of pairs (pairs,) and of rows (servers, resources), as of `row_units`.
+
+        That of a pair is the least cost of its user's tasks, or of its monopoly tasks there if these are fewer.
+        """
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
         turnover *= pairs.of_user(pairs.least(cost))
@@ -316,7 +344,7 @@ class Market:
         p = np.minimum(p, FULL * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), LEAST * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, np.minimum(0.05 * turnover / z, LEAST_PART * size / contention[pairs.server]))
+        y = np.maximum(y, np.minimum(_LEAST_PRODUCT * turnover / z, LEAST_PART * size / contention[pairs.server]))
         z = np.minimum(z, turnover / y)
         y = y * (FULL / np.maximum(pairs.use(y).max(axis=1), FULL))[pairs.server]
         # Near the limit tasks follow from prices: a change by a tenth would change marginal utilities by decades.

@@ -1,10 +1,10 @@
 r"""Max-min and utilitarian optima of stacks of small problems, by the dense simplex method, with certificates.
 
 .. math::
-    \text{lex}\max_x \min_n \frac{x_n}{r_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
+    \text{lex}\max_x \min_n \frac{u_n x_n}{\phi_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
 
-over the polytope of `system`, with tasks per level r (`rate`) and shares per task u. Vertices are those of `simplex`;
-single servers are filled (`filling`).
+over the polytope of `system`, with shares per task u and weights phi; :math:`\phi_n / u_n` is called `rate`. Vertices
+are those of `simplex`; single servers are filled (`filling`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,11 @@ def leximin(problems: list[Problem]) -> Found:
     rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
     if q.gamma.shape[1] == 1:
         tasks = _filled(q, rate[:, None])
-        rise, prices, rounds = owed(q, rate[:, None], tasks, False), np.zeros((len(tasks), 0, 1, len(q.use))), None
+        rise, prices, rounds = (
+            largest_rise(q, rate[:, None], tasks, False),
+            np.zeros((len(tasks), 0, 1, len(q.use))),
+            None,
+        )
     else:
         reach = q.gamma.sum(axis=1)
         per_level = np.divide(rate, reach, out=np.zeros(reach.shape), where=reach > 0).T
@@ -55,7 +59,10 @@ def leximin(problems: list[Problem]) -> Found:
 
 
 def largest_sum(problems: list[Problem]) -> Found:
-    """Utilitarian optimum (alpha = 0) over a pool or servers, of problems of one shape, with its backward error."""
+    """Utilitarian optima (alpha = 0), the largest sums of shares, over a pool or servers, of problems of one shape.
+
+    The certificate is the larger of the backward error and the infeasibility, infinite for a failure.
+    """
     q = stacked(problems, np.zeros(len(problems)))
     share = np.stack([one.criterion.share for one in problems], axis=-1)
     share_of_gamma = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
@@ -99,7 +106,7 @@ def alone(problems: list[Problem]) -> Found:
     q.limit = np.where(q.limit > 0, np.inf, 0.0)
     rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
     tasks = _filled(q, rate)
-    error = np.maximum(owed(q, rate, tasks, False), infeasibility(q, fractions(q, tasks)))
+    error = np.maximum(largest_rise(q, rate, tasks, False), infeasibility(q, fractions(q, tasks)))
     nothing = np.zeros((len(tasks), 0, *q.use.shape[2::-2]))
     return Found(tasks, error, nothing, np.zeros(len(tasks), dtype=np.intp))
 
@@ -120,8 +127,17 @@ def _filled(q: Stack, rate: Array) -> Array:
     return (parts.T.reshape(users, servers, count) * q.gamma).transpose(2, 0, 1)
 
 
-def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
-    """Largest relative increase (B,) that a server allows a user; levels are of tasks `everywhere` or per server."""
+def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
+    """Largest relative increase (B,) of a user's tasks that a unilateral deviation of one server allows.
+
+    A server may give a user more by taking tasks only from users of higher levels (`certificates.bottleneck.rises`).
+
+    Parameters
+    ----------
+    rate : (N, K, B), tasks per level; (N, 1, B) if it is the same on all servers
+    tasks : (B, N, K)
+    everywhere : levels are those of a user's tasks on all servers, as in the game, else of those on each server
+    """
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
     total = tasks.transpose(1, 2, 0)

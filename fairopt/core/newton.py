@@ -18,19 +18,21 @@ UNREDUCED = 40
 class System:
     r"""Linear system of Newton's method at an iterate, factored for several right-hand sides.
 
-    With `t` (N, K, B) the fraction of its user's tasks that a pair p = (n, k) has, and rows r = (k, r):
+    Unknowns are the relative changes a of fractions z and b of prices m and xi. With the part t (N, K, B) of its user's
+    tasks that a pair p = (n, k) has, shares theta of rows in its cost, and slacks s of pairs and w of rows and limits:
 
     .. math::
 
-        s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r share_{pr} b_r + \xi_n b_n = f_p, \qquad
+        s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r \theta_{pr} b_r + \xi_n b_n = f_p, \qquad
         \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = g_n
 
     Systems of at most `UNREDUCED` unknowns are solved as they are. In larger ones pairs are eliminated, by
 
     .. math::
 
-        \sum_{j \in n} t_j a_j = y_n \sum \tfrac ts (f - share\, b - \xi_n b_n), \qquad
-        y_n = 1 / (1 + \rho \sum \tfrac ts),
+        \sum_{j \in n} t_j a_j
+        = \kappa_n \sum_{j \in n} \frac{t_j}{s_j} \Big(f_j - \sum_r \theta_{jr} b_r - \xi_n b_n\Big), \qquad
+        \kappa_n = \Big(1 + \rho \sum_{j \in n} \frac{t_j}{s_j}\Big)^{-1},
 
     which leaves a Schur complement over rows and limits. It squares the condition number where the active set is nearly
     degenerate, so that the accuracy is limited; `last_digits` refines such solutions.
@@ -78,7 +80,7 @@ class System:
         resources, order = len(at.m), rows + self.limits
         self.e = 1 / at.s
         part_weight = now.part * self.e
-        self.user_factor = q.ratio / (1 + q.ratio * np.add.reduce(part_weight, axis=1))  # (N, B), rho y_n
+        self.user_factor = q.ratio / (1 + q.ratio * np.add.reduce(part_weight, axis=1))  # (N, B), rho kappa_n
         use_weight = self.load * self.e
         user_cost = (self.share * part_weight).transpose(3, 1, 0, 2).reshape(count, users, rows)
         self.coupling = use_weight.transpose(3, 0, 2, 1).reshape(count, rows, users) * self.user_factor.T[:, None]
@@ -105,9 +107,10 @@ class System:
         return m
 
     def direction(self, target: Array, predictor: Direction | None, weight: Array | float = 0.0) -> Direction:
-        """Direction to complementarity products `target` (B,) and to feasibility.
+        """Direction at which linearised complementarity products are `target` (B,), and residuals vanish.
 
-        It is corrected by `weight` times the second-order terms of the direction `predictor`, if that is given.
+        With a `predictor` the products of its changes, times `weight` (B,), are subtracted from the target: the
+        second-order correction of Mehrotra's method.
         """
         q, at, now = self.q, self.at, self.now
         target_s = np.divide(target * now.omega, at.z, out=np.zeros_like(at.z), where=q.usable)
@@ -143,7 +146,7 @@ class System:
         return f, g, None if n is None else np.add.reduce(self.limit_load * a, axis=1) - at.left * n
 
     def _solved(self, f: Array, g: Array, h: OfLimits) -> tuple[Array, Array, OfLimits]:
-        """Solve for right-hand sides f of pairs, g of rows and h of limits: changes a, b and n."""
+        """Relative changes a of pairs, b of rows and n of limits for right-hand sides f, g and h."""
         at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
         if self.unreduced:
             solution = self._lapack([f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])])

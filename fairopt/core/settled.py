@@ -21,6 +21,8 @@ from .last_digits import refined
 ZERO = 1e-7
 #: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
 VIOLATED = 1e-10
+#: Error at which refinement ends, that of rounding.
+_REFINED = 1e-14
 #: Fraction of tasks of a pair that is in use, and of a limit that is nearly attained.
 _IN_USE = 1e-6
 #: Relative change of a user's tasks above which the refined solution is another one, and rejected.
@@ -32,9 +34,12 @@ FREE = 50.0
 def settled(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, zero: float | None = ZERO
 ) -> Active:
-    """Active set at tasks (all users, servers) and log prices of whole capacities (rows,).
+    """Active set at tasks (all users, servers) and log prices of whole capacities (rows,), which are refined if needed.
 
-    Conditions with both factors at most `zero` are weakly active; with None no condition is, and factors are compared.
+    Parameters
+    ----------
+    zero : a tasks fraction, price or slack up to this counts as zero; conditions of which both factors are zero are
+        weakly active. With None no condition is weakly active: the larger of its two factors decides.
 
     Raises
     ------
@@ -45,7 +50,7 @@ def settled(
     with np.errstate(all="ignore"):
         log_rows = backward_error(polytope, criterion, tasks, log_rows).every_row
         shown = Indicated(polytope, criterion, x, log_rows)
-        if shown.residual > VIOLATED and (found := refined(polytope, criterion, x, log_rows, 1e-14)) is not None:
+        if shown.residual > VIOLATED and (found := refined(polytope, criterion, x, log_rows, _REFINED)) is not None:
             other = Indicated(polytope, criterion, found.tasks, found.log_rows)
             shown = (
                 other
@@ -53,7 +58,7 @@ def settled(
                 else shown
             )
         if shown.residual > 10 * VIOLATED:
-            raise SolverError("the answer is not near enough to an exact one to tell which tasks and prices are zero")
+            raise SolverError("the solution is too inaccurate to tell which tasks and prices are zero (its active set)")
         return shown.active(zero)
 
 

@@ -36,12 +36,20 @@ class Found(NamedTuple):
 
 
 def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
-    """Maximize levels over `per_level` (B, levels) lexicographically, subject to `rows @ columns <= 1`.
+    r"""Lexicographically maximize the sorted levels of B problems of one shape over nonnegative columns z.
+
+    .. math:: \text{lex}\max_z \min_l \frac{(L z)_l}{\omega_l}, \qquad A z \le 1, \quad z \ge 0
 
     Parameters
     ----------
-    rows : (B, rows, columns)
-    levels : (B, levels, columns)
+    rows : (B, rows, columns), A
+    levels : (B, levels, columns), L
+    per_level : (B, levels), omega; levels with 0 are left out
+
+    Returns
+    -------
+    Found
+        columns z (B, columns), prices (B, rounds, rows) of each round, and the number of rounds, -1 for a failure
     """
     (count, height, columns), several = rows.shape, levels.shape[1]
     most = max(_CACHE_ENTRIES // ((height + several) * (columns + 2)), 1)  # at a time
@@ -142,7 +150,16 @@ class _Tableaus:
         return column, leave, np.isinf(least) | (self.steps > _MOST_STEPS * self.size)
 
     def pivot(self, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
-        """Exchange basic and free variables; where a round ends, t becomes free at its value."""
+        """Exchange the basic variables of rows `leave` and the free ones of columns `enter`, in all tableaus.
+
+        Where a round ends, t leaves the basis, and stays at its value in later rounds.
+
+        Parameters
+        ----------
+        leave, enter : (problems,)
+        column : (problems, rows), entries of the entering columns
+        ends : (problems,), mask of problems whose round ends
+        """
         table, every = self.table, self.every
         pivot = column[every, leave]
         row = table[every, leave] / pivot[:, None]
@@ -198,7 +215,12 @@ class _Lexicographic(_Tableaus):
                 self._bound_column(np.flatnonzero(ends))
 
     def _bound_column(self, some: Index) -> None:
-        """Compute the column of t from the slacks of rising levels, for problems whose round begins."""
+        """Compute the column of the common bound t in the tableaus of the problems `some`, whose round begins.
+
+        t has the coefficients omega in the constraints of the levels that still rise, scaled to a largest one of 1. In
+        the current basis its column is the same combination of the columns of their slacks: those of free slacks are
+        read from the tableau, those of basic ones are unit vectors.
+        """
         if not len(some):
             return
         weight = np.where(self.rising[some], self.per_level[some], 0.0)
@@ -216,7 +238,11 @@ class _Lexicographic(_Tableaus):
         self.table[some, :, column] = whole
 
     def _finish_round(self, some: Index) -> Mask:
-        """Record prices of rounds that end, and freeze levels with a price; mask of the finished problems."""
+        """Record prices of the problems `some` whose round ends, and freeze levels with a price.
+
+        Returns the mask (some,) of problems that are finished: no level rises any more, or none has a price (a
+        failure).
+        """
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)
         problem, rising = self.problem[some], self.rising[some]

@@ -160,7 +160,7 @@ class Factors:
         self.factor = factored(end.astype(np.float32) if single else end, symmetric)
 
     def solve(self, given: Array) -> Array:
-        """Solve for a right-hand side (unknowns,)."""
+        """Solve for a right-hand side (unknowns,): substitution in the early unknowns, and the dense factors."""
         early, pointer, later, x = self.early, self.order.pointer, self.order.later, np.empty(len(given))
         x[self.order.place] = given
         _forward_substitute(pointer, later, self.low, x)
@@ -174,7 +174,12 @@ class Factors:
 
 @compiled(inner=True)
 def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
-    """Subtract a value from an entry of S: of the trailing matrix, the diagonal, the lower or the upper triangle."""
+    """Subtract a value from the entry (i, j) of the matrix, in place.
+
+    Entries of unknowns i and j in elimination order are in `end` if both belong to the dense trailing matrix, else in
+    `diagonal`, or in `low` or `up` at the position of the later unknown among the `later` neighbours of the earlier
+    one.
+    """
     early = len(pointer) - 1
     if i >= early and j >= early:
         end[i - early, j - early] -= value
@@ -192,14 +197,14 @@ def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ign
 
 @compiled
 def _add_entries(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
-    """Add entries (triplets) to S."""
+    """Add entries, triplets of positions i, j and values, to the matrix."""
     for k in range(len(value)):
         _subtract(i[k], j[k], -value[k], pointer, later, diagonal, low, up, end)
 
 
 @compiled
 def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Subtract the products of all pairs of members of a group from S."""
+    """Subtract the products `left . right` of all pairs of members of each group, except those of one host."""
     early, width = len(pointer) - 1, left.shape[1]
     for g in range(len(start) - 1):
         for f in range(start[g], start[g + 1]):
@@ -226,7 +231,11 @@ def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, u
 
 @compiled
 def _eliminate(pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Eliminate the early unknowns (LU, or LDL' if symmetric); `low` is divided by the pivots."""
+    """Eliminate the early unknowns in place: an LU factorisation, or LDL' of the lower triangle if symmetric.
+
+    `diagonal` has the pivots then, `low` the unit lower and `up` the upper factor; products are subtracted from `end`,
+    the trailing matrix. Pivots that are rounding are replaced by 1.
+    """
     early = len(pointer) - 1
     for v in range(early):
         diagonal[v] = diagonal[v] if diagonal[v] > _ROUNDED else 1.0

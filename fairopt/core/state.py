@@ -1,8 +1,8 @@
-"""Iterates of the primal-dual interior point, search directions, and residuals.
+r"""Iterates of the primal-dual interior point, search directions, and residuals.
 
 For every complementarity condition an iterate has a variable and its slack, both positive: fractions z and slacks s of
 pairs, prices m and slacks w of rows, prices xi and slacks `left` of limits. Prices are iterated as powers
-`m = (v/unit)^min(A, 4)`, between the level v and the price v^A, whose exponent makes conditions nearly linear.
+:math:`m = (v/unit)^{\min(A, 4)}`, between the level v and the price :math:`v^A`, in which conditions are nearly linear.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ r"""Optimality conditions of welfare and of the per-server game at finite alpha,
 A mixed complementarity problem (the KKT conditions of the welfare program, or of all servers' programs in the game).
 Welfare is the special case of the game in which a user's marginal utility is the same on every server. Unknowns are
 the fractions `z` of monopoly tasks of pairs (user, server), the prices `v` of rows (resource, server), and the prices
-`xi` of task limits. With `A = max(alpha, 1)`, `rho = alpha/A` and user tasks `x = sum_k size z` in units of the user's
-largest `gamma`, the conditions in logarithms over A are
+`xi` of task limits. With :math:`A = \max(\alpha, 1)`, :math:`\rho = \alpha/A` and user tasks
+:math:`x_n = \sum_k size_{nk} z_{nk}` in units of the user's largest gamma, the conditions in logarithms over A are
 
 .. math::
 

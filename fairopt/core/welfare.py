@@ -1,14 +1,14 @@
 r"""Primal-dual interior point for concave welfare and for the game, with the Schur complements of `algebra`.
 
-With marginal utilities `m_n(x)`, costs of pairs at prices lambda of whole capacities, prices p of users, and limits or
-floors b (sign +1 or -1) with prices xi, the conditions are
+With marginal welfare :math:`G_n(x_n)`, costs of pairs at prices lambda of whole capacities, prices p of users, and
+limits or floors b (sign +1 or -1) with prices xi, the conditions are
 
 .. math::
 
     z = cost - p \ge 0 \perp y \ge 0, \qquad w = 1 - use\,y \ge 0 \perp \lambda \ge 0, \qquad
     v = \pm(b - x) \ge 0 \perp \xi \ge 0,
 
-    x = \sum_i y, \qquad \log(p \pm \xi) = \log m(x).
+    x = \sum_i y, \qquad \log(p \pm \xi) = \log G(x)
 
 Complementarity products are scaled by the expenditure of a user or by the price of a row, so that small users count as
 much as large ones. p may have any sign where a limit binds. With fairness-efficiency the weight of the sum of shares is
@@ -71,6 +71,27 @@ _PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
 #: Ratio of the residual of a refined direction to the wanted one above which single precision is given up.
 _SINGLE_ACCURACY = 50
+#: Step of the predictor below which factors in single precision count as singular.
+_SINGULAR_STEP = 1e-3
+#: Residual of directions relative to mu, at most 1, and at least that of rounding.
+_RESIDUAL_PER_MU, _LEAST_RESIDUAL = 1e-2, 1e-15
+#: A factor of errors below which an iterate counts as progress; mu below which iterations end.
+_PROGRESS, _LEAST_MU = 0.7, 1e-16
+#: The search for the weight of the sum of shares: accuracy of the log weight, and largest number of iterations.
+_WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = 1e-12, 30
+#: Default number of steps of a run.
+_STEPS = 90
+#: An iterate becomes a warm start while mu exceeds the first number and the residual is below the second: nearer to the
+#: solution small variables would block the first steps.
+_WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
+#: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
+_NEAR_ROUNDING_MU = 1e-9
+#: Length of steps that do not advance, and their number in a row after which a run at a large alpha ends.
+_NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
+#: Gondzio's correctors: increase of the step length that one aims at, and the least gain of one.
+_LENGTHENED, _LEAST_GAIN = 0.3, 0.02
+#: The same for large problems: a factor and an increase, and the least gain as a fraction of the increase.
+_FACTOR_LARGE, _LENGTHENED_LARGE, _LEAST_GAIN_LARGE = 1.1, 0.5, 0.01
 
 
 class Step:
@@ -100,7 +121,7 @@ class Step:
         self.rough = rough
 
     def _mean(self, of_pairs: float, at: Point) -> float:
-        """Mean scaled complementarity product, given the sum over pairs."""
+        """Mean scaled complementarity product of pairs, rows and limits, given the sum `of_pairs` over pairs."""
         q = self.market
         of_limits = at.xi * at.v / (q.bound * self._limit_scale)
         total = of_pairs + (at.lam * at.w / self.weights[1])[q.row].sum() + of_limits.sum()
@@ -243,7 +264,9 @@ class Step:
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         affine = self.direction(-1.0, -lw, -xv)
         t = self.longest(affine)
-        if self.rough and not (t > 1e-3 and np.isfinite(affine.p).all()):  # factors in single precision are singular
+        if self.rough and not (
+            t > _SINGULAR_STEP and np.isfinite(affine.p).all()
+        ):  # factors in single precision are singular
             self.rough = False
             return self.search_direction()
         second_order, trial = affine.y * affine.z, at.along(affine, t)
@@ -274,7 +297,7 @@ class Step:
         for _ in range(_CORRECTORS):
             if t > LONG_STEP:
                 break
-            reach = min(1.1 * t + 0.5 if q.large else t + 0.3, 1.0)
+            reach = min(_FACTOR_LARGE * t + _LENGTHENED_LARGE if q.large else t + _LENGTHENED, 1.0)
             pairs = (1 + reach * step.y) * (1 + reach * step.z)
             rows = np.where(q.row, (at.lam + reach * step.lam) * (at.w + reach * step.w) / row_scale, target)
             limits = (at.xi + reach * step.xi) * (at.v + reach * step.v) / limit_scale
@@ -284,10 +307,10 @@ class Step:
             corrected = self.direction(wanted[0], wanted[1] * row_scale, wanted[2] * limit_scale, feasibility=False)
             corrected = step.plus(corrected)
             corrected_length = self.longest(corrected)
-            if corrected_length < t + (0.01 * (reach - t) if q.large else 0.02):
+            if corrected_length < t + (_LEAST_GAIN_LARGE * (reach - t) if q.large else _LEAST_GAIN):
                 break
             step, t = corrected, corrected_length
-        step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
+        step = self.finished(step, max(_RESIDUAL_PER_MU * min(self.mu, 1.0), _LEAST_RESIDUAL))
         longest = self.longest(step)
         self.rough = self.rough and longest > TO_BOUNDARY * t
         return step, longest
@@ -306,7 +329,7 @@ class Candidate:
 
 
 def run(
-    problem: Problem, tol: float, start: object = None, max_steps: int = 90, patience: float = math.inf,
+    problem: Problem, tol: float, start: object = None, max_steps: int = _STEPS, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
     """Solve by the interior point, from a warm start if it is compatible: the iterate of least backward error.
@@ -333,7 +356,7 @@ def run(
     for number in range(max_steps + 1):
         if not np.isfinite(step.mu + step.residual):
             break
-        if q.at_final_alpha and step.mu > 1e-3 and step.residual < 0.1:
+        if q.at_final_alpha and step.mu > _WARM_MU and step.residual < _WARM_RESIDUAL:
             warm = Start(step.at, q.unit, q.own.alpha)
         if (
             q.at_final_alpha
@@ -341,9 +364,9 @@ def run(
             and step.residual < LARGE_MU
         ):
             candidate = _judged(q, step.at, tol, number)
-            stalled = 0 if candidate.error < 0.7 * best.error or step.mu < 0.5 * least else stalled + 1
+            stalled = 0 if candidate.error < _PROGRESS * best.error or step.mu < 0.5 * least else stalled + 1
             best, least = min(best, candidate, key=lambda one: one.error), min(least, step.mu)
-            if best.error <= 0.5 * tol or stalled > PATIENCE or step.mu < 1e-16:
+            if best.error <= 0.5 * tol or stalled > PATIENCE or step.mu < _LEAST_MU:
                 break
         change, t = step.search_direction()
         # Blocking variables stay near the central path.
@@ -357,12 +380,12 @@ def run(
         slow_steps, lowest = (0, step.mu) if progress else (slow_steps + 1, lowest)
         if slow_steps > patience:
             break
-        if step.mu < 1e-9 and (t < 0.5 or new.residual > 10 * step.residual):
-            stalled += 2  # mostly rounding, which `last_digits` reduces
+        if step.mu < _NEAR_ROUNDING_MU and (t < 0.5 or new.residual > 10 * step.residual):
+            stalled += 2
             if stalled > PATIENCE and step.mu < _ROUNDING_MU and number > decades:
                 break
-        short_steps = short_steps + 1 if t < 0.01 else 0
-        if short_steps > 10 and q.power > FIRST_ALPHA:
+        short_steps = short_steps + 1 if t < _NO_ADVANCE else 0
+        if short_steps > _MOST_SHORT_STEPS and q.power > FIRST_ALPHA:
             break
         step = new
         growth, feasible = _GROWTH if q.log_gamma is None else _GROWTH_GAME
@@ -395,7 +418,9 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
         other_weight = weight + math.copysign(length, here_error)
         other_error = weight_error(other_weight)
         if here_error * other_error < 0:
-            optimize.brentq(weight_error, weight, other_weight, xtol=1e-12, maxiter=30, disp=False)
+            optimize.brentq(
+                weight_error, weight, other_weight, xtol=_WEIGHT_ACCURACY, maxiter=_WEIGHT_ITERATIONS, disp=False
+            )
         if here_error * other_error <= 0:
             break
         weight, here_error, length = other_weight, other_error, 2 * length

@@ -1,8 +1,9 @@
-"""Derivatives with respect to all data by the adjoint method: one linear solve per output, for any number of data.
+r"""Derivatives with respect to all data by the adjoint method: one linear solve per output, for any number of data.
 
-For the linearised conditions `J s + B dtheta = 0` and an output with differential `g' s`, the adjoint equation
-`J' w = g` gives all derivatives, `-w' B`. A datum for which the linearised equations have no solution (`v' B != 0` for
-some `v' J = 0`) has no derivative, nor has one that enters through either of two tied resources: these are NaN.
+For the linearised conditions :math:`J \delta = -B\,d\theta` and an output whose differential is :math:`\eta^T \delta`,
+the adjoint equation :math:`J^T w = \eta` gives all derivatives, :math:`-w^T B`. A datum for which the linearised
+equations have no solution (:math:`\nu^T B \ne 0` for some nu with :math:`\nu^T J = 0`) has no derivative, nor has one
+that enters through either of two tied resources: these are NaN.
 
 Active sets of global programs are computed here: pooled servers, and the levels of max-min with their prices.
 """
@@ -52,20 +53,22 @@ class Pooling:
 
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
-    """Group servers of a solution of a global program whose derivatives depend on sums of capacities only.
+    r"""Group servers of a solution of a global program whose derivatives depend on sums of capacities only.
 
     If servers i and j of a global program have equal prices, users on both are indifferent: after a change of one of
     them tasks move, and only the sum of capacities matters. Let P be the resources with a positive price. Small changes
     of users' totals in a group of servers, and of its capacities, can be split over its servers if and only if they
     preserve the exhausted sums over the group, provided that
 
-        v_i . d_n = u_n  on all pairs (n, i) with tasks   implies   v_i = v  on P, and 0 on other exhausted resources,
+    .. math::
+        \nu_i \cdot d_n = \eta_n \text{ for all pairs } (n, i) \text{ with tasks} \quad \Rightarrow \quad
+        \nu_{ir} = \nu_r \ (r \in P), \quad \nu_{ir} = 0 \ (\text{other exhausted } r)
 
-    by Farkas' lemma, with v_i on the resources exhausted on i, and u_n for a user's total. This is verified server by
-    server: i joins a group if the demands of those of its users that also run on a server of the group have full rank
-    in the resources exhausted on i. The solution then has the derivatives of that of the cluster with one server per
-    group; the split of tasks is not determined, as in the solution itself. (In the game a server's own gammas matter,
-    so that servers are not grouped.)
+    by Farkas' lemma, with multipliers nu of the resources exhausted on i, and eta of users' totals. This is verified
+    server by server: i joins a group if the demands of those of its users that also run on a server of the group have
+    full rank in the resources exhausted on i. The solution then has the derivatives of that of the cluster with one
+    server per group; the split of tasks is not determined, as in the solution itself. (In the game a server's own
+    gammas matter, so that servers are not grouped.)
 
     Parameters
     ----------
@@ -225,14 +228,19 @@ def apportioned(largest: Mask) -> list[Array]:
 
 
 def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
-    """Derivatives of log shares per task by log demands and capacities; two alternatives if resources tie.
+    r"""Derivatives of log shares per task by log demands and capacities; two alternatives if resources tie.
 
-    dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
-    asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
-    alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum where r sets gamma0; by c_ir: minus
-    demand     u_n = d_n0                     by d_n0: 1
-    constant   nothing
-    unknown    zero, and random: the alternatives differ, so that no derivative exists
+    ========  ====================================  ================================================================
+    rule      share per task                        derivatives
+    ========  ====================================  ================================================================
+    dominant  :math:`\max_r d_{nr}/C_r`             by log demand 1 for the largest r; by log pooled capacity -1
+    asset     :math:`\sum_r d_{nr}/C_r`             the same for each r, times its part of the sum
+    alone     :math:`1 / \sum_i \gamma^0_{ni}`      by log demand the part of servers where r determines gamma0; by
+                                                    the log of these capacities minus their parts
+    demand    :math:`d_{n0}`                        by the log demand for the first resource 1
+    constant  constant                              zero
+    unknown   unknown                               zero, and random: as alternatives differ, no derivative exists
+    ========  ====================================  ================================================================
     """
     none = np.zeros(cluster.demand.shape)
     share = cluster.share_per_task
@@ -258,20 +266,25 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
 
 
 def inputs(equations: Equations) -> list[sp.csr_matrix]:
-    """B (equations, data): alpha, log weights, demands, capacities of servers of the polytope, limits, `log u_n`.
+    r"""Derivatives B (equations, data) by alpha and logs of weights, demands, capacities, limits and shares per task.
 
-    With `theta_nir` the share of r in the cost of a task of n on i, and A = max(alpha, 1), or 1 for max-min, B has
+    With the share :math:`\vartheta_{nir}` of r in the cost of a task of n on i, and :math:`A = \max(\alpha, 1)`, or 1
+    for max-min, B has
 
-        by alpha          log(x_n / (phi_n s_n(i))) / A                    of pairs
-        by log phi_n      -alpha / A                                       of pairs (max-min: -1 of users)
-        by log d_nr       theta_nir / A,  x_ni d_nr / c_ir                 of pairs, rows
-        by log c_ir       -theta_nir / A,  -1                              of pairs, rows
-        by log q_n        -1                                               of limits
-        by log s_n(i)     (1 - alpha) / A                                  of pairs (max-min: -1 of users)
+    ===================  =======================================================================================
+    by                   in the equations of
+    ===================  =======================================================================================
+    :math:`\alpha`       pairs, :math:`\log(u_n x_n / \phi_n) / A`
+    :math:`\log \phi_n`  pairs, :math:`-\alpha / A` (max-min: users, -1)
+    :math:`\log d_{nr}`  pairs, :math:`\vartheta_{nir} / A`; rows, :math:`x_{ni} d_{nr} / c_{ir}`
+    :math:`\log c_{ir}`  pairs, :math:`-\vartheta_{nir} / A`; rows, -1
+    :math:`\log q_n`     limits, -1
+    :math:`\log u_n`     pairs, :math:`(\alpha - 1) / A` (max-min: users, 1)
+    ===================  =======================================================================================
 
-    where `s_n = 1/u_n` for global shares, and `s_n(i) = gamma_ni` in the game, which decreases in the demand for, and
-    increases in the capacity of, the resource that determines gamma. Two alternatives, the second random, if several
-    resources determine gamma.
+    In the game the share per task is :math:`1/\gamma_{ni}`, which increases in the demand for, and decreases in the
+    capacity of, the resource that determines gamma. There are two alternatives, the second random, if several resources
+    determine gamma.
     """
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion

@@ -30,15 +30,21 @@ Solve = Callable[[str, int, float], Array]
 
 
 class Gradient(NamedTuple):
-    """Gradient of a measure by log tasks, (users,), and for fixed tasks by log weights and log demands.
+    r"""Gradient of a measure by log tasks, (users,), and for fixed tasks by log weights and log demands.
 
-    With levels `l_n = k_n x_n / phi_n`, `k_n = max_r d_nr/C_r`, and dominant shares `s_n = k_n x_n`:
+    With dominant shares :math:`\sigma_n = x_n \max_r d_{nr}/C_r`, levels :math:`l_n = \sigma_n / \phi_n`, and their
+    sums :math:`S = \sum l_n` and :math:`Q = \sum l_n^2`:
 
-        tasks        sum x_n                      x_n                          by log x_n
-        welfare      sum s_n                      s_n                          by log s_n
-        min_share    min l_n                      l_n of the least             by log l_n
-        jain         S^2 / (N Q)                  2 S l_n / (N Q) (1 - S l_n / Q)    S = sum l_n, Q = sum l_n^2
-        utilization  mean_r sum x_n d_nr / C_r    the mean of x_n d_nr / C_r   by log x_n, log d_nr, -log C_r
+    ===========  =======================================  ==============================================================
+    measure      value                                    derivative by a logarithm
+    ===========  =======================================  ==============================================================
+    tasks        :math:`\sum x_n`                         :math:`x_n`, of tasks
+    welfare      :math:`\sum \sigma_n`                    :math:`\sigma_n`, of the share
+    min_share    :math:`\min l_n`                         :math:`l_n` of the least, of the level
+    jain         :math:`S^2 / (N Q)`                      :math:`2 S l_n (1 - S l_n / Q) / (N Q)`, of the level
+    utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  mean of :math:`x_n d_{nr} / C_r`, of tasks, demands, and minus
+                                                          capacities
+    ===========  =======================================  ==============================================================
     """
 
     tasks: Array
@@ -196,7 +202,7 @@ class Sensitivity:
             left = len(gains) - len(order)
             if left:
                 parts.append(f"{left} others {float(gains.drop(order).sum()):+.3g} together")
-            lines.append(start + (", ".join(parts) if parts else "nobody gains"))
+            lines.append(start + (", ".join(parts) if parts else "no user gains"))
         return "\n".join(lines)
 
     def plot(self, most: int = 12, *, one_sided: bool = True, ax: Any = None) -> Figure:

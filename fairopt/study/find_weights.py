@@ -120,10 +120,10 @@ def find_weights(
 ) -> WeightsFound:
     r"""Find weights under which a mechanism yields given tasks X; the allocation is solved for and compared.
 
-    .. math:: \phi_n = (w_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha} \ \ (\alpha < \infty), \qquad
+    .. math:: \phi_n = (G_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha} \ \ (\alpha < \infty), \qquad
         \phi_n = u_n X_n \ \ (\alpha = \infty)
 
-    with u the share per task, and w a supporting normal, the price of a task.
+    with u the share per task, and G a supporting normal, the price of a task.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object]
     argument = "tasks" if shares is None else "shares"
     given = _validate.per_user(tasks if shares is None else shares, argument, seen.users, users)
     if missing := [seen.users[n] for n in np.flatnonzero(np.isnan(given) & seen.runnable)]:
-        raise DataError(f"{argument} says nothing of {_names.some(missing)}, who can run tasks; state all of them")
+        raise DataError(f"{argument} lacks {_names.some(missing)}, who can run tasks; give all of them")
     runnable(given, argument, seen, "no weight > 0 gives it nothing: drop it with cluster.drop_user, or give it some")
     if shares is not None:
         given = given / seen.dominant_share_per_task

@@ -1,16 +1,16 @@
-"""Given tasks of users: validation, position relative to the Pareto frontier, and supporting prices.
+r"""Given tasks of users: validation, position relative to the Pareto frontier, and supporting prices.
 
 Tasks X are optimal for an alpha-fair criterion with alpha in (0, infinity], over a pool or over servers, under some
 weights, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
 
 - a maximiser of a function that is increasing in every X_n is efficient;
-- an efficient point of a polytope is supported by some normal w > 0 (Arrow, Barankin and Blackwell 1953), so that X
-  maximises welfare for `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, whose marginal utility at X is w;
-- for max-min let `phi_n = u_n X_n`: all levels of X are 1, and tasks with lexicographically larger levels have levels
-  >= 1, hence at least X_n tasks for every n, so that they equal X by efficiency.
+- an efficient point of a polytope is supported by some normal G > 0 (Arrow, Barankin and Blackwell 1953), so that X
+  maximises welfare for :math:`\phi_n = (G_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha}`, whose marginal welfare at X is G;
+- for max-min let :math:`\phi_n = u_n X_n`: all levels of X are 1, and tasks with lexicographically larger levels have
+  levels >= 1, hence at least :math:`X_n` tasks for every n, so that they equal X by efficiency.
 
-Normals are `w_n = min_i sum_r lambda[i,r] d[n,r] + nu_n`, with prices lambda >= 0 of active capacity constraints and
-nu >= 0 of active task limits; budgets are `b_n = w_n X_n`.
+Normals are :math:`G_n = \min_i \sum_r \lambda_{ir} d_{nr} + \xi_n`, with prices lambda >= 0 of active capacity
+constraints and xi >= 0 of active task limits; budgets are :math:`b_n = G_n X_n`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Normals:
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
-    """Weights under which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
+    """Weights (users,) under which efficient tasks X are optimal: from supporting prices, or shares u X for max-min."""
     share, alpha = _share(rule, place.polytope.users), rule.alpha
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
@@ -171,10 +171,13 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
-    """Bounds of `phi_n / phi_ref` times the weight of the reference, (users,) each, and the index of the reference.
+    r"""Bounds of a user's weight relative to that of a reference user m, times the given one of m, and the index of m.
 
-    The reference is the user with the largest budget among those with an inactive task limit. For finite alpha the
-    ratio is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`.
+    m is the user with the largest budget b among those with an inactive task limit. For finite alpha, with shares
+    :math:`\sigma_n = u_n X_n`,
+
+    .. math::
+        \frac{\phi_n}{\phi_m} = \Big(\frac{b_n}{b_m} \Big(\frac{\sigma_n}{\sigma_m}\Big)^{\alpha-1}\Big)^{1/\alpha}
     """
     share, free = _share(rule, place.polytope.users), np.ones(len(weights), dtype=bool)
     free[place.normals.limited] = False

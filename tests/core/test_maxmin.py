@@ -84,5 +84,5 @@ def test_exploitabilities_agree(mechanism: Mechanism, family: str) -> None:
         tasks = rng.random(problem.cluster.gamma.shape) * problem.cluster.gamma / len(problem.cluster.users)
         known = exploitability(problem.polytope, tasks, rule)[0].max(initial=0.0)
         rate = (rule.weight[:, None] / rule.share)[:, :, None]
-        found = maxmin.owed(q, rate, tasks[None], rule.scope == "game")[0]
+        found = maxmin.largest_rise(q, rate, tasks[None], rule.scope == "game")[0]
         assert found == pytest.approx(known, rel=1e-9, abs=1e-12)

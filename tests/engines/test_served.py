@@ -1,4 +1,4 @@
-"""Where there is room for all tasks, everybody has all of them, and engines say so at once."""
+"""If all task limits are feasible together, engines return them at once."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_all_have_all_their_tasks(mechanism: str) -> None:
     there = cluster(1, 0.6)
     found = one(mechanism).solve(there)
     np.testing.assert_allclose(found.arrays.user_tasks, there.max_tasks, rtol=1e-12)
-    assert found.stats.status == "everybody has all its tasks"
+    assert found.stats.status == "all task limits are attained"
     assert found.certificate.residual <= 1e-12

@@ -99,7 +99,7 @@ def test_more_users_than_colours_are_coloured_by_group() -> None:
 def test_what_holds_each_user() -> None:
     cluster = EXAMPLE.replace(max_tasks=[2, math.inf], resources=["cpu", "memory"])
     session = Session(cluster)
-    assert ask(session, mechanism="drf")["users"]["held"] == ["has all its tasks", "cpu"]
+    assert ask(session, mechanism="drf")["users"]["held"] == ["its task limit", "cpu"]
     two = Session(fo.papers.instance("drfh-fig1"))
     assert ask(two, alpha=3)["users"]["held"] == ["CPU on server 1", "RAM on server 2"]
 

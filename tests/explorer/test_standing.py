@@ -46,7 +46,7 @@ def test_entitlements_who_is_below_and_sums_of_groups() -> None:
     for mechanism in (fo.AlphaPFVDS(1), fo.DRFH(), fo.TSF(), fo.PSDSF(), fo.AlphaPFVDS(3)):
         assert_allclose(users[str(mechanism)], mechanism.solve(teams()).arrays.user_tasks, rtol=1e-6)
     assert users["below"].tolist() == pytest.approx([2, 0, ENTITLED[2] - 2])
-    assert users["held by"].tolist() == ["nothing: there is idle room"] * 3
+    assert users["limited by"].tolist() == ["nothing: there is idle room"] * 3
     assert users["running"].tolist() == [1, 9, 2]
     expected = {"entitled": [sum(ENTITLED[:2]), ENTITLED[2]], "running": [10, 2], "wanted": [43, 40], "weight": [1, 2]}
     for column, runs in (("share entitled", ENTITLED), ("share now", np.array([1, 9, 2]))):

@@ -60,7 +60,7 @@ def test_a_drained_node() -> None:
     users = found.users.set_index("user")
     numbers = ["running", "wanted", "DRFH", "satisfaction", "below"]
     assert users.loc["web", numbers].tolist() == pytest.approx([3, 8, 8, 3 / 8, 5])
-    assert users["held by"].tolist() == ["has all its tasks", "cpu on n1 and n2"]
+    assert users["limited by"].tolist() == ["nothing: all its tasks run", "cpu on n1 and n2"]
     assert users["could give"].tolist() == ["", "db 5"]
     away = "2 running on nodes that are left out (drained, not ready) or not named, counted as waiting: web 2."
     assert away in found.notes
@@ -107,8 +107,8 @@ def test_gates_and_quotas() -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "web"}, "spec": {"hard": {"pods": "2"}}}
     pods = [*several(2, "web", host="n1"), *several(2, "rl", schedulingGates=gates)]
     found = reported([node("n1", CORES), *pods, quota])
-    held = dict(zip(found.users["user"], found.users["held by"], strict=True))
-    assert held == {"rl": "a gate or a limit of its owner", "web": "has all its tasks"}
+    held = dict(zip(found.users["user"], found.users["limited by"], strict=True))
+    assert held == {"rl": "a gate or a limit of its owner", "web": "nothing: all its tasks run"}
     assert "A snapshot lacks pods that a quota refused: web may want more than it shows." in found.notes
 
 

@@ -100,4 +100,4 @@ def test_crowds_of_ties(seed: int, crowd: float, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(psdsf, "_WORK", 0)
     answer, greatest = fo.PSDSF().solve(shared), crowd > 0
     assert answer.stats.solver == ("linear programs" if greatest else "best responses")
-    assert any("not shown to be the limit" in note for note in answer.notes) == (not greatest)
+    assert any("not proved to be the limit" in note for note in answer.notes) == (not greatest)

@@ -55,7 +55,7 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
     assert np.abs(answer.arrays.user_tasks - [4, 4, 8, 16]).max() < 1e-5 or any(
-        "not shown to be the limit" in n for n in answer.notes
+        "not proved to be the limit" in n for n in answer.notes
     )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
@@ -67,7 +67,7 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
 @pytest.mark.parametrize("seed", [8, 9])
 def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
     """What prices do not decide they do not decide to 5% either."""
-    assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
+    assert any("not proved to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
 
 
 #: Past a bend of the seventh longer and longer steps went on along a straight stretch to temperature zero.
@@ -79,7 +79,7 @@ def test_one_of_many_allocations_but_always_the_same(seed: int, users: int, serv
     assert answer.certify().passes(1e-6)
     if users == 60:
         assert psdsf.furthest(equations(shared, 64.0)) is None
-        assert any("not shown to be the limit" in note for note in answer.notes)
+        assert any("not proved to be the limit" in note for note in answer.notes)
     moved, (order, _) = in_another_order(shared, np.random.default_rng(0))
     np.testing.assert_allclose(fo.PSDSF().solve(moved).arrays.user_tasks, answer.arrays.user_tasks[order], rtol=1e-9)
 

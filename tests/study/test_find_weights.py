@@ -142,7 +142,7 @@ INFEASIBLE = r"infeasible: .*'(cpu|ram)' of 'server\d'.* would not do for more t
         ([1, -1, 1], {}, r"tasks of user 'b' is -1"),
         ([1, 1], {}, r"one number per user, 3 in all .*got shape \(2,\)"),
         ({"a": 1, "b": 1, "d": 1}, {}, r"missing: c; unknown: d"),
-        ([1, 1], {"users": ["a", "c"]}, r"says nothing of b"),
+        ([1, 1], {"users": ["a", "c"]}, r"lacks b"),
         ([1], {"users": ["z"]}, r"users has 'z'"),
         (None, {}, r"give either tasks or shares"),
         ([1, 1, 1], {"shares": [1, 1, 1]}, r"give either tasks or shares"),

@@ -36,7 +36,7 @@ GLOSSARY = {
     "complaints": "pairs: one is below, the other above its entitlement, on a node that the first may use",
     "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
-    "held by": "why a user gets no more now: what is left too little of where it may run, or it has all that it wants",
+    "limited by": "why a user gets no more now: what is exhausted where it may run, or all its tasks run",
     "DRFH": "equal dominant shares, measured on the whole cluster",
     "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",

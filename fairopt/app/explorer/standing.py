@@ -50,7 +50,7 @@ class Standing:
         Sentences on the fairness of running tasks; empty if these are unknown.
     users : DataFrame
         By user: group, running, wanted, weight, entitlement in tasks by mechanism; and of running tasks satisfaction,
-        below, held by, could give, or else held by of the allocation.
+        below, limited by, could give, or else limited by of the allocation.
     groups : DataFrame
         By group: users, running, wanted, weight, entitled, below, and its dominant share, now and entitled.
     resources : DataFrame
@@ -187,10 +187,10 @@ def _users(
         frame["running"] = runs.arrays.user_tasks
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
     if runs is None:
-        return pd.DataFrame(frame | {"held by": held})
+        return pd.DataFrame(frame | {"limited by": held})
     frame["satisfaction"] = metrics.satisfactions(runs, found)
     frame["below"], above = metrics.owed(runs, found)
-    frame["held by"] = held
+    frame["limited by"] = held
     frame["could give"] = givers(runs, metrics.complaining(runs, found), above, rooms)
     return pd.DataFrame(frame)
 
@@ -382,7 +382,7 @@ def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], lis
         room, gate = fits.sum(), gated.get(cluster.users[n], 0)
         rooms.append("")
         if not wants:
-            held.append("has all its tasks" if may.any() else "nowhere to run")
+            held.append("nothing: all its tasks run" if may.any() else "nowhere to run")
         elif gate >= cluster.max_tasks[n] - runs.arrays.user_tasks[n]:
             held.append("a gate or a limit of its owner")
         elif room > 0:

@@ -45,7 +45,7 @@ _EXPLANATIONS = {
     "backward error": "the tasks are exact for data that differ from these by at most {0}, relatively",
     "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
     "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
-    "exploitability": "no server owes a user more than {0} of its tasks",
+    "exploitability": "no server could raise a user's tasks by more than {0}, relatively, by deviating alone",
     "complaint": "no user has a justified complaint beyond {0}",
 }
 
@@ -197,7 +197,7 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
 def held_texts(found: Allocation, holding: Holds) -> list[str]:
     """Bottleneck of each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
-    said = {"task limit": "has all its tasks", "unproved": "not known"}
+    said = {"task limit": "its task limit", "unproved": "not known"}
     held = zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True)
     return [
         said.get(by, by) if by != "capacity"

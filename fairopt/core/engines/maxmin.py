@@ -15,8 +15,9 @@ every user attains its level and every row with a price in some level is exhaust
 
 one linear system in the multipliers of users and rows.
 
-Infeasible floors: for prices lambda >= 0 and least costs `p_n` of a task, every feasible x satisfies `sum p_n x_n <=
-sum lambda c`, so that floors that cost more cannot be met together; each user's part of the cost is reported.
+Infeasible floors: for prices lambda >= 0 and least costs p of a task, every feasible x satisfies
+:math:`\sum_n p_n x_n \le \sum_{ir} \lambda_{ir} c_{ir}`, so that floors that cost more cannot be met together; each
+user's part of the cost is reported.
 """
 
 from __future__ import annotations
@@ -72,8 +73,10 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
     return result
 
 
+#: Relative gap of the bounds of a level above which the status says so.
+_LOOSE_BOUNDS = 1e-6
 #: Remark on solutions in rational arithmetic.
-_EXACT_NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"
+_EXACT_NOTE = "solved in rational arithmetic: data span too many decades for floating-point numbers"
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
@@ -91,7 +94,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         except SolverError:
             pass
         if levels is not None:
-            status = "levels with weak proofs" if levels.gap > 1e-6 else "converged"
+            status = "levels with loose bounds" if levels.gap > _LOOSE_BOUNDS else "converged"
             for tasks in _tasks(levels):
                 run = Run("interior point", clock.cpu() - start)
                 yield Solution(tasks, prices, "native", (run,), rounds=levels.steps, status=status)
@@ -136,8 +139,9 @@ def _exact(problem: Problem) -> Iterator[Solution]:
 #: Thresholds of the refinement: smallest fraction of a level that counts as tasks, largest idle fraction of an
 #: exhausted row, and smallest fraction of a level's prices that counts as a price.
 _ZERO_TASKS, _EXHAUSTED, _ZERO_PRICE = 1e-14, 1e-6, 1e-12
-#: Relative regularization, since equations may be dependent, and the largest relative change of a pair.
-_REGULARIZATION, _MOST_CHANGE = 1e-12, 0.5
+#: Relative regularization, since equations may be dependent, largest relative change of a pair, and number of steps of
+#: iterative refinement.
+_REGULARIZATION, _MOST_CHANGE, _STEPS = 1e-12, 0.5, 4
 
 
 def restored(levels: Leximin) -> Array | None:
@@ -157,7 +161,7 @@ def restored(levels: Leximin) -> Array | None:
     except (RuntimeError, MemoryError):
         return None
     refined = amount
-    for _ in range(4):
+    for _ in range(_STEPS):
         refined = refined + amount * (equations.T @ factors.solve(1 - equations @ refined))
     if not np.abs(refined / amount - 1).max(initial=0.0) < _MOST_CHANGE:
         return None
@@ -168,6 +172,8 @@ def restored(levels: Leximin) -> Array | None:
 
 #: Relative tolerance of the feasibility of floors.
 _ROUNDING = 1e-9
+#: Rounding of the six digits that an error message prints: less is feasible.
+_PRINTED = 5e-6
 #: Number of users in an error message, and their least part of the cost of all floors.
 _MOST_NAMED, _NAMED_PART = 3, 0.05
 
@@ -198,14 +204,14 @@ def check_floors(problem: Problem) -> None:
         if feasible_part <= 1 + _ROUNDING and not rule.starves:
             _check_rest(problem, price)
         return
-    feasible_part *= 1 - 5e-6  # so that the printed digits are feasible
+    feasible_part *= 1 - _PRINTED
     order = np.argsort(-cost_part, kind="stable")[:_MOST_NAMED]
     users = cluster.users
     named = [
         f"{users[problem.polytope.users[n]]!r} for {cost_part[n]:.0%}" for n in order if cost_part[n] >= _NAMED_PART
     ]
     raise DataError(
-        f"the floors cannot be met together, at most {feasible_part:.6g} of each: of what all of them would cost, user "
+        f"the floors cannot be met together, at most {feasible_part:.6g} of each: of the cost of all floors, user "
         f"{', '.join(named)}. Choose floors of at most {feasible_part:.6g} of these, or drop some of theirs"
     )
 
@@ -216,8 +222,8 @@ def _check_rest(problem: Problem, price: Array) -> None:
     starved = users[(problem.criterion.floor[users] == 0) & (price > _ROUNDING * price.max(initial=0.0))]
     if len(starved):
         raise DataError(
-            f"the floors leave nothing to user {problem.cluster.users[starved[0]]!r}, who has none and must have "
-            "something: choose lower ones",
+            f"the floors exhaust what user {problem.cluster.users[starved[0]]!r} needs, who has no floor and must get "
+            "tasks > 0 under this mechanism: choose lower floors",
             ("users", int(starved[0])),
         )
 

@@ -17,8 +17,9 @@ from ...model.problem import Problem
 from ..solution import Solution
 from . import maxmin, small
 
-#: Iterations of rebalancing overloaded servers, and the power of the overload by which their weights fall.
-_ITERATIONS, _DAMPING = 30, 0.5
+#: Iterations of rebalancing overloaded servers, the power of the overload by which their weights fall, and a lower
+#: bound of utilizations, so that weights of nearly idle servers do not grow without bound.
+_ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 
 
 def served(problem: Problem, engine: str) -> Iterator[Solution]:
@@ -32,7 +33,7 @@ def served(problem: Problem, engine: str) -> Iterator[Solution]:
         tasks, zero_prices = problem.polytope.allocation(found), np.full(problem.cluster.capacity.shape, -np.inf)
         log = zero_prices if np.isfinite(rule.alpha) else None
         seconds = clock.cpu() - begun
-        yield Solution(tasks, None, engine, build=seconds, status="everybody has all its tasks", log=log, fine=True)
+        yield Solution(tasks, None, engine, build=seconds, status="all task limits are attained", log=log, fine=True)
 
 
 def everybody_served(polytope: Polytope) -> Array | None:
@@ -55,7 +56,7 @@ def everybody_served(polytope: Polytope) -> Array | None:
         utilization = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
         if (utilization <= 1).all():
             return np.asarray(fraction)
-        server_weight = server_weight / np.maximum(utilization, 1e-3) ** _DAMPING
+        server_weight = server_weight / np.maximum(utilization, _LEAST_UTILIZATION) ** _DAMPING
     return None
 
 

@@ -104,7 +104,13 @@ class Together:
 
 
 def solutions(problem: Problem, tol: float, engine: str, warm: object = None) -> Iterator[Solution]:
-    """Solution of the dense method, if the problem is small and the certificate reaches `tol`."""
+    """At most one candidate, of the dense method that is fastest for a small problem.
+
+    Max-min over several servers is solved by the dense simplex method, welfare and the game at finite alpha > 0 by the
+    dense interior point, at all alphas of a path together if `warm` is a `Together`. There is no candidate where
+    another engine is faster or selects among several optima independently of the order of users: alpha = 0, PS-DSF,
+    single servers, and games in which a limit binds; nor if the certificate exceeds `tol`.
+    """
     kind, servers = kind_of(problem.criterion), problem.cluster.shape[1]
     # At alpha = 0 the interior point selects an optimum that does not depend on the order; single servers are filled.
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
@@ -123,7 +129,7 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
         known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
         (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), clock.cpu() - begun)
         log = log[0]
-        # If a limit binds equilibria are not unique: none is offered, so that the selection does not depend on size.
+        # If a limit binds, equilibria are not unique, and selection must not depend on the size of the problem.
         bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDING)) & (problem.limits > 0)
         if kind == "game" and bound.any():
             return

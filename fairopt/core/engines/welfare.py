@@ -21,13 +21,23 @@ from .. import welfare
 from ..factors import LOG_RANGE
 from ..solution import Run, Solution
 
+#: Backward error aimed at where no refinement follows.
+_UNREFINED_TOL = 1e-11
+
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
-    """One candidate, or none if prices overflow; `patience` as in `core.welfare.run`."""
+    """Candidate of the interior point for concave welfare, or for the game; none if its prices overflow.
+
+    Parameters
+    ----------
+    tol : backward error that counts as converged
+    warm : warm start, from a candidate of another alpha
+    patience : number of steps without progress of mu after which it ends, as in `core.welfare.run`
+    """
     polytope, begun = problem.polytope, clock.cpu()
     # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
-    aim = min(tol, 1e-11) if unrefined else tol
+    aim = min(tol, _UNREFINED_TOL) if unrefined else tol
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm, patience=patience)
     if not np.isfinite(found.log_rows).any():
@@ -44,7 +54,15 @@ _MOST_PROGRAMS = 20
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
-    """Program in which users who are at their floors at log prices of whole capacities (rows,) have limits."""
+    r"""Program without floors, in which users who are at their floors at given prices have limits instead.
+
+    User n is at its floor :math:`\underline x_n` if its marginal utility there is below its least cost p. Its weight is
+    raised by the factor :math:`e\,(p_n / G_n(\underline x_n))^{1/\alpha}`, so that it demands more than its limit.
+
+    Parameters
+    ----------
+    log_rows : (rows,), log prices of whole capacities
+    """
     polytope, rule = problem.polytope, problem.criterion
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):  # users without finite prices are not at their floors

@@ -1,8 +1,8 @@
-"""Best responses chained in alpha: from the unique user tasks at alpha = 1, each warm-started at the previous alpha.
+"""Equilibria by best responses whose alpha changes gradually from 1, each warm-started at the previous alpha.
 
-A limit of best responses is stable under them, so that its index is not -1 (up to deviations below the accuracy of a
-round). It is an equilibrium near the curve from alpha = 1 until that folds or jumps; afterwards it is one that servers
-attain as alpha changes slowly. Source: docs/equilibria.md.
+User tasks at alpha = 1 are unique. A limit of best responses is stable under them, so that its index is not -1 (up to
+deviations below the accuracy of a round). It is an equilibrium near the curve from alpha = 1 until that folds or jumps;
+afterwards it is the one that servers attain as alpha changes slowly. Source: docs/equilibria.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ _INTERMEDIATE, _LAST = (300, 1e-6), (20_000, 1e-12)
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
-    """One candidate: the limit at the last alpha."""
+    """One candidate: the state of best responses at the alpha of the problem.
+
+    alpha changes from 1 by equal factors of at most `_RATIO`; at each, rounds of servers in turn are played until the
+    largest change is below a tolerance.
+    """
     begun = clock.cpu()
     polytope, alpha = problem.polytope, problem.criterion.alpha
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)

@@ -1,14 +1,17 @@
-"""Pseudo-arclength continuation (Keller 1977): a curve followed by its length, through folds of its parameter.
+r"""Pseudo-arclength continuation: a curve is parametrised by its length, so that it can be followed through folds.
 
-F(u, s) = 0 has one unknown more than equations, s the parameter. From a place on the curve a step of length h leads
-along the tangent; Newton's method leads back in the plane across it:
+:math:`F(u, s) = 0` has one unknown more than equations, the parameter s. The predictor is a step of length h along the
+unit tangent; the corrector is Newton's method in the hyperplane orthogonal to it,
 
-    F_u n = -F,    F_u a + F_s = 0,    step = (n, 0) + c (a, 1),    <tangent, step> = 0.
+.. math::
+    F_u n = -F, \qquad F_u a + F_s = 0, \qquad step = (n, 0) + c\,(a, 1), \qquad \langle tangent, step \rangle = 0
 
-A step is a tuple of arrays, the change of s last. Whoever is followed this way says what its equations are
-(`OnCurve`). The curve of alpha (`curve.py`) has its own correctors.
+A step is a tuple of arrays, the change of s last. Curves implement the protocol `OnCurve`. The curve of equilibria in
+alpha (`curve`) has correctors of its own, as its active set changes.
 
-Damped Newton steps lead to where a curve begins: shortened until they help, and taken until the equations hold.
+`damped_newton` finds the first point of a curve, by steps that are shortened until the norm of F decreases.
+
+Source: H. B. Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems" (1977).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 Step = tuple[Any, ...]
-#: A place on a curve, an iterate, and a change of one.
+#: Types of a point of a curve, of an iterate, and of a step of it.
 P = TypeVar("P", bound="OnCurve")
 T = TypeVar("T")
 Move = TypeVar("Move")
@@ -28,55 +31,57 @@ Move = TypeVar("Move")
 
 @dataclass(frozen=True)
 class StepControl:
-    """Lengths of predictor steps, in logarithms of the parameter or in the length of the curve."""
+    """Control of the length of predictor steps, measured by the log of the parameter or by the length of the curve."""
 
-    #: Lengths of the first step, the longest and the shortest.
+    #: Length of the first step, and largest and smallest length.
     first: float
     longest: float
     shortest: float
-    #: After a step of length s from which corrections failed, `shorter s` is tried.
+    #: After a step of length h whose correction failed, `shorter h` is tried.
     shorter: float
-    #: After one that took k corrections, the next is `min(grow[k] s, longest)`.
+    #: After one with k corrections the next has the length `min(grow[k] h, longest)`.
     grow: tuple[float, ...]
 
     @property
     def most(self) -> int:
-        """Most corrections."""
+        """Largest number of corrections of a step."""
         return len(self.grow) - 1
 
     def after(self, length: float, corrections: int) -> float:
-        """The next length after a step that took `corrections` corrections."""
+        """Length of the next step after one of this `length` with this number of corrections."""
         return min(length * self.grow[corrections], self.longest)
 
 
 class OnCurve(Protocol):
-    """A place near the curve."""
+    """Point near a curve, with what the corrector needs."""
 
     @property
     def merit(self) -> float:
-        """The size of F, which corrections make smaller."""
+        """Norm of F."""
         ...
 
     def moved(self, step: Step, part: float) -> Self:
-        """The place after a part of a step."""
+        """Point after the fraction `part` of a step."""
         ...
 
     def solved(self, there: Self) -> tuple[Step, Step] | None:
-        """(n, 0) for F at `there`, and (a, 1), by the matrix at this place; None where that is singular."""
+        """Steps (n, 0) for F at `there`, and (a, 1), with the Jacobian at this point; None if that is singular."""
         ...
 
     def product(self, one: Step, other: Step) -> float:
-        """Inner product of steps, which says what length is."""
+        """Inner product of steps, which defines length and angles."""
         ...
 
     def part(self, step: Step) -> float:
-        """The part of a correction that is taken; 0 where it leads nowhere."""
+        """Fraction of a correction that is taken; 0 to give the correction up."""
         ...
 
 
-#: After a step of length s from which corrections failed `SHORTER s` is tried.
+#: Factor by which the length of a predictor is reduced after its correction has failed.
 SHORTER = 0.4
-#: Corrections may make the merit so many times as large before it gets better.
+#: Largest number of corrections of a predictor, unless its caller gives one.
+_CORRECTIONS = 8
+#: Largest merit relative to that of the predictor: corrections may increase it at first.
 _WORSE = 10.0
 #: Newton steps of length t are accepted if `norm after <= (1 - DECREASE t) norm before`.
 _DECREASE = 0.1
@@ -92,7 +97,7 @@ class Corrected(NamedTuple, Generic[P]):
 
 
 def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
-    """The tangent (a, 1) at length 1, on as the one `before`, at first to where the parameter falls."""
+    """Normalize the tangent (a, 1), with a positive product with the one `before`; at first the parameter decreases."""
     back = before is None or here.product(along, before) < 0
     scale = (-1 if back else 1) / np.sqrt(here.product(along, along))
     return tuple(scale * part for part in along)
@@ -101,7 +106,7 @@ def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
 def corrected(
     here: P, tangent: Step, length: float, reached: Callable[[P], bool], most: int, serves: float
 ) -> Corrected[P]:
-    """Correct a predictor of `length` along the tangent, in the plane orthogonal to it."""
+    """Correct a predictor of `length` along the tangent, in the hyperplane orthogonal to it, as `stepped` says."""
     first = here.moved(tangent, length)
     there, system, along, systems, merit = first, first, None, 0, 0.0
     for turns in range(most + 1):
@@ -130,13 +135,18 @@ def stepped(
     shortest: float,
     budget: int,
     reached: Callable[[P], bool],
-    most: int = 8,
+    most: int = _CORRECTIONS,
     serves: float = 0.0,
 ) -> tuple[Corrected[P] | None, int, float]:
-    """The curve at most `length` along the tangent, systems that were solved, and the length of the last attempt.
+    """Step along the curve: the corrected point, number of linear systems solved, and length of the last attempt.
 
-    None where no step of at least `shortest` succeeds with `most` corrections, or more than `budget` systems are
-    needed. A matrix serves again while `merit <= serves merit before`.
+    Parameters
+    ----------
+    length, shortest : the first length along the tangent, which is reduced after failures, and the smallest one
+    budget : number of systems after which no further attempt is made; the result then is None, as below `shortest`
+    reached : test whether a point satisfies the equations
+    most : largest number of corrections of a predictor
+    serves : a Jacobian is used again while corrections reduce the merit at least by this factor
     """
     systems = 0
     while True:
@@ -160,9 +170,9 @@ class Reached(NamedTuple, Generic[T]):
 def backtracked(
     attempt: Callable[[float], T | None], length: float, shorter: float, shortest: float
 ) -> tuple[T | None, float]:
-    """The first success among `attempt(length)`, `attempt(shorter length)`, ..., and its length.
+    """First result other than None of `attempt(length)`, `attempt(shorter length)`, ..., and its length.
 
-    None, with the first length below `shortest`, where there is no success.
+    None, with the first length below `shortest`, if there is no such result.
     """
     while True:
         found = attempt(length)
@@ -184,16 +194,16 @@ def damped_newton(
     shortest: float,
     longest: Callable[[Move], float] = lambda step: 1.0,
 ) -> Reached[T]:
-    """Newton's method from `here`, at most `most` steps.
+    """Newton's method from `here` with backtracking, of at most `most` steps.
 
     Parameters
     ----------
-    solved : do the equations hold well enough at a point?
-    step_at : Newton's step at a point; None where the matrix is singular or the step is not finite
-    moved : the point after a part of a step
-    norm : of the residuals at a point, which every step must make smaller
-    shorter, shortest : otherwise `t = shorter t`, until `t < shortest`, where the step is given up
-    longest : the first part of a step that is tried
+    solved : test whether a point satisfies the equations
+    step_at : Newton step at a point; None if the matrix is singular or the step is not finite
+    moved : point after a fraction t of a step
+    norm : norm of the residuals at a point, which every step must decrease
+    shorter, shortest : factor by which t is reduced until it does, and the t below which the method fails
+    longest : first fraction of a step that is tried
     """
     before: float | None = None
     for taken in range(most + 1):

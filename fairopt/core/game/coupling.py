@@ -1,16 +1,22 @@
-"""Games between the decoupled one and the real one, at one vector of log prices; see `entropy_homotopy`.
+r"""Game at one temperature tau and one vector of log prices: residuals and derivatives for `entropy_homotopy`.
 
-Close to the game temperatures are so small (1e-11) that differences of levels drown in their rounding. So levels are
-rounded once, at the prices where Newton's method begins, and carried from there by
+With the use D of row r by the monopoly tasks of n on server i, and level prices v, the log level of a pair, from which
+tasks follow as in `entropy_homotopy`, is
 
-    log norm(p + s) = log norm(p) + log(1 + sum_r share_r (e^(a s_r) - 1))/a.
+.. math:: l_{ni} = \log(\phi_n \gamma_{ni}) - \frac1a \log \sum_r D_{nir} v_{ir}^a, \qquad a = \min(\alpha, 1/\tau)
 
-Rounding then is like other weights of the choices: it does not change between steps, and the answer should not depend
-on it, which `CoupledGame.responses` measures.
+Near the game tau is so small (1e-11) that differences of levels, divided by tau, are dominated by rounding. Levels are
+therefore evaluated once, at the prices v where Newton's method begins, and updated for log prices log v + s with the
+shares theta of rows in the cost,
 
-Loops are one pass over pairs (user, server) each. Pairs whose part of a user's tasks is below e^-60, next to nothing in
-doubles, count as having none: where many users meet few types of servers and temperatures are low, those are nearly
-all. Exponentials and logarithms of pairs are taken between these loops, of whole arrays, which is several times faster.
+.. math:: l_{ni}(\log v + s) = l_{ni}(\log v) - \frac1a \log\Big(1 + \sum_r \theta_{nir} (e^{a s_{ir}} - 1)\Big)
+
+Rounding errors then are constant during Newton's method, and equivalent to other weights of the smoothed choice, on
+which the solution should not depend; `CoupledGame.responses` measures whether it does.
+
+Each compiled loop is one pass over pairs sorted by user, with the pairs `start[n]` to `start[n + 1]` of user n. Pairs
+whose part of the user's tasks is below e^-60, far below rounding, get none: at low temperatures these are nearly all.
+Exponentials and logarithms of pairs are evaluated between the loops on whole arrays, which is several times faster.
 """
 
 from __future__ import annotations
@@ -22,15 +28,21 @@ from ...model._arrays import Array
 from ..factors import LOG_RANGE, TINY, UNDERFLOW
 from .equilibrium_system import EquilibriumSystem
 
-#: Parts of a user's tasks below e^-NOTHING are none.
+#: Parts of a user's tasks below e^-NOTHING are replaced by zero.
 _NOTHING = 60.0
-#: Levels so far from a limit, over tau, are as good as infinitely far.
+#: Largest distance of a log level from the log limit, over tau, whose exponential does not overflow.
 _LARGEST = LOG_RANGE
+#: Largest change of a log price, times a, over which levels are updated: e^30 still leaves digits to small shares.
+_CARRIED = 30
 
 
 @compiled
 def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
-    """Normalize shares, and fill in users' highest levels and the distances of pairs below them."""
+    """Normalize shares (pairs, resources) by `whole` (pairs,), and split log levels, both in place.
+
+    `short` has log levels (pairs,), and gets their differences from the user's highest, which is filled in as `highest`
+    (users,).
+    """
     size = share.shape[1]
     for n in range(len(start) - 1):
         best = -np.inf
@@ -46,9 +58,10 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
 
 @compiled
 def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
-    """Update shares where `a log v` grows by `rise` (servers, resources), and levels but for `log(1 + grown)/a`.
+    """Fill in shares and log levels after log prices, times a, have grown by `rise` (servers, resources).
 
-    Of pairs that have next to nothing a bound of the level is enough, and shares are not carried.
+    `new_short` lacks the term `log(1 + grown)/a`, with `grown` (pairs,), whose logarithms the caller takes together.
+    For pairs without tasks an upper bound of the level is sufficient, and shares are copied.
     """
     servers, size = rise.shape
     least, most = np.empty(servers), np.empty(servers)
@@ -86,7 +99,10 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
 
 @compiled
 def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
-    """Levels of pairs relative to the user's highest, over tau, -infinity below -NOTHING; and the highest, (users,)."""
+    """Fill in differences of log levels `short` (pairs,) from the user's highest, over tau.
+
+    Returns the highest (users,). Differences below `-_NOTHING` become -infinity.
+    """
     best = np.empty(len(start) - 1)
     for n in range(len(best)):
         top = -np.inf
@@ -101,11 +117,11 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 
 @compiled
 def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
-    """Normalize parts of users' tasks, fill in tasks, and add their use to `used`.
+    r"""Normalize the parts of users' tasks (pairs,), fill in `tasks` (pairs,), and add their use to `used`.
 
-    `of_users` is for (3, users): what having a choice adds to the log level, over tau; the distance of that above the
-    log limit, over tau; and what part of a rise in level the limit leaves. A limit q bends the level X below it:
-    `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
+    `of_users` (3, users) gets, with the log level L of a user before its limit, the difference of L from `highest`,
+    over tau; that of L from the log limit, over tau; and the derivative of log X in L. A limit q
+    smoothly bounds total tasks: :math:`\log X = -\tau \log(e^{-L/\tau} + q^{-1/\tau})`.
     """
     size = per_task.shape[1]
     for n in range(len(start) - 1):
@@ -130,9 +146,9 @@ def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, 
 
 @compiled
 def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier, power, result):  # type: ignore[no-untyped-def]
-    """Add derivatives of `log full` by log prices, (servers resources, servers resources).
+    """Add the derivatives of residuals `log full` in log prices to `result` (servers resources, servers resources).
 
-    `barrier` is the share of barrier terms, of this `power` of prices.
+    `barrier` (servers, resources) is the share of barrier terms in `full`; they decrease as this `power` of prices.
     """
     size = per_task.shape[1]
     for i in range(len(full)):
@@ -168,11 +184,27 @@ BARRIER = 0.01
 
 
 class CoupledGame:
-    """Game at temperature tau and log prices (servers, resources); `unit` (servers,) are log prices of the barrier.
+    r"""Game at temperature tau and log prices: choices of users, use of rows, and residuals.
 
-    `origin` is the same game at prices lower by `risen`, from which levels are carried. `most` is the power of prices
-    in barrier terms, unless alpha is less: for alpha > 1 curves bend less with .5 than with 1, and take a half to a
-    quarter of the systems.
+    .. math:: F_{ir} = \log(y_{ir} + \epsilon\, (\bar v_i / v_{ir})^h), \qquad \epsilon = 0.01\, \tau, \quad
+        h = \min(\alpha, most)
+
+    with the use y of rows, level prices v, and a unit of the prices of a server.
+
+    Parameters
+    ----------
+    price : (servers, resources), log level prices
+    unit : (servers,), log of the unit of prices in barrier terms, at which users of the server alone would fill it
+    origin, risen : the same game at the prices `price - risen`, from which levels are updated; None to evaluate them
+    most : largest power of prices in barrier terms. For alpha > 1 curves bend less with 0.5 than with 1, and take a
+        half to a quarter of the systems.
+
+    Attributes
+    ----------
+    part, tasks : (pairs,), fractions of users' tasks, and tasks
+    used, full : (servers, resources), use, and use and barrier term; 1 for rows without users
+    barrier : (servers, resources), share of the barrier term in `full`; 1 for rows without users
+    residual : (servers, resources), F
     """
 
     def __init__(
@@ -191,21 +223,24 @@ class CoupledGame:
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
         self._choose()
         self.power = min(q.alpha, most)
-        #: Log of what is full, use and barrier; the barrier's share of it; and it. 0, 1 and 1 without a price.
         taken = BARRIER * self.tau * np.exp(self.power * (unit[:, None] - price))
         self.full = np.where(q.row, self.used + taken, 1.0)
         self.barrier, self.residual = np.where(q.row, taken / self.full, 1.0), np.log(self.full)
 
     def moved(self, step: Array) -> CoupledGame:
-        """The same game at other prices."""
+        """The same game at log prices that differ by `step` (servers, resources).
+
+        Levels are updated from those of the first game of a Newton iteration, unless prices have moved so far that
+        shares of rows would lose their digits; they are then evaluated anew.
+        """
         risen = self.risen + step
-        if np.abs(self.a * risen).max() > 30:
+        if np.abs(self.a * risen).max() > _CARRIED:
             return CoupledGame(self.q, self.price + step, self.tau, self.unit, most=self.most)
         origin = self.origin or self
         return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen, self.most)
 
     def _levels(self) -> tuple[Array, Array, Array]:
-        """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
+        """Shares of rows in costs (pairs, resources), users' highest log levels, and differences of pairs from them."""
         q = self.q
         highest = np.empty(len(q.weight))
         short, share, whole = q.levels(self.price, self.a)
@@ -213,7 +248,7 @@ class CoupledGame:
         return share, highest, short
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
-        """Shares and levels carried from the origin, whose highest levels stay the reference."""
+        """The same, updated from the game `origin`, whose highest levels remain the reference."""
         q, rise = self.q, self.a * self.risen
         share, short, grown = np.empty_like(origin.share), np.empty_like(origin.short), np.empty_like(origin.short)
         given = origin.share, origin.short, rise, self.a, self.tau
@@ -250,7 +285,10 @@ class CoupledGame:
         return None if singular or not np.isfinite(step).all() else -step.T.reshape(residual.shape)
 
     def drift(self) -> Array:
-        """Derivative of residuals by log tau."""
+        """Derivatives of residuals in log tau at constant prices, (servers, resources).
+
+        tau enters by the smoothed choice, by the exponent a if that is 1/tau, and by the weight of barrier terms.
+        """
         q, change = self.q, -self.short / self.tau
         if q.alpha * self.tau > 1:
             change += self._flatter()
@@ -260,12 +298,12 @@ class CoupledGame:
         return self._more_residual(change + (rise - mean)[q.user]) + np.where(q.row, self.barrier, 0.0)
 
     def slope(self) -> Array:
-        """Derivatives of log prices by log tau along the curve."""
+        """Derivatives of log prices in log tau along the curve, (servers, resources); 0 if singular."""
         found = self.solve(self.drift())
         return np.zeros_like(self.price) if found is None else found
 
     def outward(self) -> Array | None:
-        """Derivatives of log prices by log alpha at constant `alpha tau`; None if singular."""
+        """Derivatives of log prices in log alpha at constant `alpha tau`, (servers, resources); None if singular."""
         return self.solve(self._more_residual(self._chosen(self._steeper())) - self.drift())
 
     def at_infinity(self) -> Array | None:
@@ -274,11 +312,17 @@ class CoupledGame:
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
     def responses(self, choices: Array, barriers: Array) -> float:
-        """Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
+        r"""Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
 
-        Choices carry weights (several, pairs) and so do barrier terms (several, servers, resources), 1 for want of a
-        reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as
-        tau. Where they do not, because they tell pairs apart by less than tau, answers are not small.
+        The smoothed choice has arbitrary log weights, which are 0:
+        :math:`x_{ni} = X_n \mathrm{softmax}(l_n/\tau + weight)_i`, and so have barrier terms. If prices determine the
+        split of tasks, the changes are of the order of tau; if levels of pairs differ by less than tau, they are not
+        small.
+
+        Parameters
+        ----------
+        choices : (several, pairs), perturbations of log weights of choices
+        barriers : (several, servers, resources), those of barrier terms
         """
         moved = self._answers(choices, barriers)
         if moved is None:
@@ -287,28 +331,33 @@ class CoupledGame:
         return float(np.abs(totals).max())
 
     def _flatter(self) -> Array:
-        """Derivative of levels over tau by log tau where a = 1/tau: from `log sum_r D v^a` over a, it is
-        `sum_r share_r log(share_r/D_r)`."""
+        r"""Derivative of :math:`l_{ni}/\tau` in log tau where a = 1/tau, less that of 1/tau alone, (pairs,).
+
+        .. math:: \sum_r \theta_{nir} \log(\theta_{nir} / D_{nir})
+        """
         use = np.where(self.q.use > 0, self.q.use, 1.0)
         # A share of 0 adds nothing: it is multiplied by a finite logarithm.
         return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, TINY) / use)))
 
     def _steeper(self) -> Array:
-        """Derivative of levels over tau by log alpha, where a = alpha."""
+        """Derivative of log levels over tau in log alpha, where a = alpha, (pairs,)."""
         return np.asarray(-self._flatter() / (self.q.alpha * self.tau))
 
     def _chosen(self, change: Array) -> Array:
-        """Relative changes of tasks for changes of levels over tau, at constant prices."""
+        """Relative changes of tasks (pairs,) for changes of log levels over tau (pairs,), at constant prices."""
         user = self.q.polytope.pair_user
         mean = self.q.sums(self.part * change)
         return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
 
     def _more_residual(self, moved: Array) -> Array:
-        """Changes of residuals for relative changes of tasks."""
+        """Changes of residuals (servers, resources) for relative changes of tasks (pairs,)."""
         return np.where(self.q.row, self.q.used(self.tasks * moved) / self.full, 0.0)
 
     def _answers(self, choices: Array, barriers: Array) -> Array | None:
-        """Relative changes of tasks (several, pairs) for changes of levels over tau and barriers; prices adjust."""
+        """Relative changes of tasks (several, pairs) for changes of log levels over tau and of log barrier terms.
+
+        Prices change so that residuals remain zero; None if that is singular.
+        """
         both = zip(choices, barriers, strict=True)
         residual = [self._more_residual(self._chosen(c)) + np.where(self.q.row, self.barrier * p, 0.0) for c, p in both]
         prices = self.solve(np.stack(residual))

@@ -41,6 +41,7 @@ from ..interior import solved
 from ..settled import settled
 from ..system import stacked
 from . import engine
+from .continuation import SHORTER
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 from .index import Factors
 
@@ -48,6 +49,19 @@ from .index import Factors
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
 #: Shortest step, and the slack at which Newton's method takes over from bisection.
 _SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
+#: Factors of step lengths of a run, the second for a run after the first has failed; and the first step of a run.
+_STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
+#: A step of at least the first length that has passed a fold is taken again, multiplied by the second number.
+_CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
+#: Factors of the step length after at most three corrections, four, and more; and largest number of attempts of a step.
+_FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
+#: Largest number of corrections; residuals above which Newton's method diverges, and below which they may increase.
+_CORRECTIONS, _DIVERGED, _MAY_RISE = 8, 1e3, 1e-6
+#: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
+_RESIDUAL = 1e-12
+#: Distances below minus the first number are events that a step has passed, and that of log alpha; number of
+#: bisections.
+_PASSED, _PASSED_TARGET, _BISECTIONS = 1e-10, 1e-13, 60
 #: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
 _TURNING, _SAME_LOG_ALPHA = 1e-9, 1e-11
 #: Log ratio of user tasks above which they differ across a fold.
@@ -60,10 +74,10 @@ class Run:
 
     g: Game
     at: Place
-    targets: Array  # sorted
-    up: bool
+    targets: Array  # sorted log alphas of the requested crossings
+    up: bool  # True if alpha increases from 1
     options: CurveOptions
-    shorter: float
+    shorter: float  # factor of all step lengths
     crossings: list[tuple[Place, int]] = field(default_factory=list)  # with the index
     jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
     steps: int = 0
@@ -77,7 +91,7 @@ class Run:
     _back: tuple[Place, Array] | None = None  # previous point and tangent, if alpha advanced there
 
     def __post_init__(self) -> None:
-        self.length, self._way = 0.05 * self.shorter, np.zeros(len(self.at.on) + 1)
+        self.length, self._way = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
         self._way[-1] = 1.0 if self.up else -1.0
         self._reach = self.at.theta
 
@@ -104,9 +118,9 @@ class Run:
         elif factors.sign != self._sign:
             t = -t
         rises = bool(forward * t[-1] > _TURNING)
-        if self._back is not None and not rises and self._event < 0 and self.length > 1e-3:
+        if self._back is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
             # A fold lies between this point and the previous one: return, and approach it by a shorter step.
-            (self.at, self._way), self._back, self.length = self._back, None, 0.3 * self.length
+            (self.at, self._way), self._back, self.length = self._back, None, _TOWARDS_FOLD * self.length
             return None
         self._track_folds(v, rises, forward)
         target = self._next_target(float(t[-1]))
@@ -116,12 +130,12 @@ class Run:
         land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
         if turns < 0:
             return STUCK
-        grown = (done if land < 0 else self.length) * (2.0 if turns <= 3 else 1.4 if turns <= 4 else 0.7)
+        grown = (done if land < 0 else self.length) * (_FASTER if turns <= 3 else _FAST if turns <= 4 else _SLOWER)
         self.length, self._event = min(grown, self.shorter * self.options.longest), -1
         return self._change_active_set(land, target)
 
     def _change_active_set(self, land: int, target: float) -> str | None:
-        """End a step at the event `land`, or at a target (-1: neither); the reason if the run ends."""
+        """Change the active set at the event `land`, or record an attained `target` (-1: neither); why the run ends."""
         if land == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
@@ -158,7 +172,10 @@ class Run:
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
-    """Unit tangent with a positive product with the border, (unknowns + 1,); None if the matrix is singular."""
+    r"""Unit tangent t of the curve, (unknowns + 1,), in unknowns and log alpha; None if the matrix is singular.
+
+    .. math:: J t = 0, \qquad b \cdot t > 0, \qquad \sum_k scale_k t_k^2 = 1, \quad b \text{ the last row of the matrix}
+    """
     if not factors.regular:
         return None
     t = factors.solved(np.eye(1, len(scale), len(scale) - 1)[0])
@@ -169,12 +186,13 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 def corrected(
     unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
-    """Newton's method from `there`, in place: to the hyperplane with normal `across`, or to event c if that is not -1.
+    """Newton's method from `there`, in place, to a residual `aim`: numbers of corrections (-1: failure), and equations.
 
-    Returns the number of corrections, -1 for a failure.
+    Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, lead to a zero distance of event c,
+    which for the last event is that of log alpha from `target`.
     """
     before = np.inf
-    for turns in range(8):
+    for turns in range(_CORRECTIONS):
         v = Values(unknowns.g, there)
         if not v.sound:
             break
@@ -186,7 +204,7 @@ def corrected(
         size = float(np.abs(rhs).max())
         if size <= aim:
             return turns, v
-        if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
+        if not size < _DIVERGED or (turns > 2 and size > before and size > _MAY_RISE):
             break
         factors = Factors(unknowns.bordered(v, border))
         step = factors.solved(rhs) if factors.regular else rhs * np.nan
@@ -205,14 +223,14 @@ def _first_event(
     finite = np.isfinite(first)
     if 0 <= land < len(first):
         finite[land] = False
-    passed = np.flatnonzero(finite & (now < -1e-10))
+    passed = np.flatnonzero(finite & (now < -_PASSED))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
         event, part = int(passed[parts.argmin()]), float(parts.min())
         if event < at.pairs and not at.on[event]:
             return event, *_entry_of_pair(unknowns, start, at, event)
     before, after = start.theta - target, at.theta - target
-    if event == -1 and land != len(first) and before * after < 0 and abs(after) > 1e-13:
+    if event == -1 and land != len(first) and before * after < 0 and abs(after) > _PASSED_TARGET:
         event, part = len(first), abs(before) / abs(after - before)
     return event, part, _between(start, at, 1 - part)
 
@@ -233,7 +251,7 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
     any magnitude, so that its logarithm is bisected.
     """
     low, high = -LOG_RANGE, 0.0
-    for _ in range(60):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         there = _between(start, at, float(np.exp(middle)))
         slack = float(Values(unknowns.g, there).slack[pair])
@@ -246,11 +264,13 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
 def advanced(
     unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
 ) -> tuple[int, int, float]:
-    """Take one step of at most `length` along t, in place: the event at its end (-1: none), corrections, and length.
+    """Take one step along the unit tangent t, in place: the event at its end (-1: none), corrections, and length.
 
-    The number of corrections is -1 if no step of at least `_SHORTEST` succeeds. `target` may be NaN.
+    A step of at most `length` ends at the first event: a condition enters or leaves the active set, or log alpha
+    attains `target` (NaN for none). If the chord passes an event that the tangent did not predict, or a correction
+    fails, it is shorter. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
     """
-    aim, start = 1e-12 * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
+    aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, land, h = unknowns.rates(v, t), -1, length
     first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -262,14 +282,14 @@ def advanced(
         land, h = unknowns.whole, distance / slope
     there = start.copied()
     unknowns.moved(there, t, h)
-    for _ in range(24):
+    for _ in range(_ATTEMPTS):
         turns, now = corrected(unknowns, there, scale * t, land, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         forward = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
         if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
-            h, land, there = 0.4 * h, -1, start.copied()
+            h, land, there = SHORTER * h, -1, start.copied()
             if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
@@ -282,18 +302,21 @@ def advanced(
     return -1, -1, h
 
 
-#: Backward errors of the first equilibrium above which the core restarts, and above which the engine is used.
-_CORE_ERROR, _MOST_ERROR = 1e-9, 1e-8
-#: Relative threshold of zero singular values, and of zero rates.
-_SINGULAR = 1e-9
+#: Backward errors of the first equilibrium above which the core restarts, at which it ends, and above which the engine
+#: is used.
+_CORE_ERROR, _CORE_AIM, _MOST_ERROR = 1e-9, 1e-12, 1e-8
+#: Relative threshold of zero singular values and rates; largest number of alternations between tasks and prices.
+_SINGULAR, _ROUNDS = 1e-9, 4
 #: Perturbation of inactive constraints, and the largest admissible change of the data.
 _PERTURBATION, _MOST_PERTURBATION = 1e-8, 1e-5
-#: Largest number of alternations between tasks and prices.
-_ROUNDS = 4
 
 
 def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
-    """Game of a problem, whose alpha is not read, and its point of the curve at an `alpha` near 1, or None."""
+    """Start of the curve: data of the game, and a regular point at an `alpha` near 1; None if none is found.
+
+    The equilibrium is solved for, and its active set identified. Shares w and prices xi of limits follow from its
+    prices. The active set is then reduced to a regular one, and the data perturbed. The alpha of `problem` is not read.
+    """
     if not len(problem.polytope.users):
         return None
     g, polytope, rule = Game.of(problem), problem.polytope, replace(problem.criterion, alpha=alpha)
@@ -319,7 +342,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
     """Tasks (users, servers) and log prices of whole capacities (rows,), of the core, then of the engine."""
     polytope, stack = problem.polytope, stacked([problem])
-    found = solved(stack, _CORE_ERROR, 1e-12)
+    found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
         yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
     for other in engine.solutions(problem, _CORE_ERROR):
@@ -328,7 +351,10 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
 
 
 def _regularized(g: Game, at: Place) -> bool:
-    """Reduce the active set to a regular one, and perturb the data; False for a failure."""
+    """Reduce the active set to one with a regular Jacobian, in place, and perturb the data; False for a failure.
+
+    Tasks and prices that are not determined are moved to vertices in turn, until neither moves.
+    """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
             taken = amounts(g, at, Values(g, at))
@@ -387,7 +413,7 @@ def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sig
 
 
 def _null(matrix: Array) -> Array | None:
-    """Unit vector in the null space of a matrix (equations, unknowns), or None."""
+    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by SVD; None if that is trivial."""
     if matrix.shape[1] == 0:
         return None
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
@@ -422,12 +448,13 @@ def _perturbed(g: Game, at: Place) -> bool:
     return bool(largest <= _MOST_PERTURBATION)
 
 
+#: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only, and
+#: residual to which a crossing of the unperturbed data is corrected before.
+_REFINED_ERROR, _EXACT = 1e-11, 1e-14
 #: Reasons why the curve was not followed to the end.
 _NO_START = "no regular equilibrium was found near alpha = 1"
 _SPENT = "the curve takes more steps than allowed"
-#: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only.
-_REFINED_ERROR = 1e-11
-_LATE = "it takes too long"
+_LATE = "the time limit was reached"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
 
@@ -517,7 +544,7 @@ def follow(
     if start is None:
         return Curve((), (), False, _NO_START, 0, first_alpha if up else 1 / first_alpha)
     deadline = clock.cpu() + seconds
-    for shorter in (1.0, 0.3):  # a second run by shorter steps if the first one fails
+    for shorter in _STEP_FACTORS:
         targets = np.log(np.array(sorted(alphas)))
         run = Run(start[0], start[1].copied(), targets, up, options, shorter)
         most, reason = int(options.steps_per_pair * (len(start[0].user) + 10) * (1 + abs(np.log(end)))), None
@@ -556,7 +583,7 @@ def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float,
     """
     polytope, rule, there = problem.polytope, replace(problem.criterion, alpha=alpha), at.copied()
     unknowns = Active(g, there)
-    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, 1e-14)[1] is None:
+    if corrected(unknowns, there, np.empty(0), unknowns.whole, at.theta, _EXACT)[1] is None:
         there = at
 
     def judged(z: Array, log_rows: Array) -> tuple[float, Array, Array]:

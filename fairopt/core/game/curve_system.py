@@ -1,20 +1,23 @@
 r"""Equations of an equilibrium at one point of the curve, in variables that may become zero.
 
-Log prices are -inf where a row leaves the active set. The price of a row k is therefore represented by its largest
-share w in the cost of a pair, `lambda_k c_k = w_k e^(alpha l_k)`. On each server one reference row has w = 1, and its
-log level l_i is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks) and
-active pairs, rows and limits A, the equations are
+Log prices are -inf where a row leaves the active set. The price of a row r is therefore represented by its largest
+share w in the cost of a pair, :math:`\lambda_r c_r = w_r e^{\alpha l_r}`. On each server one reference row has w = 1,
+and its log level l is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks)
+and active pairs, rows and limits A, the equations are
 
 .. math::
 
-    \log X_n + \tfrac1\alpha \log\Big(\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p\Big) + \xi_n = g_p - jitter_p,
-    \quad p \in A
+    \log X_n + \tfrac1\alpha \log\Big(\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p\Big) + \xi_n = \log(\phi_n \gamma_p)
+    - jitter_p, \quad p \in A
 
     \sum_p D_{pr} z_p = 1 + room_r, \quad r \in A, \qquad X_n = q_n, \quad n \in A.
 
 The cost of a user at its limit whose resources all idle would be zero, and its xi infinite. Users with a limit
-therefore pay a small tax on all servers, proportional to the marginal utility there at the limit: `tax_p = T e^(alpha
-h_p)` with `h_p = g_p - log q_n - 3`. It does not change which servers a user at its limit prefers.
+therefore pay a small tax on all servers, proportional to the marginal utility there at the limit,
+
+.. math:: tax_p = 10^{-8} e^{\alpha h_p}, \qquad h_p = \log(\phi_n \gamma_p) - \log q_n - 3
+
+It does not change which servers a user at its limit prefers.
 """
 
 from __future__ import annotations
@@ -94,7 +97,11 @@ class Game:
         return cls(*each, *none)
 
     def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
-        """Costs of pairs, `sum_r D w e^log_price + tax`, in units of e^top: sum, top, terms `D e^log_price`, tax."""
+        r"""Costs of pairs, :math:`\sum_r D_{pr} w_r e^{\alpha l_r} + tax_p`, each in a unit of its own.
+
+        Returns the sums (pairs,), the logs of the units (pairs,), the terms without w (pairs, resources) and the taxes
+        (pairs,); `log_price` (rows,) is :math:`\alpha l`, and `w` (rows,) are shares.
+        """
         terms, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
         largest = np.maximum(terms.max(axis=1), tax)
         row_terms, tax_term = np.exp(terms - largest[:, None]), np.exp(tax - largest)
@@ -133,7 +140,7 @@ class Place:
         return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
 
     def changed(self, c: int) -> None:
-        """Move condition c, whose amount or slack is zero, into or out of the active set."""
+        """Move condition c into the active set, or out of it if it is inside; its amount and its slack are zero."""
         self.on[c] ^= True
         self.amount[c] = 0.0
         if 0 <= c - self.pairs < len(self.level):
@@ -141,11 +148,17 @@ class Place:
 
 
 class Values:
-    """Equations evaluated at a point; not `sound` if a user has no tasks, or an active pair no cost.
+    """Equations evaluated at a point of the curve.
 
-    `x` (users,) are user tasks; `felt` (pairs, resources) derivatives of log costs in w; `slack` (pairs,) slacks, and
-    `turn` their derivatives in log alpha; `idle` (rows,) slacks of capacities. For pairs, rows and limits `outside` is
-    the slack, zero where they enter the active set, and `unit` scales amounts, zero where they leave it.
+    Attributes
+    ----------
+    x : (users,), user tasks X
+    felt : (pairs, resources), derivatives of log costs in w
+    slack, turn : (pairs,), slacks of pairs, and their derivatives in log alpha
+    idle : (rows,), idle fractions of capacities
+    outside : (pairs + rows + users,), slacks of all conditions, zero where a condition enters the active set
+    unit : (pairs + rows + users,), scales of amounts, which are zero where a condition leaves it
+    sound : False if a user has no tasks, or an active pair no cost
     """
 
     @np.errstate(all="ignore")  # Newton's method may overflow, which is not sound
@@ -242,14 +255,14 @@ class Active:
         there.theta += part * float(step[-1])
 
     def spread(self, t: Array) -> tuple[Array, Array]:
-        """Changes of all amounts and levels by a step (unknowns + 1,)."""
+        """Changes of all amounts (pairs + rows + users,) and levels (rows,) by a step t (unknowns + 1,)."""
         change, of_unknowns = np.zeros(self.whole), np.append(t[:-1], 0.0)
         change[self.members] = t[:-1]
         change[self.at.pairs + np.flatnonzero(self.at.stands)] = 0.0
         return change, np.where(self.at.row_on, of_unknowns[self.stand[self.g.host]], 0.0)
 
     def weights(self, v: Values) -> Array:
-        """Squared scales of the arc length, (unknowns + 1,)."""
+        """Squared scales of unknowns and log alpha in the arc length, (unknowns + 1,)."""
         return np.append(min(1.0, 10.0 / (self.count + 1)) * v.unit[self.members] ** 2, 1.0)
 
     def distances(self, v: Values, there: Place) -> Array:
@@ -263,7 +276,11 @@ class Active:
         return np.asarray(found)
 
     def gradient(self, v: Values, c: int) -> Array:
-        """Derivative of the distance of event c, or of log alpha, (unknowns + 1,)."""
+        """Derivatives of the distance of event c in unknowns and log alpha, (unknowns + 1,).
+
+        The distance is the slack of a condition outside of the active set, the amount of one inside, and log alpha for
+        the last event.
+        """
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])
         found = np.zeros(self.count + 1)

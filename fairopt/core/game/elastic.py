@@ -1,19 +1,21 @@
-r"""Elastic responses: servers foresee how the others' allocations answer to a change of a user's total.
+r"""Elastic best responses: servers anticipate how the tasks on other servers react to a change of a user's total.
 
-Beside its tasks x each server tells, for each of its users, the total h that it foresaw when it acted, and its supply
-slope k, by how much its own x falls as the total rises. The others respond to the sum of supply lines
+Beside its tasks x each server j reports, for each of its users n, the total h that it anticipated when it responded,
+and its supply slope k: by how much its own tasks decrease as the total increases. The other servers respond to the sum
+of these linear supply functions,
 
-.. math:: y_n(X) = \sum_j x_{jn} - k_{jn} (X - h_{jn})
+.. math:: Y_n(X_n) = \sum_j x_{nj} - k_{nj} (X_n - h_{nj}),
 
-in place of a constant, which is the same response with another gain and another constant (`rounds.play`). Slopes are
-cut at caps, which servers set themselves; a drift of all is jumped along. Near an equilibrium that is nearly singular
-neither ends in good time: each elastic phase closes with plain rounds under Anderson's acceleration.
+in place of constant tasks elsewhere, which is a plain best response with another gain and another constant
+(`rounds.play`). Slopes are bounded by caps, which servers adapt to their own last two steps; a common drift of all
+servers is extrapolated by jumps. Near an equilibrium that is nearly singular both converge slowly: each elastic phase
+ends with plain rounds under Anderson's acceleration.
 
-Proved: fixed points are those of best responses, as by the caps K every server's error of foresight is at most the part
-K / (1 + K) of the largest one, so it is 0. And if plain rounds come to an equilibrium from every state, so do these: an
-elastic phase ends where it neither halves its least change nor serves half a percent fewer pairs than ever in it; plain
-ones, each longer than the one before, go on where the last one ended unless it halved their least change. Observed: all
-else.
+Proved: fixed points are those of plain best responses, since with caps K the error of every anticipated total is at
+most the fraction K / (1 + K) of the largest error, hence 0. And if plain rounds converge to an equilibrium from every
+state, so do these: an elastic phase ends if it neither halves its least change nor serves half a percent fewer pairs
+than ever in it; plain phases, each longer than the one before, continue from the end of the last one unless the elastic
+phase halved their least change. All else is observed, not proved.
 
 Sources: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps;
 Walker and Ni, SIAM J. Numer. Anal. 49 (2011), for the acceleration.
@@ -32,24 +34,47 @@ from ...model._arrays import Array
 from ..factors import TINY
 from .rounds import State, Sweeps, compare
 
-#: Plain rounds: at first, for games that end in two, in the next phase, and by which factor more in later ones.
+#: Numbers of plain rounds: in the first phase, as some games end in two rounds, in the next one, and factor of later
+#: ones.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
-#: Rounds that a jump goes, a fourth once one was taken back; rounds that are mixed.
+#: Number of rounds that a jump extrapolates, a fourth of it after a jump was undone, and of rounds that are mixed.
 _REACH, _MIXED = 20.0, 20
-#: What servers tell of a round to a tree of theirs, the largest change, pairs served, three products of steps, the
-#: largest step, when the first pair will be empty, and hear from it, how far to jump; or products of the step and the
-#: ones before, and their parts in the mixture.
+#: Numbers sent along each edge of a tree of all servers in a round: up, the largest change, pairs served, three
+#: products of steps, the largest step and the round at which the first pair will be empty, and down, the length of the
+#: jump; or products of the step with the ones before, and the coefficients of the mixture.
 _TREE, _MIXTURE = 7 + 1, 2 * _MIXED
+#: Fraction of the pairs served below which their number counts as progress, since of thousands one leaves in most
+#: rounds.
+_FEWER_PAIRS = 0.995
+#: A jump is undone if the next round changes more than this multiple of the last change; later ones are this much
+#: shorter.
+_JUMP_FAILED, _SHORTER_JUMP = 30, 4
+#: Cosine of successive steps of all servers above which they drift together, and the one below which there is no drift.
+_DRIFT, _NO_DRIFT = 0.9, 0.3
+#: Cosine of a server's successive steps in a drift of it, and least ratio of their lengths; below `_NO_DRIFT` it turns.
+_SERVER_DRIFTS, _STEADY = 0.95, 0.93
+#: Factors of a server's cap after a drift, a turn, and any other step.
+_RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
+#: Cosine of successive steps above which they are extrapolated, and largest growth of their squared length.
+_ALIGNED, _MOST_GROWTH = 0.995, 1.2
+#: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
+#: change below which a pair does not decrease.
+_MOST_JUMP, _LEAST_SHRINKAGE, _UNCHANGED = 0.7, 1e-9, 1e-12
+#: Anderson's acceleration: fraction of a pair's tasks that a mixture leaves, as only a response decides which pairs are
+#: empty; relative singular values of least squares that count as zero; growth of the change after which earlier steps
+#: are discarded, as where other pairs are served.
+_LEFT, _RANK, _RESTART = 0.05, 1e-10, 5
 
 
 def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, int, int]]:
-    """Play rounds from a state, which they change, servers in turn; `options` are those of `_phase`.
+    """Play rounds from a state, which is changed in place; `options` are those of `_phase`.
 
-    Of each the largest change asked for, relative to the user's tasks; numbers sent of each user that two servers have
-    in common, 1 of plain responses; and those along each edge of a tree of all servers.
+    Yields for each round the largest requested change, relative to the user's tasks; how many numbers two servers
+    exchange for each common user, 1 in plain rounds and 3 in elastic ones; and how many along each edge of a tree of
+    all servers.
     """
     rounds, longer = _FIRST, _NEXT
-    # The least change of plain rounds; where their last phase ended.
+    # Least change of plain rounds, and the state at the end of their last phase.
     least, kept, begins = np.inf, state, False
     while True:
         for left in reversed(range(rounds)):
@@ -75,11 +100,16 @@ def _phase(
     highest: float = 1000.0,
     patience: float = 100,
 ) -> Iterator[tuple[float, int, int]]:
-    """Play elastic rounds until `patience` of them have made no progress, and as many accelerated ones.
+    """Play elastic rounds until `patience` of them have made no progress, then as many accelerated plain ones.
 
-    Caps begin at `cap`, and fall no lower, down to `least`, but for servers whose pairs have been the same ones for
-    `still` rounds. The largest is `top`: twice as large, up to `highest`, after each round of a drift of all that has
-    gone on for `still` rounds, and as at first in the second half of patience.
+    Parameters
+    ----------
+    cap : initial cap of slopes, and lower bound for servers whose pairs have changed in the last `still` rounds
+    least : lower bound for other servers
+    still : number of rounds after which pairs, or a common drift, count as steady
+    top, highest : upper bound of caps, which is doubled, up to `highest`, in each round of a steady common drift; it is
+        `top` again in the second half of patience
+    patience : number of rounds without progress after which the phase ends
     """
     state.cap[:] = cap
     most, reach, best, since, served = top, _REACH, np.inf, 0, len(state.tasks)
@@ -91,24 +121,24 @@ def _phase(
         change, ahead = sweeps.gauss_seidel(state), None
         since += 1
         now = int(np.count_nonzero(state.tasks))
-        if change < best / 2 or now < 0.995 * served:  # of thousands of pairs one goes in most rounds
+        if change < best / 2 or now < _FEWER_PAIRS * served:
             best, served, since = min(best, change), min(served, now), 0
         if change < lowest:
             lowest, kept = change, state.tasks.copy()
-        if begun is not None and change > 30 * last:
+        if begun is not None and change > _JUMP_FAILED * last:
             _restore(state, begun)
-            reach, step[:] = reach / 4, 0.0
+            reach, step[:] = reach / _SHORTER_JUMP, 0.0
         elif (products := compare(sweeps.game, state, tasks, step))[:, 2].any():
             # Caps by the servers' last two steps: doubled where they drift, divided by four where they turned.
             turn, whole = cosine(products), cosine(products.sum(axis=0))
-            if whole > 0.9 and since >= still:
+            if whole > _DRIFT and since >= still:
                 most = min(2 * most, highest)
-            elif whole < 0.3:  # no drift: counted thrice
+            elif whole < _NO_DRIFT:  # such rounds count thrice
                 since += 2
             if 2 * since >= patience:
                 most = top
-            drifts = (turn > 0.95) & (products[:, 1] > 0.93**2 * products[:, 2])
-            state.cap[:] *= np.where(drifts, 2.0, np.where(turn < 0.3, 0.25, 0.95))
+            drifts = (turn > _SERVER_DRIFTS) & (products[:, 1] > _STEADY**2 * products[:, 2])
+            state.cap[:] *= np.where(drifts, _RAISED, np.where(turn < _NO_DRIFT, _CUT, _LOWERED))
             same = np.where(products[:, 3] > 0, 0, same + 1)
             np.clip(state.cap, np.where(same > still, least, cap), most, out=state.cap)
             far = np.inf if since >= 2 * still else reach
@@ -119,9 +149,9 @@ def _phase(
 
 
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
-    """Play plain rounds, each from the mixture of the last ones whose step, were steps linear, would be the least.
+    """Play plain rounds under Anderson's acceleration.
 
-    A mixture leaves a twentieth of every pair: who is to go only a response can tell.
+    Each begins at the affine combination of the last states whose step would be least if steps were linear in states.
     """
     user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
     ends: list[Array] = []
@@ -129,11 +159,11 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     while True:
         if len(ends) > 2:
             served = ends[-1] > 0
-            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=1e-10)[0]
-            ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), 0.05 * ends[-1])
+            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=_RANK)[0]
+            ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
             state.tasks[:] = polytope.inside(ahead / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
-        if change > 5 * last:  # as where other pairs are served: earlier steps tell nothing of them
+        if change > _RESTART * last:
             ends, steps = [], []
         last = change
         ends = [*ends, state.tasks.copy()][-_MIXED:]
@@ -142,21 +172,28 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
 
 
 def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Array, reach: float) -> State | None:
-    """Extrapolate a common drift, steady or shrinking: tasks, cut back to capacities, and foreseen totals.
+    """Extrapolate a common drift, steady or shrinking, by at most `reach` rounds, in place.
 
-    By `reach` rounds; an infinite one ends where a pair is empty. The state before, if there was a jump.
+    Tasks are scaled down to capacities, and anticipated totals extrapolated. An infinite `reach` ends where the first
+    pair becomes empty. Returns the state before the jump, None if there is none.
+
+    Parameters
+    ----------
+    step : (pairs,), relative changes of tasks in the last round, in the order of servers; zero after a jump
+    products : (4,), sums of `rounds.compare` over servers
+    moved : (pairs,), changes of anticipated totals in the last round
     """
     _, size, old, _ = products
-    # Along steps that grow jumps go too far: where servers are alike games took twice as many rounds.
-    if not (cosine(products) > 0.995 and size < 1.2 * old):
+    # Jumps along growing steps go too far: where servers are alike, games took twice as many rounds.
+    if not (cosine(products) > _ALIGNED and size < _MOST_GROWTH * old):
         return None
     order, method = sweeps.pairs, sweeps.method
     here, whole = state.tasks[order], state.total[method.user[order]]
     if math.isinf(reach):
-        falls = (step < -1e-12) & (here > 0)
+        falls = (step < -_UNCHANGED) & (here > 0)
         reach = float((here[falls] / (whole * -step)[falls]).min(initial=np.inf))
-    shrinks = max(1 - math.sqrt(size / old), 1e-9)
-    rounds = min(reach, 0.7 / float(np.abs(step).max()), 1 / shrinks - 1)
+    shrinks = max(1 - math.sqrt(size / old), _LEAST_SHRINKAGE)
+    rounds = min(reach, _MOST_JUMP / float(np.abs(step).max()), 1 / shrinks - 1)
     if rounds < 2:
         return None
     begun, ahead = deepcopy(state), state.tasks.copy()
@@ -174,5 +211,6 @@ def cosine(products: Array) -> Array:
 
 
 def _restore(state: State, kept: State) -> None:
+    """Copy the arrays of `kept` into a state."""
     for now, then in zip(state, kept, strict=True):
         now[:] = then

@@ -2,12 +2,12 @@ r"""Engine `equilibrium`: the algorithm for equilibria of the per-server game by
 
 At alpha = 0 every server maximises the sum of the virtual dominant shares of its users, a linear program each:
 
-.. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - y_n)/\gamma_{ni}.
+.. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - Y_n)/\gamma_{ni}.
 
-z_n is the fraction of its monopoly tasks that n gets, and y_n its tasks on other servers, which matter only through the
-limit q_n. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers
-reduce the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users
-tie, so that `solving` passes problems in a canonical order.
+z is the fraction of its monopoly tasks that n gets, and Y its tasks on other servers, which matter only through the
+limit q. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers reduce
+the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users tie,
+so that problems are passed in a canonical order.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """Candidates at alpha = infinity; where they are not unique, `solving` passes problems in a canonical order."""
+    """Candidates at alpha = infinity, of `psdsf.limit`, with prices as a warm start for other users.
+
+    Where allocations are not unique, the result depends on the order of users and servers; the caller passes problems
+    in a canonical order.
+    """
     begun, polytope = clock.cpu(), problem.polytope
     prices = warm if isinstance(warm, PriceStart) else None
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _FINITE_ALPHA)

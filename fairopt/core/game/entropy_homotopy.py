@@ -1,19 +1,22 @@
 r"""Entropy homotopy from decoupled servers to the per-server game.
 
-For a temperature tau in (0, 1] a server counts the tasks of a user as `X^(1-tau) x^tau`, with total tasks X and tasks x
-on the server itself, so that with log levels `l_ni = log(phi_n gamma_ni) - log norm_i(n)`
+For a temperature tau in (0, 1] the utility of user n on server i is one of :math:`X_n^{1-\tau} x_{ni}^\tau` in place of
+its total tasks :math:`X_n`, with its tasks :math:`x_{ni}` on the server itself. With the log level l of a pair, the log
+of the tasks at which its cost equals the marginal utility,
 
-.. math:: \log X_n = \tau \log \sum_i e^{l_{ni}/\tau}, \qquad x_{ni} = X_n\, \mathrm{softmax}(l_n/\tau)_i.
+.. math::
+    l_{ni} = \log(\phi_n \gamma_{ni}) - \frac1a \log \sum_r D_{nir} v_{ir}^a, \qquad a = \min(\alpha, 1/\tau),
+
+    \log X_n = \tau \log \sum_i e^{l_{ni}/\tau}, \qquad x_{ni} = X_n\, \mathrm{softmax}(l_n/\tau)_i
 
 At tau = 1 servers are decoupled; tau = 0 is the game. Complementarity of prices is removed by a barrier term of weight
-eps = 0.01 tau, a demand `eps/v_ir^h` for resource r of server i alone with h = min(alpha, 1/2), so that
+:math:`\epsilon = 0.01 \tau`, a demand for resource r of server i alone that decreases in its price, so that
 
-.. math:: F_{ir}(\log v) = \log(use_{ir} + \epsilon_i/v_{ir}^h) = 0, \qquad a = \min(\alpha, 1/\tau)
-    \text{ in place of } \alpha,
+.. math:: F_{ir}(\log v) = \log(y_{ir} + \epsilon_i/v_{ir}^h) = 0, \qquad h = \min(\alpha, 1/2),
 
-has log prices as its only unknowns. It is solved by Newton's method for decreasing tau, with a predictor along the
-tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had no effect), the
-curve is followed by pseudo-arclength continuation until tau has decreased.
+with the use y of rows, has log prices as its only unknowns. It is solved by Newton's method for decreasing tau, with a
+predictor along the tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had
+no effect), the curve is followed by pseudo-arclength continuation until tau has decreased.
 """
 
 from __future__ import annotations
@@ -36,11 +39,25 @@ _RESIDUAL_PER_TAU = 0.1
 _MOST_STEPS = 60
 #: Relative decrease of tau after which a fold has been passed.
 _FOLD_CROSSED = 0.02
+#: Default last temperature.
+_LAST_TAU = 1e-7
+#: Largest number of prices, since a system costs its cube.
+_MOST_PRICES = 1000
+#: Default number of systems: the first over the number of prices, within these bounds.
+_BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
+#: Largest derivative of a log price in log tau whose change is extrapolated linearly in tau, not in log tau.
+_LINEAR_IN_TAU = 0.5
+#: Smallest fraction of a Newton step, on the curve and at its beginning, and least residual that is not rounding.
+_SHORTEST_STEP, _SHORTEST_FIRST_STEP, _ROUNDING = 0.02, 1e-3, 1e-12
+#: Largest log overuse of equal prices of a server from which Newton's method begins, and their largest change a step.
+_NEAR_FULL, _MOST_CHANGE = 0.3, 2
+#: Relative accuracy of the last tau.
+_AT_LAST = 1e-9
 
 
 @dataclass(frozen=True)
 class Place:
-    """Solution at one temperature, and the number of linear systems solved so far."""
+    """Point of the curve, and the number of linear systems solved up to it."""
 
     here: CoupledGame
     steps: int
@@ -53,33 +70,46 @@ class Place:
 
 def follow(
     equations: EquilibriumSystem,
-    last: float = 1e-7,
+    last: float = _LAST_TAU,
     budget: int | None = None,
     warm: bool = False,
     most: float = 0.5,
 ) -> Iterator[Place]:
-    """Follow the curve from tau = 1 to `last` within `budget` systems: points with a = alpha; none if too large.
+    """Follow the curve from tau = 1 to `last`: points at `tau <= 1/alpha`, where a = alpha.
 
-    With `warm` points at larger tau are included; `most` as in `CoupledGame`. Active sets change by one user at a time:
-    the default budget is larger the fewer prices, and the cheaper systems, there are.
+    No point is returned if there are too many prices, or Newton's method fails at tau = 1.
+
+    Parameters
+    ----------
+    last : final temperature
+    budget : largest number of linear systems. By default it decreases with the number of prices, in which the cost of a
+        system is cubic: active sets change by one user at a time, so that many steps may be needed
+    warm : include points of larger tau
+    most : largest power of prices in barrier terms, as in `CoupledGame`
     """
-    # The cost of a system is cubic in the number of prices.
-    start = decoupled(equations, most) if equations.row.size <= 1000 else None
+    start = decoupled(equations, most) if equations.row.size <= _MOST_PRICES else None
     if start is not None:
-        budget = int(np.clip(2e5 / equations.row.sum(), 600, 6000)) if budget is None else budget
+        budget = (
+            int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
+            if budget is None
+            else budget
+        )
         yield from cooled(start, last, budget, warm)
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
-    """Continue the curve to `last`: points with a = alpha, until `budget` systems are solved in total."""
+    """Continue the curve from a point to the temperature `last`, until `budget` systems are solved in total.
+
+    Points as in `follow`.
+    """
     here, systems, length = place.here, place.steps, STEPS.first
-    while here.tau > last * (1 + 1e-9) and systems < budget:
+    while here.tau > last * (1 + _AT_LAST) and systems < budget:
         slope = here.slope()
         systems += 1
 
         def colder(length: float, at: CoupledGame = here, slope: Array = slope) -> CoupledGame:
             """Game with log tau lower by `length`, at predicted prices."""
-            guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
+            guess = at.price + np.where(np.abs(slope) > _LINEAR_IN_TAU, -length, np.expm1(-length)) * slope
             return CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, most=at.most)
 
         found, more, length = ahead(colder, min(length, float(np.log(here.tau / last))), STEPS)
@@ -110,11 +140,11 @@ def ahead(
     return (None, systems, length) if found is None else (found.here, systems, control.after(length, found.steps))
 
 
-def newton(here: CoupledGame, most: int, shortest: float = 0.02) -> Reached[CoupledGame]:
+def newton(here: CoupledGame, most: int, shortest: float = _SHORTEST_STEP) -> Reached[CoupledGame]:
     """Correct a point to the curve at its temperature by damped Newton steps."""
     return damped_newton(
         here,
-        lambda at: float(np.abs(at.residual).max()) < max(_RESIDUAL_PER_TAU * at.tau, 1e-12),
+        lambda at: float(np.abs(at.residual).max()) < max(_RESIDUAL_PER_TAU * at.tau, _ROUNDING),
         lambda at: at.solve(at.residual) if np.isfinite(at.residual).all() else None,
         lambda at, step, t: at.moved(t * step),
         lambda at: float(np.linalg.norm(at.residual)),
@@ -184,7 +214,10 @@ class _ArclengthPoint:
 
 
 def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
-    """Solution at tau = 1, by Newton's method from equal prices of the resources of a server."""
+    """Point of the curve at tau = 1, where every server is a problem of its own; None if Newton's method fails.
+
+    Newton's method starts at equal prices of a server's resources, at which its fullest resource is nearly exhausted.
+    """
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
 
@@ -193,8 +226,8 @@ def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
 
     for _ in range(_MOST_STEPS):
         log_overuse = np.where(served, np.where(q.row, uniform_prices().residual, -np.inf).max(axis=1), 0.0)
-        if np.abs(log_overuse).max() < 0.3:
+        if np.abs(log_overuse).max() < _NEAR_FULL:
             break
-        unit = unit + np.clip(log_overuse, -2, 2)
-    solution = newton(uniform_prices(), _MOST_STEPS, 1e-3)
+        unit = unit + np.clip(log_overuse, -_MOST_CHANGE, _MOST_CHANGE)
+    solution = newton(uniform_prices(), _MOST_STEPS, _SHORTEST_FIRST_STEP)
     return None if solution.here is None else Place(solution.here, solution.systems)

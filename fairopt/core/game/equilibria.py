@@ -8,11 +8,13 @@ b >= 0, a b = 0` are smoothed to `a b = mu` by the function of Chen, Harker, Kan
 .. math:: a + b - \sqrt{(a - b)^2 + 4 \mu} = 0,
 
 for every pair (fraction of the user's tasks against its slack) and every row (idle fraction against its price). With
-tasks `x_ni`, level prices `v_ir`, levels `X_n` (tasks at which the least cost equals the marginal utility), `p_ni =
-sum_r D_nir v_ir^alpha` and `k = min(alpha, 4)`, the pairs (a, b) are
+tasks :math:`x_{ni}`, level prices :math:`v_{ir}`, tasks :math:`X_n` at which the least cost of a user equals its
+marginal utility, idle fractions :math:`w_{ir}` of rows, and :math:`k = \min(\alpha, 4)`, the pairs (a, b) are
 
-.. math:: \frac{x_{ni}}{X_n}, \quad \frac1k \Big(p_{ni}^{k/\alpha} \Big(\frac{X_n}{\phi_n \gamma_{ni}}\Big)^k - 1\Big)
-    \qquad \text{and} \qquad v_{ir}^k, \quad 1 - use_{ir}.
+.. math::
+    \frac{x_{ni}}{X_n}, \quad
+    \frac1k \Big(\Big(\sum_r D_{nir} v_{ir}^\alpha\Big)^{k/\alpha}
+    \Big(\frac{X_n}{\phi_n \gamma_{ni}}\Big)^k - 1\Big) \qquad \text{and} \qquad v_{ir}^k, \quad w_{ir}
 
 For almost all data the solutions form a smooth curve from a large mu to mu = 0, along which mu need not decrease: near
 degenerate equilibria (exact ties, zero demands) prices change while mu hardly does. mu is therefore an unknown, and
@@ -52,6 +54,15 @@ _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 #: Largest number of corrections of a step, and the reduction of the merit below which the Jacobian is reused.
 _CORRECTIONS = 9, 0.3
+#: Number of systems for the curve: ten times the number of prices, within these bounds; the largest number observed in
+#: a success is 3,248.
+_LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
+#: Bounds of the exponent of slacks, beyond which a pair has no tasks, or its equation is far from satisfied.
+_LEAST_EXPONENT, _MOST_EXPONENT = -50, 60
+#: Newton's method to the first point: largest number of steps, factor of backtracking, and smallest fraction of a step.
+_FIRST_STEPS, _BACKTRACKING, _SHORTEST_FIRST = 39, 0.5, 1e-3
+#: Residual of rows to which Newton steps are refined, relative to the right-hand side.
+_REFINED = 1e-7
 
 
 class CurvePoint(NamedTuple):
@@ -76,9 +87,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
     start, _, solved = start_of_curve(q)
     if start is None:
         return
-    budget = max(
-        1000, min(10 * int(q.row.sum()), 4000)
-    )  # of systems: 3,248 is the largest number observed in a success
+    budget = max(_LEAST_BUDGET, min(10 * int(q.row.sum()), _MOST_BUDGET))
     for steps in (_STEPS, replace(_STEPS, longest=_SHORTER_STEP)):
         here, raw_tangent, previous, length, least = start, None, None, steps.first, np.inf
         # mu rises at folds, by factors of up to 50 in successful runs.
@@ -113,7 +122,7 @@ class SmoothedSystem:
     def __init__(self, q: EquilibriumSystem, at: CurvePoint, units: Units | None = None) -> None:
         self.q, self.at, self.mu, self.power = q, at, float(np.exp(at.log_mu)), q.power
         level, share, cost_sum = q.levels(at.log_price, q.alpha)
-        relative_slack = np.expm1(np.clip(self.power * (at.log_level[q.user] - level), -50, 60))
+        relative_slack = np.expm1(np.clip(self.power * (at.log_level[q.user] - level), _LEAST_EXPONENT, _MOST_EXPONENT))
         self.total = np.exp(at.log_level)
         if units is None:
             # Prices are normalized by their largest share in the cost of a pair, so that mu approximates the error of
@@ -163,12 +172,16 @@ class SmoothedSystem:
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
-        """Newton step for residuals of pairs, rows and users."""
+        """Newton step of log prices, log levels and tasks for residuals of pairs, rows and users.
+
+        Tasks and levels are eliminated, which leaves the Schur complement of `algebra` over prices. `rows` are
+        (servers, resources); `gap` (users,) is in tasks.
+        """
         q = self.q
         task_change = -self.unit * pairs / self.to_part
         level = (gap + q.sums(task_change)) / (self.total + q.sums(self.weight))
         rhs = np.where(q.row, q.used(task_change - self.weight * level[q.user]) - rows / self.to_idle, 0.0)
-        tol = 1e-7 * max(float(np.abs(rhs).max()), TINY)
+        tol = _REFINED * max(float(np.abs(rhs).max()), TINY)
         prices, user_change, _ = self._factored.solve(rhs, np.zeros(len(level)), 0.0, tol)
         d_level = level - user_change
         cost_change = self._factored.pairs.cost(prices)
@@ -191,9 +204,9 @@ class SmoothedSystem:
 
 
 def _chks(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Array]:
-    """Half of `a + b - root`, `root = sqrt((a - b)^2 + 4 mu)`, and its derivatives in log mu, a and b.
+    r"""Smoothing function of complementarity, and its derivatives in log mu, a and b, without cancellation.
 
-    Evaluated without cancellation.
+    .. math:: \frac12 \Big(a + b - \sqrt{(a - b)^2 + 4 \mu}\Big)
     """
     difference, total = one - other, one + other
     root = np.sqrt(difference * difference + 4 * mu)
@@ -214,15 +227,15 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
         lambda here: here.newton(here),
         lambda here, step, t: here.moved(step, t),
         lambda here: here.merit,
-        39,
-        0.5,
-        1e-3,
+        _FIRST_STEPS,
+        _BACKTRACKING,
+        _SHORTEST_FIRST,
         lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, TINY)),
     )
 
 
-#: Temperatures at which points of the entropy homotopy are offered as candidates.
-_OFFERED_TAU = (1e-9, 1e-11)
+#: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
+_OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), 1e-6
 #: Number of systems after which a point is offered in any case, doubled each time.
 _FIRST_OFFER = 300
 #: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
@@ -236,6 +249,16 @@ _ROUNDS = 511
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior point.
 _DENSE_PAIRS = 3_000
+#: Users are many if they are at least so many, and at least so many times the prices.
+_MANY_USERS, _MANY_PER_PRICE = 500, 5
+#: With few prices the interior point is given up after so many certified iterates without progress above this alpha.
+_IMPATIENT, _IMPATIENT_ABOVE = 5, 8
+#: Factor by which the error of a point of the smoothed path must fall until it is offered as another candidate, and the
+#: error below which the path ends.
+_CLEARLY_BETTER, _TO_ROUNDING = 0.1, 1e-12
+#: Least alpha by which the change of a round at which a candidate is offered is divided, since slacks change by alpha
+#: times as much as tasks.
+_LEAST_DIVISOR = 50
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -250,7 +273,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         yield from _program(problem, tol)
     method = EquilibriumSystem.of(polytope, criterion)
     prices = int(method.row.sum())
-    many_users = len(method.weight) >= max(500, 5 * prices)
+    many_users = len(method.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
     few_prices, near_psdsf = (
         game and not many_users and prices <= _FEW_PRICES,
         method.positive and not len(polytope.limited),
@@ -260,7 +283,9 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
     def in_money() -> Iterator[Solution]:
         # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
-        patience = 5 if few_prices and criterion.alpha > 8 and not len(polytope.limited) else np.inf
+        patience = (
+            _IMPATIENT if few_prices and criterion.alpha > _IMPATIENT_ABOVE and not len(polytope.limited) else np.inf
+        )
         for found in welfare.solutions(problem, tol, warm, patience) if game else ():
             yield replace(found, engine="equilibrium")
 
@@ -297,7 +322,7 @@ def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     for place in entropy_homotopy.follow(method, _OFFERED_TAU[-1]):
         overdue = place.steps >= patience
-        if overdue or any(place.tau <= end * (1 + 1e-6) < offered for end in _OFFERED_TAU):
+        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in _OFFERED_TAU):
             offered, patience = place.tau, patience * (1 + overdue)
             yield _solution(method, place, begun, tol)
     if place is not None and place.tau < offered:
@@ -320,18 +345,18 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     for at, steps in follow(method):
         tasks = np.maximum(at.tasks, 0.0)
         if (error := method.exploitability(tasks, at.log_price)) <= best:
-            best = 0.1 * error
+            best = _CLEARLY_BETTER * error
             yield solution(method, tasks, at.log_price, "smoothed path", steps, clock.cpu() - begun, tol)
-        if error <= 1e-12:
+        if error <= _TO_ROUNDING:
             break
     if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
-        state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, 50)  # slacks change by alpha times as much
+        state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, _LEAST_DIVISOR)
         for _ in range(_ROUNDS):
             change = sweeps.gauss_seidel(state)
             if change < near:
                 yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
-                near *= 0.1
+                near *= _CLEARLY_BETTER
             if change < SETTLED * tol:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)

@@ -2,10 +2,10 @@ r"""Equations of the per-server game in level form, on the arrays of a polytope.
 
 At level prices v the level of user n on server i, the number of tasks at which cost and marginal utility are equal, is
 
-.. math:: \ell_{ni} = \phi_n \gamma_{ni} \Big(\sum_r D_{nir} v_{ir}^\alpha\Big)^{-1/\alpha},
+.. math:: l_{ni} = \phi_n \gamma_{ni} \Big(\sum_r D_{nir} v_{ir}^\alpha\Big)^{-1/\alpha},
 
-and x is an equilibrium if `X_n = max_i l_ni`, attained wherever n has tasks, and priced rows are exhausted. Tasks are
-in units of the user's largest gamma, and capacities are one.
+and x is an equilibrium if :math:`X_n = \max_i l_{ni}`, attained wherever n has tasks, and priced rows are exhausted.
+Tasks are in units of the user's largest gamma, and capacities are one.
 """
 
 from __future__ import annotations
@@ -48,10 +48,17 @@ def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Ite
 
 @compiled
 def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
-    """Fill in terms `D v^a / e^above` of pairs (pairs, resources), their sums, and `log gain - above/a`.
+    r"""Fill in the costs of pairs in level form, each in a unit of its own that avoids overflow.
 
-    `price` (servers, resources) is log v; `above` is a log v of the server's highest price, or, where sums would
-    underflow, the largest log term of the pair.
+    With the log :math:`b_{ni}` of the unit, the terms `share` (pairs, resources), their sums `whole` (pairs,) and the
+    log levels of tasks at a cost of one unit, `level` (pairs,), are
+
+    .. math::
+        D_{nir} v_{ir}^a / e^{b_{ni}}, \qquad \sum_r D_{nir} v_{ir}^a / e^{b_{ni}}, \qquad
+        \log(\phi_n \gamma_{ni}) - b_{ni} / a
+
+    The unit is :math:`v^a` of the server's highest price, or, where sums would underflow, the largest term of the pair.
+    `price` (servers, resources) is log v.
     """
     servers, size = price.shape
     top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
@@ -108,6 +115,8 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
 
 #: Slacks are differences of v^k with k = min(alpha, this number): larger powers span too many decades.
 _LARGEST_POWER = 4.0
+#: Smoothing of the starting tasks, number of bisections for their levels, and the exponent from which a choice is zero.
+_SMOOTHING, _BISECTIONS, _NEGLIGIBLE_EXPONENT = 0.3, 12, 50.0
 
 
 class EquilibriumSystem:
@@ -142,10 +151,11 @@ class EquilibriumSystem:
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
-        """Equations of a criterion: of the game, or of the KKT conditions of a welfare program.
+        r"""Equations of a criterion: of the game, or of the KKT conditions of a welfare program.
 
-        Welfare is the game with gains `(phi^alpha u^(1-alpha) gamma)^(1/alpha)` in place of `phi gamma`: its equilibria
-        are the optima of the program.
+        Optima of welfare are the equilibria of the game with
+        :math:`(\phi_n^\alpha u_n^{1-\alpha} \gamma_{ni})^{1/\alpha}` in place of :math:`\phi_n \gamma_{ni}`, with
+        shares u per task.
         """
         found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
         if criterion.scope != "game":
@@ -155,7 +165,7 @@ class EquilibriumSystem:
         return found
 
     def at(self, alpha: float) -> EquilibriumSystem:
-        """The same game for another alpha; arrays are shared."""
+        """Copy of the game with another alpha; arrays are shared, as none of a game depends on alpha."""
         other = copy(self)
         other.alpha = alpha
         return other
@@ -187,7 +197,7 @@ class EquilibriumSystem:
         costs(self.server, self.use, self.log_gain, price, a, share, whole, level)
         return level - np.log(whole) / a, share, whole
 
-    def begin(self, part: float = 0.3) -> Array:
+    def begin(self, part: float = _SMOOTHING) -> Array:
         """Starting tasks (pairs,): a smoothed choice at equal prices, which uses about half of all capacity.
 
         `part` is the smoothing parameter: the larger, the more evenly a user's tasks are spread over servers.
@@ -196,11 +206,11 @@ class EquilibriumSystem:
         level = self.log_gain - np.log(self.use.sum(axis=1)) / k  # log level of a pair at equal prices
         best = np.maximum.reduceat(level, self.start[:-1])
         lower, upper = best + np.log1p(k * part) / k, best + np.log1p(k * part * np.diff(self.start)) / k
-        for _ in range(12):
+        for _ in range(_BISECTIONS):
             middle = (lower + upper) / 2
             total = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
             lower, upper = np.where(total > 1, middle, lower), np.where(total > 1, upper, middle)
-        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), 50.0))
+        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), _NEGLIGIBLE_EXPONENT))
         weight /= self.sums(weight)[users]
         tasks = weight * np.exp(upper - upper.max())[users]  # normalized, since levels may overflow at small alpha
         tasks = tasks * (0.5 / self.used(tasks)[self.row].mean())
@@ -215,7 +225,16 @@ class EquilibriumSystem:
 def solution(
     method: EquilibriumSystem, tasks: Array, log_price: Array | None, by: str, steps: int, seconds: float, tol: float
 ) -> Solution:
-    """Wrap tasks (pairs,) and log level prices as a candidate; without prices its error is left to the certificate."""
+    """Candidate from tasks (pairs,), in units of the user's largest gamma, and log level prices (servers, resources).
+
+    Tasks are scaled down to capacities. The candidate counts as converged if its exploitability is at most `tol`;
+    without prices, as at alpha = infinity, this is left to the certificate.
+
+    Parameters
+    ----------
+    by : name of the method
+    steps, seconds : number of its iterations, and CPU time
+    """
     polytope = method.polytope
     found, log, status = polytope.allocation(polytope.inside(tasks / method.gamma)), None, "not measured"
     if log_price is not None:
@@ -226,6 +245,6 @@ def solution(
 
 
 def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
-    """Log prices per resource unit (servers, resources) from level prices: `alpha log v - log c`."""
+    r"""Log prices per resource unit (servers, resources) from level prices, :math:`\alpha \log v - \log c`."""
     capacity = method.polytope.cluster.capacity
     return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

@@ -69,6 +69,10 @@ _SINGULAR = 1e7
 _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 #: Largest alpha at which doubles identify the active set.
 _LARGEST_ALPHA = 1e3
+#: Part of a user's tasks up to which a pair without slack counts as empty.
+_EMPTY = 1e-12
+#: Fraction of `_SINGULAR` below which the index of a stack is certain.
+_CERTAIN = 0.1
 
 
 class Active(NamedTuple):
@@ -153,7 +157,7 @@ def stable(q: Stack, z: Array, log_rows: Array) -> Mask:
     with np.errstate(all="ignore"):
         inverse = np.linalg.inv(matrix)[:, : active.user.shape[1]]
     of_users = (np.where(active.is_pair, active.user, -1)[:, None] == np.arange(len(z))[:, None]).astype(float)
-    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2), initial=0.0) < 0.1 * _SINGULAR))
+    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2), initial=0.0) < _CERTAIN * _SINGULAR))
 
 
 def negative_index(problems: list[Problem], found: Found) -> Mask:
@@ -181,7 +185,7 @@ def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Acti
     """
     x, slack, share = q.slacks(z, log_rows / q.power, None)
     part = q.size * z / x[:, None]
-    pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
+    pairs = (part > np.maximum(slack, _EMPTY)) | (part == part.max(axis=1, keepdims=True))
     rows = np.where(pairs, share, 0.0).max(axis=1) > np.maximum(1 - q.used(z), 0.0)
     matrix, active = _jacobians(q, z, log_rows / q.power, pairs, rows)
     np.einsum("bii->bi", matrix)[...] += np.where(active.valid, REGULARIZATION, 1.0)

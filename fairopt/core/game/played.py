@@ -15,11 +15,16 @@ from .rounds import LARGEST_ALPHA, SETTLED, Sweeps
 
 #: Largest number of rounds between two candidates, which doubles up to it.
 _MOST_BETWEEN = 256
+#: Default number of rounds.
+_MOST_ROUNDS = 5000
 
 
 @suppress_fp_warnings
-def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
-    """Candidates from the states of the dynamics, at intervals that double."""
+def solutions(problem: Problem, tol: float, most: int = _MOST_ROUNDS) -> Iterator[Solution]:
+    """Candidates from the states of elastic best responses, after numbers of rounds that double.
+
+    They end after `most` rounds; the certificate decides which candidate is an equilibrium.
+    """
     begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, LARGEST_ALPHA))

@@ -1,28 +1,28 @@
-"""PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
+r"""PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
 
-PS-DSF allocations are not unique: where two users have equal ratios of gamma on two servers, who runs where is free.
-Where demands are positive there is a greatest one, and it is the limit (docs/psdsf.md): `core.choices` finds it,
-exactly and with a proof.
+PS-DSF allocations are not unique: where two users have equal ratios of gamma on two servers, their split over these is
+not determined. If all demands are positive there is a greatest allocation, which is the limit (docs/psdsf.md);
+`core.choices` computes it with a proof.
 
-Otherwise (zero demands, task counts that bind) the games of `entropy_homotopy` are followed to where nothing is left of
-1/alpha, and the limit is taken where it is well determined by prices. Elsewhere it is not found, nor do equilibria for
-large alpha say what it is: their exploitability does not see what decides.
+Otherwise (zero demands, binding task limits) the games of `entropy_homotopy` are followed to 1/alpha = 0, and the
+result is the limit if it is well determined by prices. If not, the limit is not found. Equilibria at large alpha do not
+reveal it, since the terms that determine it are below the accuracy of their exploitability.
 
-At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for. First
-alpha = 2^16, until `alpha tau` is 0.1; then alpha grows to 2^20 while that is held, prices going on linearly in
-1/alpha; then tau falls on. Followed at 2^20 from the start curves bend more often, and with `alpha tau` small they have
-kinks as alpha grows.
+At large alpha log prices are :math:`\log v = a + b/\alpha`. Choices among servers depend on b, provided that
+:math:`\alpha \tau` is small. The path has three stages: tau decreases at alpha = 2^16 until :math:`\alpha \tau` is 0.1;
+alpha grows to 2^20 at this product, with prices extrapolated linearly in 1/alpha; then tau decreases further. With
+alpha = 2^20 from the beginning curves have more folds, and with a smaller product they have kinks as alpha grows.
 
-Whether prices determine it: an answer must not depend on weights that mean nothing (`CoupledGame.responses`). Users
-short of the same resource on two servers are told apart there only by what other resources cost, less by a factor
-`c^alpha`: soon less than any number can tell, while others' tasks may depend on it.
+Whether prices determine the limit is measured by perturbing the arbitrary weights of the smoothed choice, which must
+not change it (`CoupledGame.responses`). For users limited by the same resource on two servers the difference of costs
+is that of other resources, whose shares vanish like :math:`c^\alpha` and soon underflow, although tasks of other users
+may depend on it.
 
-With few zero demands the homotopy is started near its end, from two problems with positive demands. All others need
-everything, and `core.choices` finds their prices in a few dozen Newton steps. What they leave of resources that are not
-full goes to those who need only these, group by group, by the same algorithm on what is left: the price of such a
-resource is below the others' by as much as their levels are higher. Both are prices of one game at a low temperature
-but for the little that groups take from each other, which Newton's method puts right, or the homotopy is followed from
-its beginning.
+With few users who lack demand for some resource, the homotopy starts near its end, from prices of problems with
+positive demands. First, all other users, by `core.choices` in a few dozen Newton steps. Then, for each group of users
+who demand the same resources, a problem on the capacity that is left of these; the price of such a resource is lower by
+as much as the group's levels are higher. Together these are nearly the prices of the game at a low temperature, except
+that groups compete with each other, which Newton's method corrects; if it fails, the homotopy is followed from tau = 1.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from ...model._arrays import Array, Mask
 from ...model.polytope import Polytope
 from ..choices import Choices
 from ..solution import ServerStart
+from ..system import AT_LIMIT
 from .continuation import StepControl
 from .coupling import BARRIER, CoupledGame
 from .elastic import elastic
@@ -45,19 +46,23 @@ from .entropy_homotopy import STEPS, Place, ahead, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps
 
-#: It is tried where at most the part `_PART` of the users can do without a resource, and there are at least `_USERS`
-#: for every price (of a resource of a server): with fewer it often fails, and saves little.
+#: A start near the end is tried if at most the first fraction of the users lacks demand for a resource, and there are
+#: at least so many users per price: with fewer it often fails, and saves little.
 _PART, _USERS = 0.1, 2
-#: The temperature, and Newton steps.
+#: Temperature of this start, and largest number of Newton steps from it.
 _TAU, _MOST = 1e-5, 24
-#: A resource is full of which this part idles at most; others are cheaper by `_BELOW _TAU`, in logs.
+#: Idle fraction up to which a resource is full; log prices of other resources are lower by at least the second number
+#: times tau.
 _FULL, _BELOW = 1e-3, 3.0
-#: Barriers of the first power of prices: with less the limit was lost on one of the clusters tried.
+#: Power of prices in barrier terms: with a smaller one the limit was lost on one of the clusters tried.
 POWER = 1.0
 
 
 def _beginning(q: EquilibriumSystem) -> Place | None:
-    """The game at the temperature `_TAU`; None with too many users who lack a resource or prices, or not found."""
+    """Point of the homotopy at the temperature `_TAU`, from prices of problems with positive demands.
+
+    None if too many users lack demand for a resource, there are too many prices or a limit, or Newton's method fails.
+    """
     if len(q.weight) < _USERS * int(q.row.sum()):
         return None
     lacking = ~(q.use > 0) & q.row[q.server]
@@ -87,9 +92,10 @@ def _beginning(q: EquilibriumSystem) -> Place | None:
 
 
 def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple[Array, Array, int] | None:
-    """Log prices and use (servers, resources), of what they have, and the steps, where some users share a part of all.
+    """Smoothed PS-DSF of some `users` (a mask) on fractions `part` (servers, resources) of all capacities.
 
-    Every resource of a server has the price of the server; None where that is not found.
+    Returns log prices (servers, resources), equal for all resources of a server, use (servers, resources) as a fraction
+    of these capacities, and the number of Newton steps; None if a user can run nowhere or `tau` is not attained.
     """
     whole = q.polytope.cluster
     names = [whole.users[n] for n in q.polytope.users[users]]
@@ -105,32 +111,34 @@ def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple
     )
 
 
-#: alpha at first and at last.
+#: First and last alpha.
 _LOW, _HIGH = 2.0**16, 2.0**20
-#: `alpha tau` while alpha grows, at last, and the most for an answer.
+#: Product of alpha and tau while alpha grows, at the end, and its largest value for a limit.
 _WARM, _COLD, _COOL = 0.1, 1e-5, 1e-4
-#: Systems until alpha grows, and after that for each of the two stages.
+#: Largest number of linear systems in the first stage, and in each of the other two.
 _BEFORE, _AFTER = 1200, 400
-#: Not tried if pairs times prices exceed this: systems take longer than best responses there.
+#: Product of numbers of pairs and prices above which the path is not followed: best responses are faster.
 _WORK = 4e6
-#: Nor with more than `_ROWS` prices where more than the part `_LACKING` of (user, server) can do without a resource: it
-#: was never the limit there (docs/psdsf.md).
+#: Nor is it with more prices than the first number if more than the second fraction of the pairs lacks demand for some
+#: resource: its end was never the limit there (docs/psdsf.md).
 _ROWS, _LACKING = 64, 0.5
-#: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not do,
-#: a higher temperature is tried, and at last the whole stage.
+#: Temperatures at which prices are stored for problems with other users, and largest number of Newton steps from them
+#: to the prices of such a problem; if these are not enough, the next higher temperature is tried, then the whole stage.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 8
-#: Lengths in log2 alpha: whole ones lead from power of 2 to power of 2.
+#: Steps in log2 alpha, of which whole ones lead from power of 2 to power of 2.
 _FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), 0.4, STEPS.grow)
-#: Random weights by which an answer is tried.
+#: Number of random perturbations of weights by which a limit is tested.
 _WEIGHTS = 8
+#: A temperature counts as attained up to this factor.
+_ATTAINED = 1.01
 
 
 @dataclass(frozen=True)
 class PriceStart(ServerStart):
-    """Prices to start from for other users on the same servers; whose tasks follow from these, so nobody is mapped.
+    """Warm start with prices of servers for a problem with other users, whose tasks follow from prices.
 
-    They are those of the first stage on its way. Where few users have changed, 3 to 6 systems lead to their prices at
-    its end; where many have, they do so at a higher temperature.
+    Prices are stored at several temperatures of the first stage. If few users have changed, 3 to 6 linear systems lead
+    to the new prices at its end; if many have, at a higher temperature.
     """
 
     servers: tuple[str, ...]
@@ -167,7 +175,10 @@ class Ends(NamedTuple):
 
 
 def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> Ends | None:
-    """The last place on the way; None if there is none on it, or no hope. With a start the first stage is skipped."""
+    """Last point of the path; None if it is not followed (`_WORK`, `_ROWS`) or does not begin.
+
+    With a warm `start` the first stage is skipped.
+    """
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()
     if len(equations.server) * rows > _WORK or (rows > _ROWS and lacking > _LACKING):
@@ -177,11 +188,11 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
     way = [] if start is None else _restarted(low, start, last)
     if not way and (begun := _beginning(low)) is not None:
         way = list(cooled(begun, last, _BEFORE, warm=True))
-    if not way or way[-1].tau > 1.01 * last:
+    if not way or way[-1].tau > _ATTAINED * last:
         way = list(follow(low, last, _BEFORE, warm=True, most=POWER))
     if not way or low.alpha * way[-1].tau > 1:
         return None
-    if way[-1].tau > 1.01 * last:
+    if way[-1].tau > _ATTAINED * last:
         return Ends(way[-1], ())
     grown = _grown(way[-1])
     if grown.here.q.alpha < _HIGH:
@@ -192,7 +203,7 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
-    """The first stage from prices of other users, from where these are near enough; empty where they never are."""
+    """First stage from stored prices, at the lowest temperature at which Newton's method converges; else empty."""
     systems = 0
     for game in start.games(low):
         found = newton(game, _RESTART)
@@ -200,13 +211,17 @@ def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[P
         if found.here is not None:
             first = Place(found.here, systems)
             way = [first, *cooled(first, last, systems + _BEFORE, warm=True)]
-            if way[-1].tau <= 1.01 * last:
+            if way[-1].tau <= _ATTAINED * last:
                 return way
     return []
 
 
 def solved(place: Place, most: float) -> Array | None:
-    """Tasks at 1/alpha = 0, if the place is near it and they change by at most `most` with what means nothing."""
+    """Tasks (pairs,) extrapolated to 1/alpha = 0; None if the point is not near, or prices do not determine them.
+
+    The latter is assumed if random perturbations of arbitrary weights change user tasks by more than `most`,
+    relatively.
+    """
     here = place.here
     if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
         return None
@@ -217,7 +232,7 @@ def solved(place: Place, most: float) -> Array | None:
 
 
 def _grown(place: Place) -> Place:
-    """Increase alpha towards `high` at constant `alpha tau`."""
+    """Second stage: the point of largest alpha up to `_HIGH` that is attained at constant `alpha tau`."""
     here, systems, control = place.here, place.steps, _FACTORS
     length, budget = control.first, place.steps + _AFTER
     while here.q.alpha < _HIGH and systems < budget:
@@ -240,19 +255,23 @@ def _grown(place: Place) -> Place:
     return Place(here, systems)
 
 
-#: Temperatures of choices at which the greatest allocation is looked for.
+#: Temperatures of choices at which ties are identified, one after the other.
 _TRIES = (1e-5, 1e-7)
-#: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
-#: 1e-9 and above 1e-3; and by what part exact responses may move it.
+#: Largest relative change of user tasks by perturbations of arbitrary weights (observed: below 1e-9 or above 1e-3), and
+#: by exact responses to the limit.
 _UNMOVED, _STAYS = 1e-7, 1e-5
-#: Rounds of elastic responses between two looks.
+#: Largest cap of slopes: with zero demands larger caps take half as many rounds again.
+_HIGHEST_CAP = 64.0
+#: Change of a round, relative to the tolerance, at which responses end.
+_CONVERGED = 0.1
+#: Rounds of elastic responses between two candidates.
 _ROUNDS = (2, 48, 50, 100, 200, 400, 800, 1600, 3200, 6400)
-_OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
+_OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, from which it may differ"
 
 
 @dataclass(frozen=True)
 class Found:
-    """Tasks of pairs in the user's largest gamma, what found them in how many steps, and where others may start."""
+    """Tasks (pairs,) in units of the user's largest gamma, method, number of steps, and warm start for other users."""
 
     tasks: Array
     by: str
@@ -263,15 +282,16 @@ class Found:
 
 @suppress_fp_warnings
 def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = None) -> Iterator[Found]:
-    """The greatest where there is one; the limit followed; should neither be found, what best responses reach.
+    """Candidates: the greatest allocation, if it exists; the limit of the path; and states of best responses.
 
-    alpha of the method counts where nothing is followed.
+    Each is yielded only if the ones before were not accepted. The alpha of `method` matters only for the starting point
+    of best responses.
     """
     near = Choices(method) if method.positive else None
     if near is not None:
         for exact in _greatest(method, near):
             yield exact
-            # One round of exact responses takes away what the linear program's tolerance has left.
+            # One round of exact responses removes the error of the linear programs' tolerance.
             rounded = Sweeps(method, np.inf)
             state = rounded.start(exact.tasks)
             rounded.gauss_seidel(state)
@@ -281,7 +301,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
         tasks: Array = np.bincount(near.pairs, near.tasks, len(method.server)).astype(float)
         start = replace(start, tasks=tasks * np.minimum(method.limit / method.sums(tasks), 1.0)[method.user])
     elif ends is None:
-        start = replace(start, tasks=method.begin(0.3))
+        start = replace(start, tasks=method.begin())
     else:
         place = ends.last
         offered = PriceStart.of(ends.first) if ends.first else None
@@ -293,18 +313,18 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
-    """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
+    """Greatest PS-DSF allocation, if it is proved to be that and no task limit binds there."""
     for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()
         if proved.all():
-            if (method.sums(tasks) < method.limit * (1 - 1e-9)).all():
+            if (method.sums(tasks) < method.limit * (1 - AT_LIMIT)).all():
                 yield Found(tasks, "linear programs", near.steps)
             return
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
-    """The limit as it was followed, then exact responses to it that stay there."""
+    """Limit of the path, then exact responses to it, if these change user tasks by less than the tolerance."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1), tol):
@@ -313,17 +333,17 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
-    """Elastic responses from a point: what each number of rounds in `looks` leads to."""
+    """States of elastic responses from a point, after each number of rounds in `looks`."""
     sweeps = Sweeps(method, np.inf)
     state = sweeps.start(found.tasks)
-    game = elastic(sweeps, state, highest=64.0)  # with zero demands larger caps take half as long again
+    game = elastic(sweeps, state, highest=_HIGHEST_CAP)
     for rounds in looks:
         for change, *_ in islice(game, rounds):
-            if change < 0.1 * tol:
+            if change < _CONVERGED * tol:
                 break
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
 
 
 def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:
-    """Largest relative difference in anybody's tasks."""
+    """Largest relative difference of user tasks."""
     return float(np.abs(method.sums(one) / method.sums(other) - 1).max())

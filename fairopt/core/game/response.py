@@ -1,7 +1,7 @@
 r"""Exact best response of one server, compiled. Tasks are in units of the user's largest gamma.
 
-At alpha = infinity it is progressive filling (`fill`). At a finite alpha the unknowns are log level prices `q_r = log
-v_r`. A user demands
+At alpha = infinity it is progressive filling (`fill`). At a finite alpha the unknowns are log level prices
+:math:`\log v_r`, called q in the code. A user demands
 
 .. math:: X_n = \phi_n \gamma_n \Big(\sum_r D_{nr} v_r^\alpha\Big)^{-1/\alpha}
 
@@ -36,13 +36,26 @@ _CURVATURE, _MOST_USE = 0.8, 100.0
 _MOST_STEPS, _DESCENT_EVERY = 300, 20
 #: Largest power of v in which steps of single prices are linear.
 _MOST_POWER = 2.0
+#: Solving for one price: residual relative to the initial one, and at least that of rounding; first interval of prices,
+#: and relative length of an interval below which its ends are the same number.
+_REDUCED, _PRICE_RESIDUAL, _FIRST_WIDTH, _SAME = 0.1, 1e-14, 0.25, 1e-15
+#: Residual below which a response ends where no step is accepted.
+_SUFFICIENT = 1e-10
+#: Smallest ratio of powers of a price in a step; below it the price becomes zero.
+_LEAST_RATIO = 1e-12
+#: Factor of the trust region of a price after its resource has gained users who demanded nothing.
+_NARROWER = 0.3
+#: Relative and absolute regularization of Newton's equations, which are singular where users lack demand elasticity.
+_REGULARIZATION, _LEAST_DIAGONAL = 1e-10, 1e-13
+#: Rate of use relative to the largest of a user below which it is what rounding left of users who have ceased to rise.
+_RATE_ROUNDING = 1e-14
 
 
 class Server(NamedTuple):
     """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
-    `choke_cost` (users,) is the cost, in units of `e^(alpha unit)`, above which a user demands nothing here; NaN until
-    it is needed.
+    `choke_cost` (users,) is the cost, in the unit whose log is `alpha unit`, above which a user demands nothing here;
+    NaN until it is needed.
     """
 
     alpha: float
@@ -73,9 +86,10 @@ class Demand(NamedTuple):
 
 @compiled(inline=True)
 def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
-    """Fill in the terms `use_r e^(alpha q_r)` of user n's cost: their scaled sum, and the log of its unit.
+    r"""Fill in the terms :math:`D_{nr} v_r^\alpha` of user n's cost in a unit: their sum, and the log of the unit.
 
-    `scaled` is `e^(alpha q - usual)`, and `usual` the log unit unless the sum underflows; a cost of zero has the sum 0.
+    `scaled` (resources,) is :math:`v_r^\alpha` in the usual unit, whose log is `usual`. The log unit is `usual` unless
+    the sum underflows in it, and then that of the largest term. A cost of zero has the sum 0.
     """
     size, total, unit = use.shape[1], 0.0, usual
     for r in range(size):
@@ -94,7 +108,11 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 @compiled(borrows=True)
 def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
-    """Fill in `demanded` at log level prices q: the residual of the complementarity conditions."""
+    """Fill in `demanded` at log level prices q (resources,).
+
+    Returns the residual of the complementarity conditions: the largest excess demand, or idle capacity of a resource
+    with a price, as a fraction of the capacity.
+    """
     alpha, log_gain, per_task, use, elsewhere, room, unit, choke_cost = server
     tasks, excess, jacobian, parts, scaled = demanded
     count, size = use.shape
@@ -133,17 +151,20 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
-    """Solve for the q_r that reduces the excess of resource r to a tenth; -inf if its capacity is slack at price 0."""
-    middle, tol = q[r] if q[r] > -np.inf else 0.0, max(1e-14, 0.1 * abs(demanded.excess[r]))
+    """Solve for the price of resource r that reduces its excess demand to a tenth, by safeguarded Newton's method.
+
+    The log level price `q[r]` is updated in place, -inf if the capacity is not exhausted at a price of zero.
+    """
+    middle, tol = q[r] if q[r] > -np.inf else 0.0, max(_PRICE_RESIDUAL, _REDUCED * abs(demanded.excess[r]))
     q[r] = -np.inf
     evaluate_demand(server, q, demanded)
     if demanded.excess[r] <= 0:
         return
-    low, high, width = -np.inf, np.inf, 0.25
+    low, high, width = -np.inf, np.inf, _FIRST_WIDTH
     for _ in range(_MOST_STEPS):
         q[r] = middle
         evaluate_demand(server, q, demanded)
-        if abs(demanded.excess[r]) < tol or high - low < 1e-15 * max(1.0, abs(high)):
+        if abs(demanded.excess[r]) < tol or high - low < _SAME * max(1.0, abs(high)):
             return
         if demanded.excess[r] > 0:
             low = middle
@@ -179,9 +200,18 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 
 @compiled
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy):  # type: ignore[no-untyped-def]
-    """Compute a best response: fill in `tasks` (users here,) and `q` (resources,), log level prices, from a guess.
+    """Compute the best response of a server at finite alpha: fill in `tasks` and log level prices `q`.
 
-    Returns the residual relative to capacities; `accuracy` is a tolerance above the default one.
+    Returns the residual of the complementarity conditions, as a fraction of capacities.
+
+    Parameters
+    ----------
+    log_gain : (users here,), log of phi gamma
+    per_task, use : (users here, resources), fraction of a capacity that a task, and that gamma tasks use
+    elsewhere, room : (users here,), tasks on other servers, and the most tasks here
+    q : (resources,), first guess, -inf for a price of zero
+    tasks : (users here,), first guess
+    accuracy : tolerance of the residual, if it is larger than rounding
     """
     count, size = use.shape
     for r in range(size):
@@ -193,7 +223,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     last = np.inf
     for k in range(1, _MOST_STEPS):
         better = improve(server, q, demanded, residual, reach, accuracy)
-        if better < -1 or (better < 0 and residual < 1e-10):
+        if better < -1 or (better < 0 and residual < _SUFFICIENT):
             break
         if better < 0 or k % _DESCENT_EVERY == 0:  # coordinate descent
             for r in range(size * (1 + k // _DESCENT_EVERY)):
@@ -239,7 +269,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
         after = excess + total_demand * np.expm1(min(-common, LOG_RANGE))
         bounded(after, jacobian, free, power, reach, step, bound)
         for r in range(size):
-            base, priced, least = (top, 0.0, 0.0) if unpriced[r] else (old[r], 1.0, 1e-12)
+            base, priced, least = (top, 0.0, 0.0) if unpriced[r] else (old[r], 1.0, _LEAST_RATIO)
             ratio = priced + t * power[r] * step[r]
             q[r] = base + np.log(ratio) / power[r] + t * common if ratio > least else -np.inf
         new_residual, highest = evaluate_demand(server, q, demanded), max(top, q.max())
@@ -252,7 +282,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
             if accepted and (bound[r] or abs(common) == radius):
                 reach[r] *= 2.0
             elif not accepted and step[r] < 0 and excess[r] < 0:  # users with zero demand have entered
-                reach[r] *= 0.3
+                reach[r] *= _NARROWER
         if accepted:
             return new_residual
         t *= 0.5
@@ -272,7 +302,7 @@ def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[
     for _ in range(len(step) + 1):
         matrix, newton, fixed, fraction, blocking, limit = jacobian.copy(), -excess, free | bound, 1.0, -1, 0.0
         for r in range(len(step)):
-            matrix[r, r] += 1e-10 * matrix[r, r] - 1e-13
+            matrix[r, r] += _REGULARIZATION * matrix[r, r] - _LEAST_DIAGONAL
             if fixed[r]:
                 matrix[r, :], matrix[r, r], newton[r] = 0.0, 1.0, step[r]
         solve(matrix, newton)
@@ -329,7 +359,7 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     while active_users > 0:
         level, full = events[order[0]] if pending > 0 else np.inf, -1
         for r in range(size):
-            if rate[r] > 1e-14 * largest_rate[r] and q[r] == -np.inf:
+            if rate[r] > _RATE_ROUNDING * largest_rate[r] and q[r] == -np.inf:
                 exhausted_at = last_level + max(1 - used[r], 0.0) / rate[r]
                 if exhausted_at < level:
                     level, full = exhausted_at, r

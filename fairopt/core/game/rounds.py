@@ -192,9 +192,10 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-untyped-def]
     r"""Derivative of a user's total in its supply from elsewhere, (users,); 1 for users who are not served.
 
-    .. math:: t_n = W_n s_n^T J^{-1} D_n, \qquad J = \sum_m D_m W_m s_m^T
+    .. math:: \frac{\partial X_n}{\partial Y_n} = X_n \theta_n^T J^{-1} d_n, \qquad J = \sum_m d_m X_m \theta_m^T
 
-    over the exhausted resources, with total tasks W and shares s of resources in the cost.
+    over the exhausted resources, with total tasks X, the supply Y from elsewhere, the use d of a capacity per task, and
+    shares theta of resources in the cost of a task.
     """
     size, power, full, kept = len(q), min(alpha, LARGEST_ALPHA), np.flatnonzero(q > -np.inf), np.ones(len(use))
     served = np.flatnonzero((answer > 0) & (answer < room))
@@ -214,7 +215,7 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
 @compiled(borrows=True)
 def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
-    """Fill in `W_n s_n` of users who are served, and J."""
+    r"""Fill in :math:`X_n \theta_n` of users who are served as `shares`, and add J of `leverage` to `matrix`."""
     log_unit = power * q.max()
     for n in served:
         total_per_cost = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, log_unit, parts)[0], TINY)

@@ -5,7 +5,7 @@
 - `welfare`: of the known crossings of alpha, the one of largest alpha-fair welfare of dominant shares
 - `best-response`: the limit of best responses, with alpha changing gradually from 1
 
-No selection is needed in games whose user tasks `x_n` are provably unique (docs/uniqueness.md).
+No selection is needed in games whose user tasks are provably unique (docs/uniqueness.md).
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ def everybody(problem: Problem, tasks: Array) -> bool:
 
 
 def unique(problem: Problem) -> bool:
-    """True if equilibria are unique: gamma has rank one on usable pairs (a potential), or one row binds per server.
+    r"""True if equilibria are unique: gamma has rank one on usable pairs (a potential), or one row binds per server.
 
-        gamma_ni = a_n b_i    for all usable pairs (n, i),    or    D[n,i,rho_i] = 1 for some rho_i on every server
+    .. math::
+        \gamma_{ni} = a_n b_i \ \text{for all usable pairs } (n, i), \qquad \text{or} \qquad
+        \text{on every server } i \text{ some } r \text{ has } D_{nir} = 1 \text{ for all its users } n
 
     The first covers one server, one resource, and proportional servers; in the second prices are independent of alpha.
     With two users the ratio of their tasks is unique, except at isolated alphas (where the index is 0). False if
@@ -65,7 +67,11 @@ def unique(problem: Problem) -> bool:
 
 
 def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
-    """Terms of users and servers that sum to `log` (pairs,), if any exist; one server of each component has 0."""
+    """Terms a (users,) and b (servers,) with `a[user] + b[server] = log` (pairs,), if any exist.
+
+    The first server of each connected component has 0, and equations are propagated from it; the caller tests the
+    others.
+    """
     a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
     while (unknown := b[server] == -np.inf).any():
         b[server[unknown.argmax()]], known = 0.0, -1
@@ -84,7 +90,7 @@ MAYBE_OTHERS = 'there may be other equilibria: select="curve" takes the first fr
 #: Backward error above which a crossing is refined.
 _REFINE_ABOVE = 1e-10
 #: Remark on a solution of the engine in place of a crossing.
-_CURVE_FAILED = "the curve from alpha = 1 could not be followed: not certainly the first equilibrium on it"
+_CURVE_FAILED = "the curve from alpha = 1 could not be followed: this need not be the first equilibrium on it"
 #: Remarks on equilibria that replace one of index -1.
 _NOTE_FIRST = "that is the first equilibrium on the curve from alpha = 1"
 _NOTE_CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
@@ -108,7 +114,7 @@ def solutions(
         return
     if select == "best-response":
         yield from chained.solutions(problem, tol)
-        note = "best responses from alpha = 1 did not settle"
+        note = "best responses from alpha = 1 did not converge"
     elif select == "welfare":
         yield from _largest_welfare(problem, options)
         note = "equilibria on the curve could not be compared"

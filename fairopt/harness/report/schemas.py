@@ -24,7 +24,11 @@ _CLUSTER: dict[str, dict[str, Any]] = {
     "capacity": _AMOUNTS,
     "demand": _AMOUNTS | {"description": f"of one task, {_AMOUNTS['description']}"},
     "weight": {"type": "number", "exclusiveMinimum": 0, "description": "default 1"},
-    "max_tasks": {"type": "number", "minimum": 0, "description": "tasks beyond these are worth nothing; default: none"},
+    "max_tasks": {
+        "type": "number",
+        "minimum": 0,
+        "description": "the most tasks that the user can use; default: no limit",
+    },
     "eligible": {
         "oneOf": [_NAME, {"type": "array", "items": _NAME}],
         "description": "the only servers that it may use, by their names; default: all",

@@ -32,6 +32,7 @@ def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
 
 
 def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, Any]) -> Any:
+    """Copy of a loop, and of those that it calls, with names bound to parts; the loop itself if it reads none."""
     if loop not in made:
         reads = loop.reads
         new = {name: _remade(one, parts, compiled, made) for name, one in reads.items() if isinstance(one, Loop)}

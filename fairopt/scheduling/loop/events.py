@@ -189,6 +189,7 @@ def end(t, r, how):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _gained(t, s):  # type: ignore[no-untyped-def]
+    """Mark a server with more free amounts: its entry in the index is outdated, and waiting tasks may fit."""
     put(t, t.servers, s, STALE)
     put(t, t.servers, s, GAINED)
 
@@ -291,6 +292,7 @@ def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
+    """Append the entry of a run that ends at a time, and sift it up to its position."""
     k = _TOP + n[ENDS]
     n[ENDS] += 1
     while k > _TOP:

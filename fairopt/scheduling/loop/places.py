@@ -221,6 +221,7 @@ def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _enough(demand, g, have, d, k):  # type: ignore[no-untyped-def]
+    """True if the server of entry k in block d has room for a task of the group."""
     for r in range(have.shape[1]):
         if demand[g, r] > have[d, r, k]:
             return False
@@ -255,6 +256,7 @@ def _highest(t, b):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _write(t, d, k, s):  # type: ignore[no-untyped-def]
+    """Write server s, its free amounts and their ratios into entry k of block d."""
     t.ids[d, k] = s
     for r in range(t.most.shape[1]):
         t.have[d, r, k] = t.seen[s, r]
@@ -286,6 +288,7 @@ def _shift(row, begin, end, step):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
+    """Shift blocks of the directory, with their largest free amounts, by one step."""
     _shift(t.directory, begin, end, step)
     for r in range(t.most.shape[1]):
         _shift(t.most[:, r], begin, end, step)
@@ -293,6 +296,7 @@ def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _shift_servers(t, d, begin, end, step):  # type: ignore[no-untyped-def]
+    """Shift entries of block d, with their free amounts and ratios, by one step."""
     _shift(t.ids[d], begin, end, step)
     for r in range(t.ratios.shape[1]):
         _shift(t.ratios[d, r], begin, end, step)

@@ -97,6 +97,7 @@ def among(t, count):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _before(t, one, other):  # type: ignore[no-untyped-def]
+    """True if a queue precedes another by its value, and by its number if these are equal."""
     a, b = t.values[one, 1], t.values[other, 1]
     return a < b or (a == b and one < other)
 

@@ -24,7 +24,7 @@ const scrolled = (label, table) => el("div", { class: "fo-scroll", tabindex: 0, 
 function userTable(start, change, locked) {
   const body = el("tbody"), groups = el("tbody"), { running } = start;
   const table = el("table", { class: "fo-table" }, caption("Users", "users"),
-    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? "running" : [], "tasks", "share", "held by"), body, groups);
+    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? "running" : [], "tasks", "share", "limited by"), body, groups);
   const rows = new Map();
   function row(n) {
     if (rows.has(n)) return rows.get(n);
