@@ -219,7 +219,7 @@ class Sensitivity:
         for label in right[:most]:
             with suppress(FairoptError):  # the row stays without a value, and the picture says so
                 frame.loc[label] = self._gains_of_more(*label)
-        return plot.marginal_values(frame, {*right}, self.answer.mechanism, most, ax)
+        return plot.marginal_values(frame, {*right} & {*frame.dropna().index}, self.answer.mechanism, most, ax)
 
     def _gains_of_more(self, server: str, resource: str) -> Array:
         """Tasks gained per additional unit of a capacity, (users,), by the derivative from the right."""
