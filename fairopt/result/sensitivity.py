@@ -218,15 +218,14 @@ class Sensitivity:
         right = [label for label in frame.index[frame.isna().any(axis=1)] if one_sided and self.solve is not None]
         for label in right[:most]:
             with suppress(FairoptError):  # the row stays without a value, and the picture says so
-                frame.loc[label] = self._gains_of_more(*label)
+                frame.loc[label] = self._gains_of_more(label)
         return plot.marginal_values(frame, {*right} & {*frame.dropna().index}, self.answer.mechanism, most, ax)
 
-    def _gains_of_more(self, server: str, resource: str) -> Array:
-        """Tasks gained per additional unit of a capacity, (users,), by the derivative from the right."""
-        cluster = self.answer.cluster
-        at = cluster.servers.index(server), cluster.resources.index(resource)
-        row = self.derivatives.rows["capacities"].start + at[0] * len(cluster.resources) + at[1]
-        gains = self._difference(row, 1e-5) * self.answer.arrays.user_tasks / cluster.capacity[at]
+    def _gains_of_more(self, label: tuple[str, str]) -> Array:
+        """Tasks gained per unit of capacity of a (server, resource), (users,), by the derivative from the right."""
+        row = self._whole.get_loc(("capacities", *label))
+        capacity = self.answer.cluster.capacity.flat[row - self.derivatives.rows["capacities"].start]
+        gains = self._difference(row, 1e-5) * self.answer.arrays.user_tasks / capacity
         gains[np.abs(gains) < 1e-6 * np.nanmax(np.abs(gains), initial=0.0)] = 0.0  # errors of the solves
         return np.where(self._runs, gains, 0.0)
 

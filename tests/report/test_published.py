@@ -13,6 +13,7 @@ from fairopt import harness, papers, report
 from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.harness.experiment import known
+from fairopt.harness.report import published
 from fairopt.harness.report import table as tables
 from fairopt.harness.report.export import markdown
 from fairopt.mechanisms import Mechanism
@@ -154,6 +155,15 @@ def test_the_papers_properties_are_one_table(store: Path) -> None:
     assert frame.loc["sharing incentive", "verdict"] == "paper in error: TSF is printed yes"
     assert set(frame["verdict"].drop("sharing incentive")) == {papers.REPRODUCED}
     assert frame["PS-DSF"].str.startswith("no").tolist() == [False, True, False, False]
+    # That no counterexample is found refutes no printed "no", nor does a proof with conditions.
+    printed = {"drfh": (), "alphapf-vds": (), "ps-dsf": ("pareto-optimality",)}
+    chosen = replace(harness.load("pf_table1", smoke=True), printed=printed)
+    other = published._of_properties(chosen, report.Results(store, smoke=True).of("pf_table1"))
+    [said] = other.frame["verdict"]
+    assert said.split("; ") == [
+        "paper in error: DRFH is printed no", "paper in error: PS-DSF is printed yes",
+        "no counterexample found: alphaPF-VDS(alpha=1) is printed no",
+    ]  # fmt: skip
 
 
 def test_units_and_what_says_nothing() -> None:

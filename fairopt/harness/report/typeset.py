@@ -204,7 +204,8 @@ def latex(
 
     Names of rows are its first columns. Half intervals stand behind their means, ends of intervals behind medians; what
     is the same in every row stands below, and so do notes. Columns that do not fit are left out, those that matter
-    least first. Comments in the first lines name them, and say if the table is wider than asked for. Rows that fill more than a page go on in further tables, with the same columns.
+    least first. Comments in the first lines name them, and say if the table is wider than asked for. Rows that fill
+    more than a page go on in further tables, with the same columns.
 
     Parameters
     ----------
@@ -344,11 +345,11 @@ def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.Dat
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    alike = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
+    common = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
     for group, names in groups.items():
         word = next((each for each in ("user ", f"{group} = ") if all(name.startswith(each) for name in names)), "")
-        alike.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
-    heads = {name: one for one in alike for name in one[2]}
+        common.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
+    heads = {name: one for one in common for name in one[2]}
     nothing = pd.Series(0.0, frame.index)
     errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
     # The significant digits of every row that its certificate, a relative error, leaves.
