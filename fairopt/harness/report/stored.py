@@ -336,11 +336,12 @@ def swept(cells: pd.DataFrame, what: str, by: Sequence[str] = ()) -> tuple[pd.Da
     names = pd.Series([name for name, _ in parts], cells.index)
     values = pd.DataFrame([defaults(name) | given for name, given in parts], cells.index, dtype=object)
     asked = dict.fromkeys(key for _, given in parts for key in given)
-    several = [key for key in asked if key in by or values[key].map(repr).groupby(names).nunique().max() > 1]
+    wanted = {name.removesuffix(f" ({what})") for name in by}
+    several = [key for key in asked if key in wanted or values[key].map(repr).groupby(names).nunique().max() > 1]
     left = (", ".join(f"{key}={of}" for key, of in given.items() if key not in several) for _, given in parts)
     labels = [f"{name}({inside})" if inside else name for name, inside in zip(names, left, strict=True)]
     columns = apart(several, {"n", *cells.columns} - {"alpha"}, what)
-    shown = values[several].map(lambda of: str(of) if isinstance(of, tuple) else of)
+    shown = values[several].map(lambda of: str(of) if isinstance(of, tuple | list) else of)
     shown = shown.set_axis(columns, axis=1).infer_objects()
     return cells.drop(columns="alpha", errors="ignore").assign(**{what: labels}).join(shown), columns
 
