@@ -56,23 +56,23 @@ def may_be(cell: Cell) -> bool:
 
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
     """Rows of draws from one source by one mechanism, by key; missing ones have to be solved individually."""
-    job, begun = cells[0].job, clock.cpu()
+    job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)
     tiny = _tiny(job)
     drawn = [origin.drawn(cells[0].origin, cells[0].seed, cells[0].repetition, traces)]
     if tiny.solver not in _STACKED or np.prod(drawn[0][0].shape[:2]) > _PAIRS:
         return {}
     drawn += [origin.drawn(cell.origin, cell.seed, cell.repetition, traces) for cell in cells[1:]]
-    drawing, watch = (clock.cpu() - begun) / len(cells), clock.Watch()
+    drawing, watch = watch.cpu / len(cells), clock.Watch()
     chosen = np.flatnonzero(_plain([cluster for cluster, _ in drawn])).tolist()
     answers = _answers(job, tiny, [drawn[k][0] for k in chosen]) if chosen else []
     took = {"drawing": drawing, "seconds": watch.cpu / len(cells), "wall": watch.seconds / len(cells)}
     found = {}
     for k, answer in zip(chosen, answers, strict=True):
         if answer is not None:
-            begun, cell, (cluster, about) = clock.cpu(), cells[k], drawn[k]
+            watch, cell, (cluster, about) = clock.Watch(), cells[k], drawn[k]
             row = measured(cell, cluster, answer) | {"about": about} | took
-            found[cell.key] = row | {"measuring": clock.cpu() - begun}
+            found[cell.key] = row | {"measuring": watch.cpu}
     return found
 
 
@@ -107,7 +107,7 @@ def _plain(clusters: Sequence[Cluster]) -> Mask:
 
 def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Allocation | None]:
     """Allocations by the method of the tiny cluster; None if another method may be needed."""
-    begun, mechanism = clock.cpu(), job.what.made
+    watch, mechanism = clock.Watch(), job.what.made
     prepared = [mechanism.prepare(cluster) for cluster in clusters]
     problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]
     rule, aim = problems[0].criterion, 0.1 * job.tol
@@ -127,7 +127,7 @@ def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Alloc
         others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
         others &= np.array([not unique(problem) for problem in given])
     feasibility = infeasibility(q, z)
-    seconds = (clock.cpu() - begun) / len(problems)
+    seconds = watch.cpu / len(problems)
     by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
     measure = "backward error" if np.isfinite(rule.alpha) else "lexicographic rise"
     return [

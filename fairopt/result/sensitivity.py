@@ -179,7 +179,10 @@ class Sensitivity:
 
         Sorted by decreasing total gain. A unit that is a large fraction of a capacity may yield less.
         """
-        frame = self.tasks("capacities")
+        return self._per_unit(self.tasks("capacities"))
+
+    def _per_unit(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Marginal values, sorted, from derivatives of log tasks by log capacities."""
         capacity = self.answer.cluster.capacity.ravel()[self._there[self.derivatives.rows["capacities"]]]
         found = frame.mul(self.answer.arrays.user_tasks, axis=1).div(capacity, axis=0)
         found.loc[:, ~self._runs] = 0.0
@@ -220,21 +223,13 @@ class Sensitivity:
         """
         from . import plot
 
-        frame = self.marginal_values().drop(columns=self._all_name)
-        right = [label for label in frame.index[frame.isna().any(axis=1)] if one_sided and self.solve is not None]
+        frame, solved = self.tasks("capacities"), one_sided and self.solve is not None
+        right = frame.index[frame.loc[:, self._runs].isna().any(axis=1) & solved]
         for label in right[:most]:
             with suppress(FairoptError):  # the row stays without a value, and the picture says so
-                frame.loc[label] = self._gains_of_more(*label)
-        return plot.marginal_values(frame, {*right}, self.answer.mechanism, most, ax)
-
-    def _gains_of_more(self, server: str, resource: str) -> Array:
-        """Tasks gained per additional unit of a capacity, (users,), by the derivative from the right."""
-        cluster = self.answer.cluster
-        at = cluster.servers.index(server), cluster.resources.index(resource)
-        row = self.derivatives.rows["capacities"].start + at[0] * len(cluster.resources) + at[1]
-        gains = self._difference(row, 1e-5) * self.answer.arrays.user_tasks / cluster.capacity[at]
-        gains[np.abs(gains) < 1e-6 * np.nanmax(np.abs(gains), initial=0.0)] = 0.0  # errors of the solves
-        return np.where(self._runs, gains, 0.0)
+                frame.loc[label] = self._difference(self._whole.get_loc(("capacities", *label)), 1e-5)
+        frame = self._per_unit(frame).drop(columns=self._all_name)
+        return plot.marginal_values(frame, {*right} & {*frame.dropna().index}, self.answer.mechanism, most, ax)
 
     def __repr__(self) -> str:
         lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]

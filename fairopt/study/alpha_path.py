@@ -23,7 +23,7 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from .blank import DIGITS, Blank, shown, summary
+from .blank import Blank, shown, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -224,7 +224,7 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
     first = shown(found[0][1].cluster)
     columns = [*dict.fromkeys((*first, *rows[0]))] if details else first
     path = AlphaPath(rows, index=alphas, columns=columns)
-    path._places = DIGITS
+    path._new = True
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)
     path.mechanism, path.back = title, None
     return path

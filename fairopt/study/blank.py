@@ -19,8 +19,6 @@ _FEW = 2
 _DETAILS = ("min_share_wanting", "jain_wanting")
 #: Columns that are no measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
-#: Decimal places in which a new table prints.
-DIGITS = 4
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
@@ -33,8 +31,8 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
     _metadata = ["below"]
 
     below: tuple[str, ...] = ()
-    #: Decimal places of a new table; those that are derived from it, as by `round`, print as pandas has it.
-    _places: int | None = None
+    #: A new table prints numbers as `_text` does; those that are derived from it, as by `round`, as pandas does.
+    _new = False
 
     @property
     def _constructor(self) -> Any:
@@ -44,6 +42,8 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
         try:
             return super().__getitem__(key)
         except KeyError as error:
+            if "certificate" in self.columns:
+                raise
             raise KeyError(f"{error.args[0]}; details=True has all columns") from None
 
     def _said(self) -> pd.DataFrame:
@@ -60,9 +60,8 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
 
     def _printed(self, html: bool) -> str:
         """Text of the representation; wide tables are printed in parts, not cut."""
-        most, digits = pd.get_option("display.max_columns"), pd.get_option("display.precision")
-        table = self._said().map(_text) if self._places else self
-        with pd.option_context("display.precision", self._places or digits, "display.max_columns", most or None):
+        table = self._said().map(_text) if self._new else self
+        with pd.option_context("display.max_columns", pd.get_option("display.max_columns") or None):
             if html:
                 return str(table.to_html(na_rep="", notebook=True, max_rows=pd.get_option("display.max_rows")))
             return str(pd.DataFrame.__repr__(table))
@@ -78,7 +77,7 @@ def _text(value: object) -> object:
     """Text of a number with four decimal places, and blank for a missing one; other cells are left."""
     if not isinstance(value, float):
         return value
-    return "" if value != value else f"{value:.{DIGITS}f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
+    return "" if value != value else f"{value:.4f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:

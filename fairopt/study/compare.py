@@ -86,7 +86,7 @@ def compare(
     >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["tasks"].round(3).to_dict()
     {'DRF': 5.0, 'utilitarian': 5.727}
     """
-    from .blank import DIGITS, Blank, shown, summary  # deferred, as they import pandas
+    from .blank import Blank, shown, summary  # deferred, as they import pandas
 
     expected(cluster)
     if entitled is not None:
@@ -120,20 +120,23 @@ def compare(
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     frame = frame.set_index("mechanism")
     if not details:
-        frame, below = frame.loc[frame["status"] == "ok", first], lines(frame)
+        frame, below = frame.loc[frame["status"] == "ok", first], lines(frame, brief=True)
         frame.below = below
-    frame._places = DIGITS
+    frame._new = True
     return frame
 
 
-def lines(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Lines below a comparison with details: what the mark means, and which entries have no allocation."""
-    apart = [name for name, status in frame["status"].items() if status.startswith(NOT_APPLICABLE)]
-    told = [NOTE] if frame["pooled"].any() else []
-    if apart:
+def lines(frame: pd.DataFrame, brief: bool = False) -> tuple[str, ...]:
+    """Lines below a comparison with details: what the mark means, and why an entry has no allocation.
+
+    In the `brief` form those that are not applicable are listed in one line, without reasons.
+    """
+    without = frame["status"][frame["status"] != "ok"]
+    apart = without.index[without.str.startswith(NOT_APPLICABLE) & brief]
+    told = [NOTE] * bool(frame["pooled"].any())
+    if len(apart):
         told.append(f"not applicable here: {', '.join(apart)} (details=True says why)")
-    told += [f"{name}: {why}" for name, why in frame["status"].items() if why != "ok" and name not in apart]
-    return tuple(told)
+    return (*told, *(f"{name}: {why}" for name, why in without.drop(apart).items()))
 
 
 #: Label of an entry, and a function that returns its allocation.

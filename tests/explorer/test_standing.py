@@ -113,8 +113,29 @@ def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
 def test_nodes_without_a_derivative_are_counted() -> None:
     """The first user just reaches its limit, on a node of its own."""
     found = standing(fo.Cluster([[6], [4]], [[1], [1]], None, [[1, 0], [0, 1]], [6, 9], servers=["kink", "plain"]))
-    assert " 1 of 2 kinds of nodes and resources have no derivative" in found.margins_note
+    assert " 1 of 2 kinds of nodes and resources have no derivative; 1 of these were solved" in found.margins_note
     assert found.margins["nodes"].tolist() == ["plain"]
+
+
+def test_where_nothing_is_solved_nothing_is_said_of_gains() -> None:
+    found = standing(fo.Cluster([[6]], [[1]], max_tasks=6), State("alphapf-vds"))
+    session = found.session
+    answer, rule = session.allocation(), session.mechanism(session.state)
+    rows, note = margins(session.start, session.edited(session.state), answer, rule, 0.0)
+    assert (rows, "nobody" in note) == ([], False)
+    assert note.endswith("1 of 1 kinds of nodes and resources have no derivative; 0 of these were solved with 1% more.")
+
+
+def test_every_solve_of_a_report_has_its_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, solve = set(), fo.mechanisms.Mechanism.solve
+
+    def solved(self: fo.mechanisms.Mechanism, cluster: fo.Cluster, tol: float | None = None) -> fo.Allocation:
+        asked.add(tol)
+        return solve(self, cluster, tol)
+
+    monkeypatch.setattr(fo.mechanisms.Mechanism, "solve", solved)
+    standing(teams(), requested=["alpha=3"], tol=1e-8)
+    assert asked == {1e-8}
 
 
 @pytest.mark.parametrize("mechanism", ["drfh", "alphapf-vds"])
@@ -134,11 +155,12 @@ def test_at_round_numbers_there_are_one_sided_gains(mechanism: str) -> None:
         rule.solve(cluster.replace(capacity=more), 1e-9).user_tasks.sum() - rule.solve(cluster, 1e-9).user_tasks.sum()
     )
     assert row["tasks more"] == pytest.approx(gain, rel=1e-4)
-    assert found.margins_note.endswith("have no derivative, and were solved with 1% more.")
+    [(unknown, solved)] = re.findall(r" (\d+) of \d+ kinds .* derivative; (\d+) of these", found.margins_note)
+    assert unknown == solved
     kept, answer = found.session.edited(state), found.session.allocation(state)
     none, note = margins(found.session.start, kept, answer, rule, 0.0)
     assert len(none) < len(found.margins)
-    assert re.search(r"1% more, but for \d+\.$", note)
+    assert " 0 of these were solved with 1% more." in note
 
 
 @pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])

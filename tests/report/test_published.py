@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from fairopt import harness, papers, report
 from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.harness.experiment import known
+from fairopt.harness.report import published
 from fairopt.harness.report import table as tables
 from fairopt.harness.report.export import markdown
 from fairopt.mechanisms import Mechanism
@@ -153,6 +155,15 @@ def test_the_papers_properties_are_one_table(store: Path) -> None:
     assert frame.loc["sharing incentive", "verdict"] == "paper in error: TSF is printed yes"
     assert set(frame["verdict"].drop("sharing incentive")) == {papers.REPRODUCED}
     assert frame["PS-DSF"].str.startswith("no").tolist() == [False, True, False, False]
+    # That no counterexample is found refutes no printed "no", nor does a proof with conditions.
+    printed = {"drfh": (), "alphapf-vds": (), "ps-dsf": ("pareto-optimality",)}
+    chosen = replace(harness.load("pf_table1", smoke=True), printed=printed)
+    other = published._of_properties(chosen, report.Results(store, smoke=True).of("pf_table1"))
+    [said] = other.frame["verdict"]
+    assert said.split("; ") == [
+        "paper in error: DRFH is printed no", "paper in error: PS-DSF is printed yes",
+        "no counterexample found: alphaPF-VDS(alpha=1) is printed no",
+    ]  # fmt: skip
 
 
 def test_units_and_what_says_nothing() -> None:
@@ -190,6 +201,11 @@ def test_means_by_rows_and_columns(store: Path, tmp_path: Path) -> None:
     assert {path.suffix for path in table.write(str(tmp_path), 9)} == {".csv", ".md", ".tex"}
     loads = report.Results(store, smoke=True).of("drf_dynamic").table("policy", ["utilization", "jobs"], "phase")
     assert list(loads.frame)[:4] == ["policy", "strict", "utilization by phase = 1", "utilization by phase = 2"]
+    one = replace(found, cells=found.cells[found.cells["alpha"] != 3])  # of one alpha
+    assert "alphapf-vds(alpha=1.0)" in set(one.table("mechanism", "utilization").frame["mechanism"])
+    asked = one.table(["mechanism", "alpha"], "utilization")
+    assert "alphapf-vds" in set(asked.frame["mechanism"])
+    assert r"$\alpha$ & cluster" in asked.latex()
     with pytest.raises(DataError, match="no column 'mechansm'; did you mean mechanism"):
         found.table("mechansm", "utilization")
 

@@ -207,7 +207,7 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
         if minutes := plan.experiment.minutes * unknown / len(plan.cells) / jobs * (not plan.experiment.smoke):
-            text += f", where once it was {timedelta(seconds=round(60 * minutes))} h"
+            text += f" (about {timedelta(seconds=round(60 * minutes))} h, by the experiment file)"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])

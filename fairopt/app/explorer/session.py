@@ -313,13 +313,12 @@ def margins(
         for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
     note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
-    if not rows:
+    solved = len(unknown) - int(np.isnan(gains).any(axis=2).sum())
+    if not rows and solved == len(unknown):
         note = f"{_MORE:.0%} more of a resource changes nobody's tasks."
     if unknown:
-        left = int(np.isnan(gains).any(axis=2).sum())
         kinds = f"{len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources"
-        note += f" {kinds} have no derivative, and were solved with {_MORE:.0%} more"
-        note += f", but for {left}." if left else "."
+        note += f" {kinds} have no derivative; {solved} of these were solved with {_MORE:.0%} more."
     return sorted(rows, key=lambda row: -row.tasks), note
 
 

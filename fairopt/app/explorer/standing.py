@@ -124,7 +124,7 @@ def standing(
     if policy is not None:
         then = replace(then, mechanism=policy)
     edited, found = session.edited(first), session.allocation(first)
-    entitled, failed = _entitlements(session, edited, found, compared)
+    entitled, failed = _entitlements(session, found, compared)
     runs = session.runs(edited)
     holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
     if runs is not None and snapshot is not None:
@@ -153,17 +153,16 @@ def standing(
     )
 
 
-def _entitlements(
-    session: Session, edited: Edited, found: Allocation, compared: Sequence[str]
-) -> tuple[dict[str, Array], list[str]]:
+def _entitlements(session: Session, found: Allocation, compared: Sequence[str]) -> tuple[dict[str, Array], list[str]]:
     """Tasks of users by mechanism, and messages of mechanisms that failed."""
     made, failed = {found.mechanism: found.arrays.user_tasks}, []
     for name in compared:
-        mechanism = session.mechanism(replace(session.state, mechanism=name))
+        state = replace(session.state, mechanism=name)
+        mechanism = session.mechanism(state)
         if str(mechanism) in made:
             continue
         try:
-            made[str(mechanism)] = mechanism.solve(edited.cluster).arrays.user_tasks
+            made[str(mechanism)] = session.allocation(state).arrays.user_tasks
         except FairoptError as error:
             failed.append(f"{mechanism}: {error}")
     return made, failed
@@ -234,7 +233,7 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
             "for": "nobody",
         }
         if full[:, r].any():
-            more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).arrays.user_tasks
+            more = session.mechanism(state).solve(cluster.replace(capacity=capacity), found.tol).arrays.user_tasks
             gain = more - found.arrays.user_tasks
             # Smaller differences between two allocations are within their tolerances.
             least = 3.0 * found.tol * float(found.arrays.user_tasks.sum())

@@ -18,8 +18,8 @@ from ...base import files
 from ...base.errors import DataError
 from ...base.libraries import pd
 from ...base.names import apart
-from ...study.compare import NOTE
-from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, laid_out, latex, one_line, said, uses
+from ...study.compare import lines
+from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, latex, one_line, said, uses
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -43,9 +43,7 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if "status" not in frame and hasattr(frame, "below"):
         return pd.DataFrame(frame).reset_index(), [*frame.below]
     solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
-    others = [NOTE] if frame["pooled"].any() else []
-    others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
-    return solved.reset_index(), others
+    return solved.reset_index(), [*lines(frame)]
 
 
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +126,8 @@ def write(
     <BLANKLINE>
     """
     stem, frame = file_name(name), flat(frame)
-    tex, lack = laid_out(frame, caption, f"tab:{label or stem}", inches, notes, **more)
+    tex = latex(frame, caption, f"tab:{label or stem}", inches, notes=notes, **more)
+    lack = "; ".join(line[2:] for line in tex.splitlines() if line.startswith("% "))
     texts = {
         ".csv": csv(frame),
         ".md": f"{escape('. '.join([caption, *notes]))}\n\n{markdown(frame)}\n",

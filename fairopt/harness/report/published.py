@@ -185,7 +185,9 @@ def _of_properties(chosen: Experiment, found: StoredCells) -> Table:
             has = violation <= found.cells["tol"].max()
             row[str(one)] = ("yes" if proved else "not proved") if has else f"no ({violation:.2g})"
             if one.name in chosen.printed and has != (name in chosen.printed[one.name]):
-                wrong.append(f"paper in error: {one} is printed {'no' if has else 'yes'}")
+                shown = not has or any(not claim.conditions for claim in proved)
+                verdict = "paper in error" if shown else "no counterexample found"
+                wrong.append(f"{verdict}: {one} is printed {'no' if has else 'yes'}")
             notes |= {f"{one}: {name} is proved for clusters with {each}": None for claim in proved
                       for each in claim.conditions}  # fmt: skip
         rows.append(row | {"verdict": "; ".join(wrong) or papers.REPRODUCED})

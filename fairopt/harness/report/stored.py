@@ -16,6 +16,7 @@ import numpy as np
 from ...base.errors import DataError
 from ...base.libraries import pd, stats
 from ...base.names import apart, meant
+from ...base.registry import parameters
 from ...base.version import __version__
 from ...mechanisms import REGISTRY
 from ...mechanisms.reference import solvers
@@ -167,34 +168,29 @@ class StoredCells:
         >>> found.table(rows="mechanism", columns="load", values="utilization").write("paper", 3.3)  # doctest: +SKIP
         """
         rows, values = ([one] if isinstance(one, str) else [*one] for one in (rows, values))
-        return pivoted(self, rows, values, columns, level)
-
-
-def pivoted(found: StoredCells, rows: list[str], values: list[str], across: str | None, level: float) -> Table:
-    """The table of `StoredCells.table`."""
-    source, what = found.contents.schema.source, "policy" if "policy" in found.cells else "mechanism"
-    cells, parameters = swept(with_fractions(found.cells), what, every=True)
-    options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
-    options = options[options.columns.difference(cells.columns)].map(typed)
-    cells = cells.join(options).assign(mechanism=cells[what])
-    by = [*rows, *filter(None, [across])]
-    if lost := [one for one in (*by, *values) if one not in cells]:
-        raise DataError(f"there is no column {lost[0]!r}{meant(lost[0], cells)}; there are {', '.join(cells)}")
-    for one in (source, *options, what, *parameters, *cells.columns.intersection(WAY)):
-        if cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1:
-            by.append(one)
-    labels = [one for one in by if one != across]
-    table, groups = cells[labels].drop_duplicates().reset_index(drop=True), dict[str, list[str]]()
-    for value in values:
-        for key, part in [("", cells)] if across is None else cells.groupby(across, dropna=False):
-            head = f"{value} by {across} = {key}" if across else value
-            groups.setdefault(f"{value} by {across}", []).append(head)
-            table = with_means(table, part, labels, {value: head}, level)
-    name = str(cells["experiment"].iloc[0])
-    title = f"{name}: {', '.join(values)} by {', '.join(by)}".replace("_", " ")
-    details = (draws_said(cells.groupby(by, dropna=False).size(), table),)
-    groups = groups if across else {}
-    return Table(f"{name}-{'-'.join(values)}", title, table, found.notes, details, groups, keep=(*table,))
+        source, what = self.contents.schema.source, "policy" if "policy" in self.cells else "mechanism"
+        by = [*rows, *filter(None, [columns])]
+        cells, parameters = swept(with_fractions(self.cells), what, by)
+        options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
+        options = options[options.columns.difference(cells.columns)].map(typed)
+        cells = cells.join(options).assign(mechanism=cells[what])
+        if lost := [one for one in (*by, *values) if one not in cells]:
+            raise DataError(f"there is no column {lost[0]!r}{meant(lost[0], cells)}; there are {', '.join(cells)}")
+        for one in (source, *options, what, *parameters, *cells.columns.intersection(WAY)):
+            if cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1:
+                by.append(one)
+        labels = [one for one in by if one != columns]
+        table, groups = cells[labels].drop_duplicates().reset_index(drop=True), dict[str, list[str]]()
+        for value in values:
+            for key, part in [("", cells)] if columns is None else cells.groupby(columns, dropna=False):
+                head = f"{value} by {columns} = {key}" if columns else value
+                groups.setdefault(f"{value} by {columns}", []).append(head)
+                table = with_means(table, part, labels, {value: head}, level)
+        name = str(cells["experiment"].iloc[0])
+        title = f"{name}: {', '.join(values)} by {', '.join(by)}".replace("_", " ")
+        details = (draws_said(cells.groupby(by, dropna=False).size(), table),)
+        groups = groups if columns else {}
+        return Table(f"{name}-{'-'.join(values)}", title, table, self.notes, details, groups, keep=(*table,))
 
 
 @dataclass
@@ -330,23 +326,22 @@ def with_fractions(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(**{f"fraction_of_{what}_done": cells[f"{what}_done"] / cells[what] for what in given})
 
 
-def swept(cells: pd.DataFrame, what: str, every: bool = False) -> tuple[pd.DataFrame, list[str]]:
+def swept(cells: pd.DataFrame, what: str, by: Sequence[str] = ()) -> tuple[pd.DataFrame, list[str]]:
     """Cells with a column for each parameter that takes several values under one name, and the names of these columns.
 
-    `what` is `mechanism` or `policy`; such parameters are no part of its label any more. With `every` all parameters
-    are columns. A name that another column has is followed by `what` in brackets.
+    `what` is `mechanism` or `policy`; such parameters are no part of its label any more. Parameters in `by` are columns
+    in any case. A name that another column has is followed by `what` in brackets.
     """
     parts = [parted(str(text)) for text in cells[what]]
     names = pd.Series([name for name, _ in parts], cells.index)
     values = pd.DataFrame([defaults(name) | given for name, given in parts], cells.index, dtype=object)
     asked = dict.fromkeys(key for _, given in parts for key in given)
-    different = {key for key in asked if values[key].map(repr).groupby(names).nunique().max() > 1}
-    several = [key for key in asked if every or key in different]
-    left = ({key: of for key, of in given.items() if key not in several} for _, given in parts)
-    labels = [name if not of else f"{name}({', '.join(f'{key}={value}' for key, value in of.items())})"
-              for name, of in zip(names, left, strict=True)]  # fmt: skip
+    wanted = {name.removesuffix(f" ({what})") for name in by}
+    several = [key for key in asked if key in wanted or values[key].map(repr).groupby(names).nunique().max() > 1]
+    left = (", ".join(f"{key}={of}" for key, of in given.items() if key not in several) for _, given in parts)
+    labels = [f"{name}({inside})" if inside else name for name, inside in zip(names, left, strict=True)]
     columns = apart(several, {"n", *cells.columns} - {"alpha"}, what)
-    shown = values[several].map(lambda of: str(of) if isinstance(of, tuple) else of)
+    shown = values[several].map(lambda of: str(of) if isinstance(of, tuple | list) else of)
     shown = shown.set_axis(columns, axis=1).infer_objects()
     return cells.drop(columns="alpha", errors="ignore").assign(**{what: labels}).join(shown), columns
 
@@ -354,13 +349,11 @@ def swept(cells: pd.DataFrame, what: str, every: bool = False) -> tuple[pd.DataF
 def parted(label: str) -> tuple[str, dict[str, Any]]:
     """Name and parameters of a label: `slots(n=3, whole=False)` is `slots` and `{"n": 3, "whole": False}`."""
     name, _, inside = label.rstrip("*").partition("(")
-    call: Any = ast.parse(f"f({inside or ')'}", mode="eval").body
-    given = {one.arg: typed(ast.unparse(one.value)) for one in call.keywords}
-    return name + "*" * label.endswith("*"), given
+    return name + "*" * label.endswith("*"), parameters(label, inside[:-1])
 
 
 def typed(text: Any) -> Any:
-    """Value of a parameter or option: a number, a truth value or a tuple if its text is that of one."""
+    """Value of an option: a number or a truth value if its text is that of one."""
     try:
         return float(text) if text in ("inf", "nan") else ast.literal_eval(text)
     except (ValueError, SyntaxError):

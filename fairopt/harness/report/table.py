@@ -91,12 +91,12 @@ def _matching(frame: pd.DataFrame, patterns: Sequence[str]) -> list[int]:
     """Positions of rows with a cell that matches a pattern, in the order of groups, then of patterns."""
     groups, found = dict[str, int](), list[tuple[int, int, int]]()
     for k, row in enumerate(frame.map(alike).to_numpy().tolist()):
-        given = [f"({alike(name)}={cell})" for name, cell in zip(frame, row, strict=True)]
+        # `name(alpha=2)` is a name beside a column alpha.
+        ends = ["", *(f"({alike(name)}={cell})" for name, cell in zip(frame, row, strict=True))]
         for p, pattern in enumerate(patterns):
-            # `name(alpha=2)` is a name beside a column alpha.
-            wanted = next((pattern.removesuffix(one) for one in given if pattern.endswith(one)), pattern)
-            if at := fnmatch.filter(row, pattern) or fnmatch.filter(row, wanted):
-                found.append((groups.setdefault(repr(row[: row.index(at[0])]), len(groups)), p, k))
+            at = [j for j, cell in enumerate(row) if any(fnmatch.fnmatchcase(cell + end, pattern) for end in ends)]
+            if at:
+                found.append((groups.setdefault(repr(row[: at[0]]), len(groups)), p, k))
                 break
     return [k for *_, k in sorted(found)]
 

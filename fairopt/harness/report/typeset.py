@@ -204,7 +204,8 @@ def latex(
 
     Names of rows are its first columns. Half intervals stand behind their means, ends of intervals behind medians; what
     is the same in every row stands below, and so do notes. Columns that do not fit are left out, those that matter
-    least first; a comment names them. Rows that fill more than a page go on in further tables, with the same columns.
+    least first. Comments in the first lines name them, and say if the table is wider than asked for. Rows that fill
+    more than a page go on in further tables, with the same columns.
 
     Parameters
     ----------
@@ -222,19 +223,12 @@ def latex(
     DataError
         A column does not fit that is kept, or with `whole` any; the message has the width that it takes.
     """
-    return laid_out(frame, caption, label, inches, notes, groups, whole, keep)[0]
-
-
-def laid_out(
-    frame: pd.DataFrame, caption: str | None, label: str | None, inches: float, notes: Iterable[str] = (),
-    groups: Mapping[str, Sequence[str]] | None = None, whole: bool = False, keep: Sequence[str] = (),
-) -> tuple[str, str]:  # fmt: skip
-    """The table, and a sentence on what it lacks or how wide it is instead; '' if it is as asked for."""
     room = inches * _INCH / _EM
     frame = _with_data(flat(frame))
-    if {"alpha", "mechanism"} <= {*frame.columns} and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
-        frame = frame.drop(columns="alpha")  # names of mechanisms say it
     kept = [name for name in map(str, frame.columns) if any(fnmatchcase(name, each) for each in keep)]
+    given = {"alpha", "mechanism"} <= {*frame} and "alpha" not in kept
+    if given and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
+        frame = frame.drop(columns="alpha")  # names of mechanisms say it
     rows, same = _without_constants(frame, kept)
     every = _columns(rows, groups or {}, room)
     different = [one for k, one in enumerate(every) if one.name in kept or one.number
@@ -244,20 +238,15 @@ def laid_out(
     lost = [name for name in left if name in needed]
     two = 0.375 * PAGE <= inches < 0.6 * PAGE  # what is asked for is a column of two
     if two and not whole and (lost or (any(map(_measured, different)) and not any(map(_measured, columns)))):
-        text, lack = laid_out(frame, caption, label, 2 * inches, notes, groups, whole, keep)
-        return (
-            text,
-            f"spans both columns, as {inches:g} inches have no room for {', '.join(lost or left)}"
-            + f"; {lack}" * bool(lack),
-        )
+        said = f"% spans both columns, as {inches:g} inches have no room for {one_line(', '.join(lost or left))}\n"
+        return said + latex(frame, caption, label, 2 * inches, notes=notes, groups=groups, keep=keep)
     if lost:
         least = math.ceil(10 * _taken([one for one in different if one.name in needed]) * _EM / _INCH) / 10
         raise DataError(f"{', '.join(lost)} do not fit into {inches:g} inches; the table takes {least:g}")
-    lack = f"no room in {inches:g} inches for {one_line(', '.join(left))}" if left else ""
     foot = [typeset(note) for note in notes] + [same] * bool(same)
     floats = "table" if inches < 0.75 * PAGE else "table*"
     parts = _pages(columns, range(len(rows)))
-    lines = [f"% No room in {inches:g} inches for: {one_line(', '.join(left))}."] if left else []
+    lines = [f"% no room in {inches:g} inches for {one_line(', '.join(left))}"] if left else []
     for k, part in enumerate(parts, 1):
         lines += [f"\\begin{{{floats}}}[tbp]", "\\centering\\footnotesize\\emergencystretch2em"]
         if caption:
@@ -267,7 +256,7 @@ def laid_out(
         lines += [*_tabular(columns, part)]
         lines += [f"\n{{\\smallskip\\raggedright {note}\\par}}" for note in foot if k == len(parts)]
         lines.append(f"\\end{{{floats}}}")
-    return "\n".join(lines), lack
+    return "\n".join(lines)
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -281,8 +270,8 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 def distinct(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table without measures of users who want more that repeat those of all users."""
-    twice = [f"{name}_wanting" for name in ("min_share", "jain") if f"{name}_wanting" in frame and name in frame
-             and frame[f"{name}_wanting"].equals(frame[name])]  # fmt: skip
+    twice = [f"{name}_wanting" for name in ("min_share", "jain")
+             if name in frame and frame[name].equals(frame.get(f"{name}_wanting"))]  # fmt: skip
     return frame.drop(columns=twice)
 
 
@@ -356,11 +345,11 @@ def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.Dat
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    alike = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
+    common = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
     for group, names in groups.items():
         word = next((each for each in ("user ", f"{group} = ") if all(name.startswith(each) for name in names)), "")
-        alike.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
-    heads = {name: one for one in alike for name in one[2]}
+        common.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
+    heads = {name: one for one in common for name in one[2]}
     nothing = pd.Series(0.0, frame.index)
     errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
     # The significant digits of every row that its certificate, a relative error, leaves.

@@ -31,8 +31,8 @@ _CERTIFIED = 1e-4
 class Game:
     r"""The per-server game as one convex program per server, over its column of tasks, given the other columns.
 
-    .. math:: x_{\cdot i} \leftarrow \arg\max \{ U_i(x) : x_{\cdot i} \in \mathcal{X}_i \}, \quad i = 1, 2, \dots, 1, 2,
-    \dots
+    .. math:: x_{\cdot i} \leftarrow \arg\max \{ U_i(x) : x_{\cdot i} \in \mathcal{X}_i \}, \quad
+        i = 1, 2, \dots, 1, 2, \dots
 
     An allocation at which no server can improve its objective is a Nash equilibrium. Convergence of best responses is
     observed for the mechanisms' programs, not proved, and modified programs need not have an equilibrium.
