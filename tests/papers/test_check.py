@@ -58,7 +58,7 @@ def test_what_is_printed_and_nothing_else_is_said_of_a_statement(table: pd.DataF
 
 def test_the_least_favourable_verdict_on_a_statement_counts() -> None:
     verdicts = [REPRODUCED, f"{PAPER_IN_ERROR} 1", REPRODUCED, DERIVED, "unheard of"]
-    frame = pd.DataFrame({"statement": ["1, 2", "2", "3", "", "4"], "verdict": verdicts})
+    frame = pd.DataFrame({"statement": ["1, 2", "2", "3, 4", "", "4"], "verdict": verdicts})
     said = "of 4 printed numbers and directions 2 reproduced, 1 paper in error, 1 not reproduced"
     assert papers.summary(frame) == f"{said}; 1 derived, which no paper prints"
 

@@ -332,7 +332,7 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
     """
     order, worst = list(KINDS), dict[str, int]()
     for numbers, verdict in zip(frame["statement"], frame["verdict"], strict=True):
-        kind = next((k for k in reversed(range(len(order))) if verdict.startswith(order[k])), -1)
+        kind = max((k for k, begins in enumerate(order) if verdict.startswith(begins)), default=len(order) - 1)
         for number in filter(None, numbers.split(", ")):
             worst[number] = max(kind, worst.get(number, kind))
     found = dict.fromkeys((*map(KINDS.__getitem__, _FIRST), *KINDS.values()), 0)
