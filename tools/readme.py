@@ -23,12 +23,14 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from textwrap import wrap
 from unittest import mock
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
+import pandas as pd
 import property_pages
 
 import fairopt as fo
@@ -71,11 +73,11 @@ def render(text: str) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
-    tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors}
+    tables = {"mechanisms": _mechanisms, "four-mechanisms": _four, "errors": _errors, "claims": _claims}
     tables |= {"known": _known, "tested": _tested, "survey": property_pages.survey}
     tables |= {"survey-papers": property_pages.papers, "survey-budget": property_pages.budget}
     for name, table in tables.items():
-        section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        section = re.compile(rf"(<!-- {name} -->\n).*?( *<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
             body = table()
             text = section.sub(lambda found, body=body: f"{found[1]}{body}\n{found[2]}", text)
@@ -188,10 +190,21 @@ def _claims_about(name: str) -> dict[str, int]:
     return {paper: found[paper] for paper in sorted(found) if paper.isupper()}
 
 
+def _claims() -> str:
+    """Sentence on all statements of the papers, as an item of a list."""
+    said = f"  {fo.papers.summary(_checked())}."
+    return "\n".join(wrap(said, 120, subsequent_indent="  "))
+
+
+@cache
+def _checked() -> pd.DataFrame:
+    return fo.papers.check()
+
+
 def _errors() -> str:
-    frame = fo.papers.check()
+    frame = _checked()
     wrong = frame[frame["verdict"].str.startswith(fo.papers.PAPER_IN_ERROR)]
-    columns = ["item", "paper", "where", "claim", "printed", "correct"]
+    columns = ["statement", "paper", "where", "claim", "printed", "correct"]
     return str(wrong[columns].to_markdown(index=False, disable_numparse=True))
 
 

@@ -179,15 +179,14 @@ def _directive(thing: str) -> list[str]:
 
 def _papers(folder: Path) -> Iterator[Page]:
     """Pages of papers: claims with printed, computed and correct values."""
-    columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict"]
+    columns = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict"]
     for key, group in papers.check().groupby("paper", sort=False):
         shown = group[columns].astype(str).replace(r"\|", r"\|", regex=True)
         table = shown.to_markdown(index=False, disable_numparse=True)
-        about, many = papers.ABOUT[str(key)], f"{len(group)} claims"
-        wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
-        said = f"{many}{f', {wrong} of them in error' if wrong else ''}. {about}"
+        about, summary = papers.ABOUT[str(key)], papers.summary(group)
+        said = f"{about} {summary[0].upper()}{summary[1:]}."
         title = _cited(str(key))
-        checked = f"{many}, as `fairopt claims --paper '{key}'` checks them."
+        checked = f"`fairopt claims --paper '{key}'`: {summary}."
         text = f"# {title}\n\n{about}\n\n{checked}\n\n{table}\n"
         yield str(key).lower().replace(" ", "-"), title, said, text
 

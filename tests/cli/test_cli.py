@@ -80,7 +80,9 @@ def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixtur
 def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["claims", "--item", "2"]) == 0
     out = capsys.readouterr().out
-    assert "9 reproduced" in out
+    assert (
+        "of 15 printed numbers and directions 14 reproduced, 1 paper in error; 1 derived, which no paper prints" in out
+    )
     assert "- DRF" not in out
     frame = papers.check(papers.claims(None, 2))
     frame.loc[0, "verdict"] = papers.NOT_REPRODUCED

@@ -97,6 +97,7 @@ TWO = r"$\alpha$PF-VDS ($\alpha = 2$)"
         ("first-fit-drfh(strict=True)", "First-Fit DRFH (strict)"),
         ("slots(n=6, whole=False)", "slots ($n = 6$, whole = no)"),
         ("fluid:alphapf-vds(alpha=2.0)", f"fluid {TWO}"),
+        ("N_1 = .. for alpha = 0.5.", r"$N_{1}$ = .. for $\alpha = 0.5$."),
         ("drfh: tasks at alpha=inf", r"DRFH: tasks at $\alpha = \infty$"),
         ("TSF, alphaPF-VDS(alpha=2): d4 = (1, 0.5)", f"TSF, {TWO}: $d_{{4}} = (1, 0.5)$"),
         ("alphaPF-VDS(alpha=2), alphaPF-VDS(alpha=2): others", f"{TWO}, {TWO}: others"),

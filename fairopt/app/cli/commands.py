@@ -27,6 +27,8 @@ from ._slips import listed
 
 #: Largest number of alphas of one path.
 _MOST = 10_000
+#: Characters of a cell in the table of claims.
+_CELL = 48
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -130,20 +132,21 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def claims(options: argparse.Namespace) -> int:
-    """`fairopt claims`: check claims of the papers; exit status 1 if one is neither reproduced nor disproved."""
+    """`fairopt claims`: judge what the papers print; exit status 1 if a computed value is not the correct one."""
     from ...harness import papers, report
     from ...harness.report.export import FORMATS
 
     frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
-    columns = ["item", "paper", "instance", "claim", "printed", "ours", "verdict"]
+    columns = ["item", "statement", "paper", "where", "instance", "claim", "printed", "ours", "verdict"]
     if options.json:
         print_json(frame.to_dict(orient="records"))
     else:
-        print(_screen.table(frame[columns], 48))
-        measured = frame[~frame["instance"].isin(papers.instances())]
-        _screen.say([f"- {row['claim']}: {row['verdict']}; {row['note']}" for row in measured.to_dict("records")])
-        kinds = frame["verdict"].str.split(",").str[0].value_counts()
-        print("\n" + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+        print(_screen.table(frame[columns], _CELL))
+        measured = ~frame["instance"].isin([*papers.instances(), ""])
+        reasons = frame[measured | (frame["verdict"].str.len() > _CELL)].to_dict("records")
+        _screen.say("; ".join(filter(None, (f"- {row['claim']}: {row['verdict']}", row["note"]))) for row in reasons)
+        print()
+        _screen.say([papers.summary(frame)])
     if options.out:
         table, out = frame[[*columns, "note"]], Path(options.out)
         with _screen.remarks() as remarks:
@@ -151,11 +154,12 @@ def claims(options: argparse.Namespace) -> int:
                 report.export(table, out)
                 written = str(out)
             else:
-                paths = report.write(table, out, "claims", "Claims of the papers, checked", keep=papers.KEPT)
+                caption = f"Claims of the papers: {papers.summary(frame)}"
+                paths = report.write(table, out, "claims", caption, keep=papers.KEPT)
                 written = ", ".join(map(str, paths))
         if not options.json:
             print(*(f"- {remark}" for remark in remarks), f"-> {written}", sep="\n")
-    return int((frame["verdict"] == papers.NOT_REPRODUCED).any())
+    return int(frame["verdict"].str.startswith(papers.NOT_REPRODUCED).any())
 
 
 def path(options: argparse.Namespace) -> int:

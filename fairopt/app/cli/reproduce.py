@@ -11,6 +11,7 @@ from pathlib import Path
 from ... import harness
 from ...base import clock
 from ...base import files as _files
+from ...base.libraries import pd
 from ...base.names import meant
 from ...harness import papers, report
 from ...harness.experiment import known
@@ -136,7 +137,7 @@ def figures_of(paper: str) -> list[str]:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """`fairopt reproduce`; exit status 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
+    """`fairopt reproduce`; exit status 1 if a cell failed or a computed value of a claim is wrong, 130 after Ctrl-C."""
     folder = Path(options.out or Path("reproduced", options.paper))
     store, names, status = folder / "store", experiments_of(options.paper), 0
     # The defaults of `fairopt sweep`.
@@ -159,30 +160,25 @@ def reproduce(options: argparse.Namespace) -> int:
             figure = drawing.draw(name, results, options.width)
             files += drawing.save(figure, folder / "figures", name, drawing.caption(name))
     with _timed(seconds, "claims"):
-        verdicts, written = _claims(PAPERS[options.paper], folder, inches)
+        checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
-    said = manifest(options.paper, names, results, files, folder, verdicts, seconds)
+    said = manifest(options.paper, names, results, files, folder, papers.counts(checked), seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
     _screen.say(f"- {remark}" for remark in remarks)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    print(
-        f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
-    )
-    return int(status > 0 or papers.NOT_REPRODUCED in verdicts)
+    _screen.say([f"claims: {papers.summary(checked)}"])
+    print(f"{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s")
+    return int(status > 0 or checked["verdict"].str.startswith(papers.NOT_REPRODUCED).any())
 
 
-def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list[Path]]:
-    """Check all claims of a paper: the number of each verdict, and the files of the table."""
+def _claims(key: str, folder: Path, inches: float) -> tuple[pd.DataFrame, list[Path]]:
+    """Check all claims of a paper: the table, and its files."""
     frame = papers.check(papers.claims(key), progress=True)
-    columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
-    kinds = frame["verdict"].str.split(",").str[0].value_counts()
-    verdicts = {str(kind): int(count) for kind, count in kinds.items()}
+    columns = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
     with _screen.remarks():  # notes of claims are left out of a column
-        written = report.write(
-            frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label, keep=papers.KEPT
-        )
-    return verdicts, written
+        caption = f"Claims of {key}: {papers.summary(frame)}"
+        written = report.write(frame[columns], folder, "claims", caption, inches, label, keep=papers.KEPT)
+    return frame, written
 
 
 @contextmanager

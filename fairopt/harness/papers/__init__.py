@@ -14,7 +14,12 @@ function of the paper's module. A `[[group]]` is an item: its place in the paper
 claim, `ours` names a reading with its arguments, a function of the paper's module or of `_ours`; `correct` is the
 correct value, or `derived` the function that computes it; `printed` is the text of the paper, with `value` and
 `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim with
-`alphas` is repeated for each alpha.
+`alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
+direction in the five papers, and `assuming` is an assumption of ours without which the printed value does not come out.
+
+The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition`, `cannot be
+judged here:`, `drawn, not judged yet:` or `not judged yet`; or, for what a paper proves, the properties that each
+mechanism has or has `not`, which are compared with the table of properties.
 """
 
 from __future__ import annotations
@@ -38,10 +43,16 @@ from ...base.progress import tqdm
 from ...model.cluster import Cluster
 from . import _ours, pf_measured
 from ._claim import (
+    CANNOT,
+    DEFINITION,
+    DERIVED,
+    KINDS,
     MEASURED_OTHERWISE,
     NOT_REPRODUCED,
     PAPER_IN_ERROR,
+    PROPERTY,
     REPRODUCED,
+    UNDER,
     Claim,
     Instance,
     Printed,
@@ -51,6 +62,8 @@ from ._claim import (
 from .pf_measured import Measurements, measurements
 
 __all__ = [
+    "DERIVED",
+    "KINDS",
     "MEASURED_OTHERWISE",
     "NOT_REPRODUCED",
     "PAPER_IN_ERROR",
@@ -61,10 +74,12 @@ __all__ = [
     "Printed",
     "check",
     "claims",
+    "counts",
     "instance",
     "instances",
     "measurements",
     "show",
+    "summary",
 ]
 
 
@@ -90,7 +105,9 @@ class Paper:
     def claims(self) -> tuple[Claim, ...]:
         """Claims in the order of the file; derived values are computed at the first access."""
         groups = [(group, one) for group in self._said["group"] for one in group["claims"]]
-        return tuple(claim for group, one in groups for claim in _claims(self._name, self.key, group | one))
+        found = (claim for group, one in groups for claim in _claims(self._name, self.key, group | one))
+        others = self._said.get("statements", {}).items()
+        return (*found, *(_statement(self.key, int(number), *said) for number, said in others))
 
 
 def _instance(of: str, said: dict[str, Any]) -> Instance:
@@ -106,6 +123,18 @@ def _cluster(said: Mapping[str, Any]) -> Cluster:
         kind = given.pop("called", "server")
         given["servers"] = [f"{kind}{k + 1}" for k in range(len(given["capacity"]))]
     return Cluster(**given)
+
+
+def _statement(paper: str, number: int, where: str, text: str, verdict: str | dict[str, str]) -> Claim:
+    """Statement without a value of its own: a verdict in words, or properties of mechanisms."""
+    if isinstance(verdict, str):
+        correct = verdict.partition(f"{PAPER_IN_ERROR} ")[2]
+        return Claim(0, paper, where, "", text, None, correct, Printed(_AS_STATED), states=(number,), agreed=verdict)
+    cells = [(mechanism, one) for mechanism, said in verdict.items() for one in said.split(", ")]
+    held = tuple(not one.startswith("not ") for _, one in cells)
+    ours = partial(_ours.properties, cells=[(mechanism, one.removeprefix("not ")) for mechanism, one in cells])
+    about = "; ".join(f"{mechanism}: {said}" for mechanism, said in verdict.items())
+    return Claim(0, paper, where, "", text, ours, held, Printed(_AS_STATED), about, states=(number,), agreed=PROPERTY)
 
 
 def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
@@ -129,6 +158,8 @@ def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
             printed,
             said.get("note", ""),
             _SMOOTH if said.get("smooth") else _RTOL,
+            states=tuple(said.get("states", ())),
+            agreed=f"{UNDER} {said['assuming']}" if "assuming" in said else REPRODUCED,
         )
 
 
@@ -156,7 +187,14 @@ CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}
 #: Columns of the table of claims that stay at any width.
 KEPT = ("item", "claim", "verdict")
-COLUMNS = ("item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds", "note")
+COLUMNS = (
+    "item", "statement", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds",
+    "note",
+)  # fmt: skip
+#: The printed value of a statement that has no claim, and the two origins of values that no paper prints.
+_AS_STATED, _FROM_DATA, _FOUND_HERE = "as stated", "derived from the paper's data", "found here"
+#: Verdicts that `summary` states first.
+_FIRST = (REPRODUCED, UNDER, PAPER_IN_ERROR, NOT_REPRODUCED, CANNOT)
 
 
 @cache
@@ -212,7 +250,8 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     >>> [claim.statement for claim in fo.papers.claims("DRF", 2)[:2]]
     ['DRF: tasks', 'DRF: (CPU, GB) of A and of B']
     """
-    every = sorted(chain(pf_measured.claims(), *(paper.claims for paper in _PAPERS)), key=lambda claim: claim.item)
+    of_papers = chain(pf_measured.claims(), *(paper.claims for paper in _PAPERS))
+    every = sorted(of_papers, key=lambda claim: claim.item or np.inf)  # statements without an item come last
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:
         papers = ", ".join(dict.fromkeys(claim.paper for claim in every))
@@ -238,9 +277,10 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
     Returns
     -------
     DataFrame
-        One row per claim: item, paper, where, instance, claim, printed, ours, correct, verdict, seconds (CPU), note.
-        The verdict is `reproduced`, `paper in error, correct value ...`, `measured otherwise`, or `NOT REPRODUCED`,
-        with the error if one was raised.
+        One row per claim: item, statement (numbers in the list of the papers' statements), paper, where, instance,
+        claim, printed, ours, correct, verdict, seconds (CPU), note. `printed` is the text of the paper, `derived from
+        the paper's data`, or `found here`; the verdict of the latter two is `derived`. Other verdicts begin as the keys
+        of `KINDS`; `NOT REPRODUCED` is followed by the error if one was raised.
 
     >>> import fairopt as fo
     >>> fo.papers.check(fo.papers.claims("DRF", 2)[:1])[["printed", "ours", "verdict"]].iloc[0].tolist()
@@ -254,13 +294,64 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
 def _row(claim: Claim) -> tuple[object, ...]:
     """Row of a claim, in the order of `COLUMNS`."""
     start = clock.cpu()
+    ours, verdict = "", claim.agreed
     try:
-        subject = instance(claim.instance) if claim.numbers is None else measurements()
-        value = claim.ours(subject)
-        ours, verdict = show(value), claim.verdict(value)
+        if claim.ours is not None:
+            value = claim.ours(_subject(claim))
+            ours, verdict = show(value), claim.verdict(value)
     except FairoptError as error:
-        ours, verdict = "", f"{NOT_REPRODUCED}: {type(error).__name__}: {error}"
-    about = claim.item, claim.paper, claim.where, claim.instance, claim.statement
-    printed = claim.printed.text if claim.printed else "derived here"
+        verdict = f"{NOT_REPRODUCED}: {type(error).__name__}: {error}"
+    about = claim.paper, claim.where, claim.instance, claim.statement
+    origin = _FOUND_HERE if claim.instance in _own() else _FROM_DATA
+    printed, number = claim.printed.text if claim.printed else origin, ", ".join(map(str, claim.states))
     seconds, note = clock.cpu() - start, claim.note if claim.numbers is None else claim.numbers(measurements())
-    return (*about, printed, ours, show(claim.correct), verdict, seconds, note)
+    return (claim.item, number, *about, printed, ours, show(claim.correct), verdict, seconds, note)
+
+
+def _subject(claim: Claim) -> Cluster | Measurements | None:
+    """Argument of `Claim.ours`: the cluster, or the measurements; None for properties of mechanisms."""
+    if claim.numbers is not None:
+        return measurements()
+    return instance(claim.instance) if claim.instance else None
+
+
+@cache
+def _own() -> frozenset[str]:
+    """Names of the experiment and of the instances of this project, whose values without a print are found here."""
+    return frozenset((pf_measured.EXPERIMENT, *(one.name for one in _PAPERS[-1].instances)))
+
+
+def counts(frame: pd.DataFrame) -> dict[str, int]:
+    """Numbers of statements by verdict, in the words of `KINDS`, and of derived values, from a table of `check`.
+
+    Of several claims about a statement the least favourable verdict counts.
+
+    >>> import fairopt as fo
+    >>> fo.papers.counts(fo.papers.check(fo.papers.claims("DRF", 3)))
+    {'reproduced': 4}
+    """
+    order, worst = list(KINDS), dict[str, int]()
+    for numbers, verdict in zip(frame["statement"], frame["verdict"], strict=True):
+        kind = max((k for k, begins in enumerate(order) if verdict.startswith(begins)), default=len(order) - 1)
+        for number in filter(None, numbers.split(", ")):
+            worst[number] = max(kind, worst.get(number, kind))
+    found = dict.fromkeys((*map(KINDS.__getitem__, _FIRST), *KINDS.values()), 0)
+    found[DERIVED] = int((frame["verdict"] == DERIVED).sum())
+    for kind in worst.values():
+        found[KINDS[order[kind]]] += 1
+    return {kind: many for kind, many in found.items() if many}
+
+
+def summary(frame: pd.DataFrame) -> str:
+    """State in one sentence what became of the printed numbers and directions in a table of `check`.
+
+    >>> import fairopt as fo
+    >>> fo.papers.summary(fo.papers.check(fo.papers.claims("DRF", 3)))
+    'of 4 printed numbers and directions 4 reproduced'
+    """
+    found = counts(frame)
+    apart = {kind: found.pop(kind) for kind in (DERIVED, KINDS[DEFINITION]) if kind in found}
+    judged = ", ".join(f"{many} {kind}" for kind, many in found.items())
+    said = [f"of {sum(found.values())} printed numbers and directions {judged}"] if found else []
+    said += [f"{many} {kind}{', which no paper prints' if kind == DERIVED else ''}" for kind, many in apart.items()]
+    return "; ".join(said)

@@ -18,10 +18,31 @@ Value: TypeAlias = "Scalar | Sequence[Value]"
 Compute: TypeAlias = Callable[[Any], object]
 
 REPRODUCED = "reproduced"
+#: Verdict if a value comes out under an assumption that the paper does not state; the assumption follows.
+UNDER = "reproduced under the assumption:"
+#: Verdict on what a paper proves: each part agrees with the table of properties, by proof or by counterexample.
+PROPERTY = "as in the table of properties"
+#: Verdict on a value that no paper prints.
+DERIVED = "derived"
 PAPER_IN_ERROR = "paper in error, correct value"
 #: Verdict on times and observations, which cannot be proved: the paper's measurements differ from those here.
 MEASURED_OTHERWISE = "measured otherwise"
 NOT_REPRODUCED = "NOT REPRODUCED"
+#: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
+DEFINITION, CANNOT, DRAWN, OPEN = "definition", "cannot be judged here:", "drawn, not judged yet:", "not judged yet"
+#: Words of `summary` for verdicts by their beginnings; of several on a statement the last in this order counts.
+KINDS = {
+    DEFINITION: "definitions",
+    REPRODUCED: "reproduced",
+    UNDER: "under a named assumption",
+    PROPERTY: "as in the table of properties",
+    DRAWN: "drawn and not judged yet",
+    OPEN: "not judged yet",
+    CANNOT: "cannot be judged here",
+    PAPER_IN_ERROR: "paper in error",
+    MEASURED_OTHERWISE: "not reproduced",
+    NOT_REPRODUCED: "not reproduced",
+}
 
 
 @dataclass(frozen=True)
@@ -56,19 +77,20 @@ class Printed:
 
 @dataclass(frozen=True)
 class Claim:
-    """Statement of a paper, with the three values that decide its verdict.
+    """Statement of a paper, with the three values that decide its verdict, or with the reason why there is none.
 
     Attributes
     ----------
     item : int
-        Number in the list of all statements collected from the papers.
+        Number of the worked example in the order of collection; 0 for other statements.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str
         Name of the cluster for `fairopt.papers.instance`, or of the experiment if `numbers` is given.
     statement : str
-    ours : callable
-        Function of the cluster that computes the value by the mechanisms.
+    ours : callable or None
+        Function of the cluster that computes the value by the mechanisms; of nothing if there is no instance. None: no
+        value is computed, and `agreed` is the verdict.
     correct : numbers, Fractions, bools, or nested sequences of these
         Value derived by hand, never an earlier output of the package.
     printed : Printed or None
@@ -79,6 +101,10 @@ class Claim:
     numbers : callable or None
         For claims on measurements: the numbers that decide, as text for the note; `ours` is then a function of the
         `Measurements`.
+    states : tuple of int
+        Numbers of the papers' statements that the claim decides, in the list of all 242.
+    agreed : str
+        Verdict if the printed value is right: `REPRODUCED`, `UNDER` with its assumption, or `PROPERTY`.
 
     >>> import fairopt as fo
     >>> claim = fo.papers.claims("DRF", 2)[0]
@@ -91,12 +117,14 @@ class Claim:
     where: str
     instance: str
     statement: str
-    ours: Compute
+    ours: Compute | None
     correct: Value
     printed: Printed | None = None
     note: str = ""
     rtol: float = 1e-6
     numbers: Callable[[Any], str] | None = None
+    states: tuple[int, ...] = ()
+    agreed: str = REPRODUCED
 
     def __post_init__(self) -> None:
         if self.printed is not None and self.printed.value is None:
@@ -108,13 +136,16 @@ class Claim:
         Returns
         -------
         str
-            `reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`; `measured otherwise` for a claim that
-            measurements contradict.
+            `reproduced`, if need be under an assumption, or `as in the table of properties`; `derived` if no paper
+            prints the value; `paper in error, correct value ...`; `measured otherwise` for a claim that measurements
+            contradict; `NOT REPRODUCED` if the computed value is not the correct one.
         """
         if not _same(ours, self.correct, lambda right: self.rtol * (abs(right) or 1.0)):
             return NOT_REPRODUCED
-        if self.printed is None or self.printed.agrees(self.correct):
-            return REPRODUCED
+        if self.printed is None:
+            return DERIVED
+        if self.printed.agrees(self.correct):
+            return self.agreed
         if self.numbers is not None:
             return MEASURED_OTHERWISE
         return f"{PAPER_IN_ERROR} {show(self.correct)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 
@@ -13,6 +14,7 @@ from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation
 from ...scheduling import Workload, simulate
+from ...workloads._draw import measured
 
 #: Tolerances below the default, since all engines reach them on the small instances of the papers.
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
@@ -27,6 +29,27 @@ def solve(cluster: Cluster, mechanism: str) -> Allocation:
     chosen = one(mechanism)
     alpha = chosen.criterion(chosen.prepare(cluster)[0]).alpha
     return chosen.solve(cluster, tol=_SMOOTH_TOL if 0 < alpha < np.inf else TOL)
+
+
+def google_machines(_: object) -> tuple[int, int]:
+    """Numbers of classes and of machines in the published table of Google's cluster."""
+    classes = measured("google")[1]["servers"]
+    return len(classes), int(sum(number for *_, number in classes))
+
+
+def properties(_: object, cells: Iterable[tuple[str, str]]) -> list[bool | str]:
+    """Cells (mechanism, property) of the table of properties: True if proved, False if refuted, `open` otherwise.
+
+    What is proved under conditions on clusters counts as proved, since the papers presuppose them.
+    """
+    from ...mechanisms import one  # as in `solve`
+
+    found = list[bool | str]()
+    for name, wanted in cells:
+        mechanism = one(name)
+        held = [each.holds for each in mechanism.claims if each.property == wanted and each.about(mechanism)]
+        found.append(any(held) if held else "open")
+    return found
 
 
 def cluster(cluster: Cluster, name: str) -> Array:
@@ -47,6 +70,16 @@ def normalised_demand(cluster: Cluster) -> Array:
 def dominant_resources(cluster: Cluster) -> Index:
     """Indices of the dominant resources, from 1, (users,)."""
     return cluster.dominant_resource + 1
+
+
+def dominant_by_server(cluster: Cluster) -> Index:
+    """Indices of the resources that limit each user alone on each server, from 1, (users, servers)."""
+    return np.asarray((cluster.demand[:, None] / cluster.capacity).argmax(axis=2) + 1)
+
+
+def fit_on_one(cluster: Cluster) -> Array:
+    """Whole monopoly tasks on the first server, (users,)."""
+    return np.floor(cluster.gamma[:, 0])
 
 
 def monopoly_tasks(cluster: Cluster) -> Array:
@@ -138,6 +171,12 @@ def used_part(cluster: Cluster, mechanism: str) -> float:
 def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
     """Dominant shares, (users,)."""
     return solve(cluster, mechanism).arrays.dominant_shares
+
+
+def total_shares(cluster: Cluster, unit: float, mechanism: str | None = None) -> Array:
+    """Sums of all shares of a user in the given unit, or of one of its tasks if no mechanism is named, (users,)."""
+    used = cluster.demand if mechanism is None else bundles(cluster, mechanism)
+    return np.asarray((used / cluster.pooled_capacity).sum(axis=1) * unit)
 
 
 def welfare(cluster: Cluster, mechanism: str) -> float:
@@ -233,6 +272,11 @@ def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None)
     schedule = simulate(Workload.from_frames(table, servers, of_users), policy, until=_UNTIL)
     running = schedule.tasks[schedule.tasks["state"] == "running"]
     return np.asarray(running.groupby("user", observed=False).size().reindex(users), dtype=float)
+
+
+def second_runs(cluster: Cluster, policy: str) -> bool:
+    """True if tasks of the second user run although the first came a second earlier."""
+    return bool(filled(cluster, policy, (0.0, 1.0))[1] > 0)
 
 
 def shares(cluster: Cluster, policy: str) -> Array:

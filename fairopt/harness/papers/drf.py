@@ -17,6 +17,11 @@ def discrete_steps(cluster: Cluster, *ties: str) -> NDArray[np.object_]:
     return np.asarray(discrete_drf(cluster, ties=ties).to_numpy(dtype=object))
 
 
+def discrete_beginning(cluster: Cluster, *ties: str) -> tuple[str, ...]:
+    """Users picked by the first two steps of discrete DRF."""
+    return tuple(map(str, discrete_steps(cluster, *ties)[:2, 0]))
+
+
 def discrete_end(cluster: Cluster, *ties: str) -> Array:
     """Final usage (CPU, GB) of A and of B."""
     last = discrete_drf(cluster, ties=ties).iloc[-1]

@@ -42,6 +42,19 @@ def virtual_shares(cluster: Cluster, *pairs: tuple[int, int]) -> list[float]:
     return [shares[n - 1, i - 1] for n, i in pairs]
 
 
+def bottlenecks(cluster: Cluster) -> list[int]:
+    """Resources, from 1, that limit every user alone on every server that it can use (definition 2)."""
+    users, servers = np.nonzero(cluster.usable)
+    needed = cluster.demand[users]
+    parts = np.divide(needed, cluster.capacity[servers], out=np.zeros_like(needed), where=needed > 0)
+    return [r + 1 for r in range(parts.shape[1]) if (parts[:, r] >= parts.max(axis=1) * (1 - 1e-12)).all()]
+
+
+def is_psdsf(cluster: Cluster) -> bool:
+    """True if the certificate of PS-DSF passes: no user rises unless one with a smaller share falls."""
+    return solve(cluster, "ps-dsf").certificate.passes(1e-6)
+
+
 def maxmin_ram(cluster: Cluster) -> Array:
     """Tasks under max-min fairness of RAM, the bottleneck, (users,)."""
     placed = cluster.replace(eligible=cluster.usable)  # users that need bandwidth cannot use the RAM of server 2

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.libraries import pd
-from ._claim import Claim, Printed
+from ._claim import CANNOT, REPRODUCED, UNDER, Claim, Printed
 
 EXPERIMENT = "alpha_convergence"
 
@@ -98,23 +98,32 @@ def claims() -> tuple[Claim, ...]:
     around = Printed("around 0.03 second", True)
     converges = Printed("globally convergent", True)
 
-    def of(where: str, printed: Printed, statement: str, judged: Judged, right: bool) -> Claim:
+    rounds = f"{UNDER} rounds stand for time"
+    engine = f"{UNDER} the engine of equilibria stands for PF's algorithm"
+    machine = f"{CANNOT} PF's time is of another machine and another algorithm"
+
+    def of(
+        state: int, where: str, printed: Printed, statement: str, judged: Judged, right: bool, agreed: str = REPRODUCED
+    ) -> Claim:
         return Claim(35, "PF", where, EXPERIMENT, statement, lambda data: judged(data)[0], right, printed,
-                     numbers=lambda data: judged(data)[1])  # fmt: skip
+                     numbers=lambda data: judged(data)[1], states=(state,), agreed=agreed)  # fmt: skip
 
     return (
-        of("6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1", _longer_at_3, True),
-        of("6", longer, "the larger alpha, the more rounds: on no cluster do they fall", _never_falls, False),
-        of("6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
+        of(224, "6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1", _longer_at_3,
+           True, rounds),
+        of(224, "6", longer, "the larger alpha, the more rounds: on no cluster do they fall", _never_falls, False),
+        of(225, "6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
            _games_in_a_second, False),
-        of("6", second, "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
-           _solved_in_a_second, True),
-        of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True),
-        of("5", converges, "every game in cyclic or random order comes to 1e-2",
+        of(225, "6", second,
+           "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
+           _solved_in_a_second, True, engine),
+        of(226, "6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around,
+           True, machine),
+        of(194, "5", converges, "every game in cyclic or random order comes to 1e-2",
            partial(_all_converge, level=_ROUGH), True),
-        of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
+        of(194, "5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
            partial(_all_converge, level=_LAST), False),
-        of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
+        of(194, "5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
            _jacobi_converges, False),
     )  # fmt: skip
 

@@ -50,7 +50,7 @@ _LABEL = re.compile(
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
     r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
-    r"(?P<equal>\s?=\s?(?:-?[\d.]+(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?![\w\\])"
+    r"(?P<equal>\s?=\s?(?:-?(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?|inf|\([\d., ]+\))(?![\w/]))?(?![\w\\])"
 )
 _UNLABELLED = r"[^\w:.,=+()-]"
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
