@@ -177,10 +177,11 @@ def _claims(key: str, folder: Path, inches: float) -> tuple[dict[str, int], list
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
+    said = "the lecture" if key == "LEC" else key
     label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
     with _screen.remarks():  # notes of claims are left out of a column
         written = report.write(
-            frame[columns], folder, "claims", f"Claims of {key}, checked", inches, label, keep=papers.KEPT
+            frame[columns], folder, "claims", f"Claims of {said}, checked", inches, label, keep=papers.KEPT
         )
     return verdicts, written
 
