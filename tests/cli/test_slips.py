@@ -181,7 +181,7 @@ def test_dust_is_nothing_where_the_certificate_says_so() -> None:
         0.5 * max(found.certificate.residual, 1e-12),
         dict.fromkeys(("tasks", "share", "weight"), np.ones(2)),
     )
-    shown = _show.certain(columns | {"s": np.array([1.0, 1e-5]), "t": np.array([dust, 1.0])}, found.certificate)
+    shown = _show.certain(columns | {"s": np.array([1.0, 1e-5]), "t": np.array([dust, 1.0])}, found)
     assert shown["t"][0] == "0"
     assert float(shown["s"][1]) == pytest.approx(1e-5)
 

@@ -58,7 +58,7 @@ def test_from_nothing_to_an_exported_table(
         out = capsys.readouterr().out
         assert "alphapf-vds(alpha=3.0)" in out
         assert "drfh" not in out.splitlines()[-1]
-    where = ["--where", "mechanism=alphapf-vds(alpha=3.0),cluster=paper", "--columns", "cluster,", "mechanism,jain"]
+    where = ["--where", "mechanism=alphaPF_VDS(alpha=3),cluster=paper", "--columns", "cluster,", "mechanism,jain"]
     assert main(["results", file, "--store", store, *where]) == 0
     assert capsys.readouterr().out.split()[:4] == ["cluster", "mechanism", "jain", "paper"]
     for suffix in (".csv", ".parquet", ".json", ".md", ".tex"):

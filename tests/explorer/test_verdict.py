@@ -237,7 +237,7 @@ def test_measures_are_columns_everywhere() -> None:
     ("entitled", "message"),
     [
         ([1, -1], "entitlements of user 'large' is -1; it must be"),
-        ("alphapf-vds", "'alphapf-vds' stands for several mechanisms"),
+        ("alphapf-vds", "'alphapf-vds' names several mechanisms"),
     ],
 )
 def test_what_is_no_entitlement(entitled: Any, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -162,10 +163,11 @@ def test_notes_name_those_who_can_run_nowhere(demand: list[list[float]]) -> None
     assert found.notes == fo.AlphaPFVDS(2.0).solve(shared).notes
     assert "user1" in found.notes[0]
     if len(demand) == 1:
-        assert "nobody" in found.trace.reason
+        assert "no user" in found.trace.reason
 
 
-def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     best_response(plain(0), 1.0, progress=True)
     assert "best response" in capsys.readouterr().err
     best_response(plain(0), 1.0)

@@ -153,9 +153,9 @@ def test_what_is_no_server_problem() -> None:
         with pytest.raises(DataError, match=r"tasks must be numbers >= 0 of shape \(users, servers\) = \(2, 1\)"):
             game.server_problem(EXAMPLE, 0, bad)
     lacking = Cluster([[1, 1], [0, 1]], [[1, 1]])
-    with pytest.raises(DataError, match=r"nobody|no user can run a task on server 'server2'; choose another"):
+    with pytest.raises(DataError, match=r"no user can run a task on server 'server2'; choose another"):
         game.server_problem(lacking, 1, np.zeros((1, 2)))
-    with pytest.raises(DataError, match="no user can run anything here"):
+    with pytest.raises(DataError, match="no user can run a task, so that there is no problem"):
         get("drfh").problem(Cluster([[1]], [[1]], max_tasks=0))
 
 

@@ -67,7 +67,7 @@ print(type(_progress.tqdm(total=1)).__name__)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_day_of_the_notebook_has_users_whatever_its_seed(seed: int) -> None:
     text = (ROOT / "notebooks" / "day_in_a_cluster.ipynb").read_text(encoding="utf-8")
-    [name] = re.findall(r"google-day\?[^\"\\]*&seed=", text)
+    [name] = re.findall(r"open_workload\(\\\"(google-day\?[^\"\\]*&seed=)", text)
     assert len(set(open_workload(f"{name}{seed}").job_user)) > 10
 
 

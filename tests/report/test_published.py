@@ -12,7 +12,7 @@ from fairopt import harness, papers, report
 from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.harness.experiment import known
-from fairopt.harness.report import published
+from fairopt.harness.report import table as tables
 from fairopt.harness.report.export import markdown
 from fairopt.mechanisms import Mechanism
 
@@ -86,8 +86,8 @@ def test_captions_say_n_and_what_intervals_are(store: Path) -> None:
     data = "Data: figure2 from mqdrf-figure2; figure3 from mqdrf-figure2 (users = 8)"
     assert list(table.details[:2]) == ["n = 1 draw, without intervals", data]
     frame = pd.DataFrame({"n": [3, 5], "jain": [0.5, 0.6], "+- jain": [0.1, 0.0]})
-    assert published._draws(frame["n"], frame).startswith("Means of n = 3 to 5 draws, ± half a 95%")
-    assert published._draws(frame["n"], frame.assign(**{"+- jain": 0.0})).endswith("all equal, without intervals")
+    assert tables.draws_said(frame["n"], frame).startswith("Means of n = 3 to 5 draws, ± half a 95%")
+    assert tables.draws_said(frame["n"], frame.assign(**{"+- jain": 0.0})).endswith("all equal, without intervals")
 
 
 def test_columns_and_rows_are_chosen(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

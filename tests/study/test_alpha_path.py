@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import sys
 from functools import partial
 from typing import Any
 
@@ -79,7 +80,8 @@ def test_frame() -> None:
     assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
 
 
-def test_order_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+def test_order_is_kept(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     path = [3.0, math.inf, 0.5, 3.0]
     frame = fo.alpha_path(cluster(), path, progress=True)
     assert "alpha path" in capsys.readouterr().err

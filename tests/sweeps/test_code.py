@@ -188,8 +188,8 @@ def test_answers_of_other_code_are_named_and_taken_on_request(
     assert "3 cells, 1 stored (0 failed), 2 to compute" in out
     assert f"{other} (--accept-older takes them)" in out
     out = told("results", "--columns", "name", "this_code")
-    assert re.findall(r"^ *(\S+) +(True|False)$", out, re.M) == [
-        ("drfh", "False"), ("tsf", "True"), ("ps-dsf", "False"),
+    assert re.findall(r"^ *(\S+) +(yes|no)$", out, re.M) == [
+        ("drfh", "no"), ("tsf", "yes"), ("ps-dsf", "no"),
     ]  # fmt: skip
     assert other in out
 

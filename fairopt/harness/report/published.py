@@ -25,7 +25,7 @@ from .stored import (
     telling,
     with_means,
 )
-from .table import Table, count, draws
+from .table import Table, counts_said, draws_said
 from .typeset import differing, uses
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -69,12 +69,12 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         frame = means(found)
         footnote = () if simulated or not found.cells["pooled"].any() else (NOTE,)
         over = (_OVER,) * bool((frame[uses(frame)] > 1 + 1e-9).any(axis=None))
-        details = (draws(frame["n"], frame), *sources)
+        details = (draws_said(frame["n"], frame), *sources)
         keep = _kept(chosen, frame)
         made = [Table(chosen.name, chosen.title, frame, (*footnote, *over, *found.notes), details, keep=keep)]
         if simulated and chosen.at:
             shares = shares_at(found, chosen.at)
-            details = ("Dominant shares over time", draws(frame["n"], shares), *sources)
+            details = ("Dominant shares over time", draws_said(frame["n"], shares), *sources)
             groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
             keep = (*shares,)
             made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups, keep=keep))
@@ -84,7 +84,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             games, parameters = swept(games if known else games.filter(regex="(?<! low)(?<! high)$"), "mechanism")
             games = games[[*dict.fromkeys(("cluster", "mechanism", *parameters, *games))]]
             of = "95% intervals between order statistics in brackets" if known else "without intervals"
-            details = (f"Medians of {count(games['n'])} draws of when each residual is reached, {of}", *sources)
+            details = (f"Medians of {counts_said(games['n'])} draws of when each residual is reached, {of}", *sources)
             keep = (*telling(games, games.columns[: games.columns.get_loc("n")]), "rounds")
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details, keep=keep))
     elif chosen.table == "properties":

@@ -28,7 +28,7 @@ from ..run import provenance
 from ..schema import CELLS
 from ..store import Contents
 from ..sweeps import match, store_of
-from .table import Table, draws
+from .table import Table, draws_said
 from .typeset import FRACTIONS
 
 
@@ -167,7 +167,34 @@ class StoredCells:
         >>> found.table(rows="mechanism", columns="load", values="utilization").write("paper", 3.3)  # doctest: +SKIP
         """
         rows, values = ([one] if isinstance(one, str) else [*one] for one in (rows, values))
-        return _pivoted(self, rows, values, columns, level)
+        return pivoted(self, rows, values, columns, level)
+
+
+def pivoted(found: StoredCells, rows: list[str], values: list[str], across: str | None, level: float) -> Table:
+    """The table of `StoredCells.table`."""
+    source, what = found.contents.schema.source, "policy" if "policy" in found.cells else "mechanism"
+    cells, parameters = swept(with_fractions(found.cells), what, every=True)
+    options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
+    options = options[options.columns.difference(cells.columns)].map(typed)
+    cells = cells.join(options).assign(mechanism=cells[what])
+    by = [*rows, *filter(None, [across])]
+    if lost := [one for one in (*by, *values) if one not in cells]:
+        raise DataError(f"there is no column {lost[0]!r}{meant(lost[0], cells)}; there are {', '.join(cells)}")
+    for one in (source, *options, what, *parameters, *cells.columns.intersection(WAY)):
+        if cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1:
+            by.append(one)
+    labels = [one for one in by if one != across]
+    table, groups = cells[labels].drop_duplicates().reset_index(drop=True), dict[str, list[str]]()
+    for value in values:
+        for key, part in [("", cells)] if across is None else cells.groupby(across, dropna=False):
+            head = f"{value} by {across} = {key}" if across else value
+            groups.setdefault(f"{value} by {across}", []).append(head)
+            table = with_means(table, part, labels, {value: head}, level)
+    name = str(cells["experiment"].iloc[0])
+    title = f"{name}: {', '.join(values)} by {', '.join(by)}".replace("_", " ")
+    details = (draws_said(cells.groupby(by, dropna=False).size(), table),)
+    groups = groups if across else {}
+    return Table(f"{name}-{'-'.join(values)}", title, table, found.notes, details, groups, keep=(*table,))
 
 
 @dataclass
@@ -496,30 +523,3 @@ def _experiment(name: str, results: Results) -> dict[str, Any]:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _pivoted(found: StoredCells, rows: list[str], values: list[str], across: str | None, level: float) -> Table:
-    """Set means in a table, as `StoredCells.table` does."""
-    source, what = found.contents.schema.source, "policy" if "policy" in found.cells else "mechanism"
-    cells, parameters = swept(with_fractions(found.cells), what, every=True)
-    options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
-    options = options[options.columns.difference(cells.columns)].map(typed)
-    cells = cells.join(options).assign(mechanism=cells[what])
-    by = [*rows, *filter(None, [across])]
-    if lost := [one for one in (*by, *values) if one not in cells]:
-        raise DataError(f"there is no column {lost[0]!r}{meant(lost[0], cells)}; there are {', '.join(cells)}")
-    for one in (source, *options, what, *parameters, *cells.columns.intersection(WAY)):
-        if cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1:
-            by.append(one)
-    labels = [one for one in by if one != across]
-    table, groups = cells[labels].drop_duplicates().reset_index(drop=True), dict[str, list[str]]()
-    for value in values:
-        for key, part in [("", cells)] if across is None else cells.groupby(across, dropna=False):
-            head = f"{value} by {across} = {key}" if across else value
-            groups.setdefault(f"{value} by {across}", []).append(head)
-            table = with_means(table, part, labels, {value: head}, level)
-    name = str(cells["experiment"].iloc[0])
-    title = f"{name}: {', '.join(values)} by {', '.join(by)}".replace("_", " ")
-    details = (draws(cells.groupby(by, dropna=False).size(), table),)
-    groups = groups if across else {}
-    return Table(f"{name}-{'-'.join(values)}", title, table, found.notes, details, groups, keep=(*table,))

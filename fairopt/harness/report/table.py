@@ -1,4 +1,4 @@
-"""A table of results: its frame, caption and notes, and what of it is shown."""
+"""`Table`: results with title and notes, of which columns and rows are chosen, and which is written to files."""
 
 from __future__ import annotations
 
@@ -101,15 +101,14 @@ def _matching(frame: pd.DataFrame, patterns: Sequence[str]) -> list[int]:
     return [k for *_, k in sorted(found)]
 
 
-def draws(counts: pd.Series[int], frame: pd.DataFrame) -> str:
+def draws_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
     """Number of draws, and the kind of confidence intervals, if there is more than one draw."""
     if counts.max() == 1:
         return "n = 1 draw, without intervals"
     differ = (frame.filter(like=INTERVAL) > 0).any(axis=None)
     intervals = "\u00b1 half a 95% confidence interval (Student's t)" if differ else "all equal, without intervals"
-    return f"Means of {count(counts)} draws, {intervals}"
+    return f"Means of {counts_said(counts)} draws, {intervals}"
 
 
-def count(counts: pd.Series[int]) -> str:
-    """Number of draws, or their range."""
+def counts_said(counts: pd.Series[int]) -> str:
     return f"n = {' to '.join(map(str, sorted({counts.min(), counts.max()})))}"
