@@ -90,6 +90,13 @@ def test_rounds_are_whole() -> None:
     assert all(float(tick).is_integer() for tick in trace.plot().axes[0].get_xticks())
 
 
+def test_a_game_of_one_step_is_seen() -> None:
+    """A logarithmic scale leaves out 0, and a line through a single point has no length."""
+    [axes] = fo.best_response(fo.papers.instance("pf-fig1"), 3).trace.plot().axes
+    assert [line.get_marker() for line in axes.lines] == [".", "."]
+    assert axes.lines[0].get_label() == "residual (0 in round 2)"
+
+
 def test_no_name_is_a_formula_or_hidden() -> None:
     names = ["_a", "$x^", "b" * 60, "$\\frac$", "line\nbreak"]
     cluster = fo.Cluster(

@@ -370,7 +370,8 @@ class Choices:
     def _programs(self, left: Index, total: Array) -> tuple[Array, Mask]:
         r"""Solve the problem of `_fair` by linear programs of sparse matrices.
 
-        .. math:: \max \sum_g h_g \quad \text{s.t.} \quad \sum_i f_{ni} = h_{g(n)}, \quad \sum_n f_{ni} X_n D_{nir} \le 1
+        .. math::
+            \max \sum_g h_g \quad \text{s.t.} \quad \sum_i f_{ni} = h_{g(n)}, \quad \sum_n f_{ni} X_n D_{nir} \le 1
 
         Unknowns are fractions f_ni of the tasks X_n of users with several ties, and the rise h_g of each group g of
         servers that ties connect; a user with a single tie has `f = h_g` there. Users who may go to a server without a

@@ -28,6 +28,8 @@ _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
 #: Modules of excluded packages that determine results and measures, and the one that determines how loops are compiled.
 _ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
            "study/entitlement.py", "study/metrics.py")  # fmt: skip
+#: Folders that installers put packages into.
+_SITES = {"site-packages", "dist-packages"}
 #: Packages and modules that determine measured violations, beside those that solve.
 VIOLATIONS = ("properties", "study/solve_many.py")
 
@@ -117,6 +119,8 @@ def _installed(name: str) -> bool:
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None:
         return name in sys.builtin_module_names or name in sys.stdlib_module_names
+    if not _SITES.isdisjoint(Path(path).parts):  # also of another environment that lends its packages to this one
+        return True
     places = [sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")]
     return any(place and Path(path).is_relative_to(place) for place in places)
 

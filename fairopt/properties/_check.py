@@ -41,8 +41,8 @@ class Check:
 
     >>> import fairopt as fo
     >>> found = fo.properties.check("envy-freeness", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
-    >>> isinstance(found, fo.properties.Check), bool(found)
-    (True, True)
+    >>> isinstance(found, fo.properties.Check), bool(found), found
+    (True, True, envy-freeness holds: every user has at least 2 times its due (A))
     """
 
     property: str
@@ -59,7 +59,9 @@ class Check:
         if self.holds is None:
             return f"{self.property} is not applicable: {self.witness}"
         if self.holds:
-            return f"{self.property} holds: the largest loss is {self.violation:.3g}, of {self.user}"
+            return (
+                f"{self.property} holds: every user has at least {1 - self.violation:.4g} times its due ({self.user})"
+            )
         return f"{self.property} is violated by {self.violation:.3g}: {self.witness}"
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Tolerance below which a solve is hardly nearer to the optimum.
 _FINE = 1e-9
+#: Rounds up to which a plot marks each: a line through one point would be invisible.
+_FEW = 20
 
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
@@ -106,7 +108,10 @@ class Trace:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
-            axes.semilogy(self.frame.index, shown, style, label=column)
+            zero = self.frame.index[shown.isna()]  # which a logarithmic scale leaves out
+            label = f"{column} (0 in round {zero[0]})" if len(zero) else column
+            axes.semilogy(self.frame.index, shown, style, label=label, marker="." if len(shown) <= _FEW else None)
+        axes.set_xlim(0.5, max(len(self.frame), 1) + 0.5)
         axes.set(xlabel="round", ylabel="relative, in tasks")
         axes.legend(frameon=False)
         return figure

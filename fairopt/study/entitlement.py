@@ -137,7 +137,9 @@ def satisfaction(allocation: Answer, by: Entitled = None) -> float:
 
 
 def distance(allocation: Answer, by: Entitled = None) -> float:
-    r"""Distance from the entitlements in dominant shares, with k the dominant share per task; 0 below 1e-9.
+    r"""Distance from the entitlements in dominant shares, with k the dominant share per task.
+
+    It is 0 where it is below the allocation's certificate (at least 1e-9 and at most 1e-6), which is then its accuracy.
 
     .. math:: \frac12 \sum_n k_n |x_n - e_n|
 
@@ -150,7 +152,7 @@ def distance(allocation: Answer, by: Entitled = None) -> float:
     some = (due > 0) | (allocation.arrays.user_tasks > 0)
     share = allocation.cluster.dominant_share_per_task[some]
     apart = float(share @ np.abs(allocation.arrays.user_tasks - due)[some]) / 2
-    return 0.0 if apart < 1e-9 else apart
+    return 0.0 if apart <= min(max(allocation.certificate.residual, 1e-9), 1e-6) else apart
 
 
 def complaints(allocation: Answer, by: Entitled = None) -> float:

@@ -65,7 +65,8 @@ class AlphaFound:
     def __str__(self) -> str:
         """One line: alpha, the measure, and the bracket."""
         low, high = self.bracket
-        ends = "every alpha beyond reaches it" if low == high else f"between {low:.4g} and {high:.4g}"
+        reached = "there is no larger alpha" if math.isinf(low) else "every alpha beyond reaches it"
+        ends = reached if low == high else f"between {low:.4g} and {high:.4g}"
         return f"alpha = {self.alpha:.4g}: {self.measure} {self.value:.4g}, asked for {self.threshold:.4g} ({ends})"
 
 

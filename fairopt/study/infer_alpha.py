@@ -99,9 +99,9 @@ class AlphaInferred:
             unfit = f"no alpha can be excluded, as tasks are off by {self.sigma:.2g} at best"
             return "any alpha" if same and self.sigma <= NEAR else unfit
         if math.isinf(self.high):
-            return f"alpha at least {self.low:.3g}"
+            return f"alpha at least {self.low:.4g}"
         if self.low == 0:
-            return f"alpha at most {self.high:.3g}"
+            return f"alpha at most {self.high:.4g}"
         return f"alpha {self.alpha:.4g} ({self.low:.4g} to {self.high:.4g})"
 
     def __repr__(self) -> str:

@@ -47,6 +47,15 @@ def test_compare_has_rows_without_numbers(file: Path, answer: Callable[..., Any]
     assert rows["CMMF"]["tasks"] is None
 
 
+def test_screens_show_what_python_shows(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, shown in (
+        (["compare", str(file), "-m", "drf"], fo.compare(fo.Cluster.load(file), "drf")),
+        (["path", str(file), "--alphas", "1,2"], fo.alpha_path(fo.Cluster.load(file), [1, 2])),
+    ):
+        assert main(words) == 0
+        assert [str(shown.index.name), *shown] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
 def test_compare_is_relative_to_whom_one_says(answer: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", "paper:pf-fig1-variant", "-m", "tsf,ps-dsf"]
     for by in ("tsf", "ps-dsf"):

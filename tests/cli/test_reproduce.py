@@ -81,7 +81,7 @@ def test_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["reproduce", "pf", "--dry-run", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == len(experiments_of("pf"))
-    assert all(re.search(r"how long \d+ of them take \(about \d+:\d\d:\d\d h, by", line) for line in said)
+    assert all(re.search(r"time of \d+ of them, which once took \d+:\d\d:\d\d h", line) for line in said)
     assert not [name for name in known() if not harness.load(name).minutes]
     assert not [*tmp_path.rglob("manifest.json")]
 

@@ -48,7 +48,10 @@ def test_from_nothing_to_an_exported_table(
     assert main(["sweep", file, "--store", store, "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert f"1 cells in {store}: 1 ok, 0 missed their tolerance, 0 failed" in out
-    assert "4 cells, 1 stored (0 failed), 3 to compute; no past rows tell how long 3 of them take" in out
+    assert (
+        "4 cells, 1 stored (0 failed), 3 to compute; no similar cells are stored to estimate the time of 3 of them"
+        in out
+    )
     assert main(["sweep", file, "--store", store]) == 0
     for where in (["name=alphapf-vds", "alpha=3"], ["name=alphapf-vds,alpha=3"]):
         assert main(["results", file, "--store", store, "--where", *where]) == 0

@@ -55,7 +55,7 @@ def test_a_drained_node() -> None:
     assert found.verdict == (
         "Under DRFH 1 of 2 users is below what it is entitled to: web, which runs 3 of 8 tasks, held back by cpu on n1 "
         "and n2; above at the cost of others: db by 5.",
-        "Who is below is the same under TSF.",
+        "The same users are below under TSF.",
     )
     users = found.users.set_index("user")
     numbers = ["running", "wanted", "DRFH", "satisfaction", "below"]

@@ -28,7 +28,12 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert main(["report", f"kubernetes:{place}", *CHANGE]) == 0
     said = capsys.readouterr().out
     glossary = [f"  {word}: {meaning}" for word, meaning in GLOSSARY.items()]
-    titles = ["Namespaces and accounts", "Users: what they run", "Resources: what is short", "What if weight.team1=2"]
+    titles = [
+        "Namespaces and accounts",
+        "Users: what they run",
+        "Resources: which are scarce",
+        "What if weight.team1=2",
+    ]
     assert [words for words in (*titles, "Certified", "running", *glossary) if words not in said] == []
 
 

@@ -51,6 +51,10 @@ def test_a_target_is_a_part_of_the_largest_value_or_the_value_itself() -> None:
     assert shares.threshold == pytest.approx(0.9 * float(shares.path["min_share"].max()), rel=1e-3)
 
 
+def test_nothing_is_said_of_alphas_beyond_infinity() -> None:
+    assert "(there is no larger alpha)" in str(fo.find_alpha(cluster(), fo.AlphaFair, target=1e-3))
+
+
 @pytest.mark.parametrize("root", [1.5, 1.0, 1.0005, 1.9999])
 @pytest.mark.parametrize("steep", [1.0, 1e-300, 1e30])
 def test_the_ends_are_close_wherever_the_target_is_reached(root: float, steep: float) -> None:

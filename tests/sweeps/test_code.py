@@ -71,6 +71,14 @@ def test_a_mechanism_outside_fairopt_and_what_it_imports_from_beside_it(
     assert code.of(mechanism(tmp_path, helping=HELPING.replace("1.0", "2.0"))) != before
 
 
+def test_packages_of_another_environment_are_installed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A digest may not depend on which of their modules happen to be loaded."""
+    lent = ModuleType("lent")
+    lent.__file__ = "/apps/python/lib/python3.11/site-packages/lent/__init__.py"
+    monkeypatch.setitem(sys.modules, "lent", lent)
+    assert code._installed("lent")
+
+
 def test_a_mechanism_that_is_written_nowhere() -> None:
     """Typed at a prompt: what it compiles to counts."""
 

@@ -101,8 +101,10 @@ def stated(allocation: Allocation) -> str:
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit status 1 if an applicable mechanism failed."""
     from ...harness import report
+    from ...study.blank import shown as shown_first
     from ...study.compare import Entry
     from ...study.compare import compare as compare_all
+    from ...study.entitlement import DUE
 
     named = opened(options)
     cluster, runs = named.cluster, [] if named.running is None else [named.running]
@@ -120,11 +122,13 @@ def compare(options: argparse.Namespace) -> int:
 
     def shown() -> None:
         table, others = report.comparison(frame)
+        first = ["mechanism", *shown_first(cluster), *DUE]
+        table = table[[name for name in table if name in first]]
         if entitled:
             others.insert(0, f"satisfaction, distance and complaints are relative to {entitled}")
         _screen.say((named.source or repr(cluster).partition("\n")[0]).splitlines())
         print(_screen.table(table))
-        _screen.say(f"- {line}" for line in others)
+        _screen.say(f"- {line}" for line in [*others, "--json and --out FILE have further columns"])
 
     _screen.give(frame.reset_index(), options, shown)
     failed = [status for status in frame["status"] if status != "ok" and not status.startswith("not applicable")]
@@ -166,6 +170,7 @@ def path(options: argparse.Namespace) -> int:
     """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`: measures by alpha."""
     from ...harness.report import figures
     from ...study.alpha_path import alpha_path
+    from ...study.blank import shown as shown_first
 
     alphas = values(options.alphas)
     named = opened(options)
@@ -181,7 +186,8 @@ def path(options: argparse.Namespace) -> int:
 
     def shown() -> None:
         _screen.say([f"{found.mechanism} on {named.source or options.file}"])
-        print(_screen.table(frame))
+        first = ["alpha", *shown_first(named.cluster)]
+        print(_screen.table(frame[[name for name in frame if name in first]]))
         for name in filter(None, (options.out, options.plot)):
             print(f"-> {name}")
 

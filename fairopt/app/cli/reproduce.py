@@ -176,7 +176,7 @@ def _claims(key: str, folder: Path, inches: float) -> tuple[pd.DataFrame, list[P
     columns = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
     with _screen.remarks():  # notes of claims are left out of a column
-        caption = f"Claims of {key}: {papers.summary(frame)}"
+        caption = f"Claims of {'the lecture' if key == 'LEC' else key}: {papers.summary(frame)}"
         written = report.write(frame[columns], folder, "claims", caption, inches, label, keep=papers.KEPT)
     return frame, written
 

@@ -205,9 +205,9 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     if known:
         text += f"; about {timedelta(seconds=round(seconds / jobs))} h for {known} of them with {jobs} process(es)"
     if unknown:
-        text += f"; no past rows tell how long {unknown} of them take"
+        text += f"; no similar cells are stored to estimate the time of {unknown} of them"
         if minutes := plan.experiment.minutes * unknown / len(plan.cells) / jobs * (not plan.experiment.smoke):
-            text += f" (about {timedelta(seconds=round(60 * minutes))} h, by the experiment file)"
+            text += f", which once took {timedelta(seconds=round(60 * minutes))} h"
     if line := plan.matched.warning(accepted):
         text += f"\n{plan.experiment.name}: {line}"
     return "\n".join([text, *plan.damaged])

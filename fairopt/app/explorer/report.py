@@ -28,22 +28,22 @@ GLOSSARY = {
     "in other sources whatever the source calls a user",
     "running, wanted": "tasks (pods, jobs) that run now, and those that run or wait; inf where there is no limit",
     "weight": "how much a user counts: of two that compete for the same, one of weight 2 gets twice as much",
-    "entitled": "the tasks that a mechanism gives, in fractions, if all nodes were shared anew",
-    "satisfaction": "running of entitled, at most 1",
+    "entitled": "the tasks that a mechanism gives if all nodes are allocated anew; fractions are averages over time",
+    "satisfaction": "running tasks divided by entitled ones, at most 1",
     "below": "tasks that a user is entitled to and does not run, where that is a whole task or more",
     "could give": "idle room, and users above their entitlement by so many tasks on nodes that the user may use",
-    "distance": "dominant shares that would have to move for everybody to have what it is entitled to",
-    "complaints": "pairs: one is below, the other above its entitlement, on a node that the first may use",
+    "distance": "sum of dominant shares that would have to change hands until every user has its entitlement",
+    "complaints": "pairs of users of whom one is below its entitlement and the other above, on a node that the first may use",
     "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
-    "limited by": "why a user gets no more now: what is exhausted where it may run, or all its tasks run",
+    "limited by": "why a user runs no more now: the resource that its nodes have too little of, or it has all its tasks",
     "DRFH": "equal dominant shares, measured on the whole cluster",
     "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
     "alphaPF-VDS": "between the largest sum of shares (alpha 0) and PS-DSF (infinite); 1 is proportional fairness",
-    "used up on": "nodes that have nothing left of a resource in the answer",
-    "tasks more": f"tasks that {MORE:.0%} more of a resource, on every node that has it, would add: re-solved",
-    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add: a derivative, or solved",
+    "used up on": "nodes on which the entitled tasks use all of a resource",
+    "tasks more": f"tasks that {MORE:.0%} more of a resource, on every node that has it, would add, from another solve",
+    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, from a derivative or another solve",
     "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
 }
 
@@ -66,8 +66,8 @@ def sections(found: Standing) -> Iterator[Section]:
     yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
     yield Section("The states in numbers", _parts(found.measures))
     yield _cut("Namespaces and accounts", _parts(found.groups), "group", "groups")
-    yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
-    yield _cut("Where a little more would serve most", found.margins, "kind", "kinds", found.margins_note)
+    yield Section("Resources: which are scarce, and who would gain from more", _parts(found.resources))
+    yield _cut("Where a little more adds most tasks", found.margins, "kind", "kinds", found.margins_note)
     if found.changes is not None:
         moved = found.changes[found.changes["change"].abs() > _KEPT * found.changes["entitled"].clip(lower=1e-9)]
         still = len(found.changes) - len(moved)

@@ -312,7 +312,7 @@ def margins(
         Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
         for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
-    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
+    note = f"{_MORE:.0%} more there, by derivatives; the effect of a larger step needs another solve."
     solved = len(unknown) - int(np.isnan(gains).any(axis=2).sum())
     if not rows and solved == len(unknown):
         note = f"{_MORE:.0%} more of a resource changes nobody's tasks."

@@ -337,7 +337,7 @@ def verdict(
     lacks = np.array([metrics.owed(runs, each)[0] > 0 for each in entitled.values()])
     every, either = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
     under = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
-    same = f"{'Who is below is the same' if either else 'Nor is anybody below'} under {under}."
+    same = f"{'The same users are below' if either else 'Nor is anybody below'} under {under}."
     differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
     further = [same if every == either else differ] if others else []
     nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable & (cluster.max_tasks > 0))]

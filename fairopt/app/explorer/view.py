@@ -42,10 +42,10 @@ SHOWN = {
 
 #: Explanations of the measures of certificates.
 _EXPLANATIONS = {
-    "backward error": "the tasks are exact for data that differ from these by at most {0}, relatively",
-    "lexicographic rise": "nobody could rise by more than {0}, relatively, without a poorer one falling",
-    "distance from the optimum": "no user's tasks are farther than {0} from the exact optimum, relatively",
-    "exploitability": "no server could raise a user's tasks by more than {0}, relatively, by deviating alone",
+    "backward error": "the tasks are exact for data within a relative {0} of the given ones",
+    "lexicographic rise": "no user's share can grow by more than a relative {0} unless a smaller one shrinks",
+    "distance from the optimum": "every user's tasks are within a relative {0} of the exact optimum",
+    "exploitability": "no server can raise a user's tasks by more than a relative {0} by deviating alone",
     "complaint": "no user has a justified complaint beyond {0}",
 }
 
@@ -110,7 +110,7 @@ def words(certificate: Certificate, tol: float) -> str:
     means = _EXPLANATIONS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
     means = means.format(_size(certificate.optimality, tol))
     verdict = "Certified" if certificate.passes(tol) else "NOT certified"
-    over = f"nothing is overused by more than {_size(certificate.feasibility, tol)}"
+    over = f"no capacity is exceeded by more than a relative {_size(certificate.feasibility, tol)}"
     return f"{verdict} (tolerance {tol:g}): {over}, and {means}."
 
 
@@ -125,8 +125,8 @@ def tidied(values: NDArray[Any]) -> list[float | None]:
 
 
 def _size(value: float, tol: float) -> str:
-    """Format an error with one digit; below a thousandth of the tolerance, rounding dominates."""
-    return f"{max(value, 1e-3 * tol):.0e}"
+    """Format an error with one digit; below 1e-12 or a thousandth of the tolerance, rounding dominates."""
+    return f"{max(value, 1e-3 * tol, 1e-12):.0e}"
 
 
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:

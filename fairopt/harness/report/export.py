@@ -60,7 +60,9 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
-        head, form = str(name), {"certificate": "{:.1e}", "seconds": "{:.2f}"}.get(str(name), "{:.4g}")
+        head, form = str(name), "{:.1e}" if name == "certificate" else "{:.4g}"
+        if head.removeprefix(INTERVAL).split(" ")[0] in ("seconds", "simulate"):  # rounded to .01 s, short times were 0
+            form = "{:.2f}" if column.max() >= 1 else "{:.2g}"
         if head in called or head.startswith("+- use_") or head.removeprefix(INTERVAL) in FRACTIONS:
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
         nothing = "all met" if head.endswith(("_wanting", "(want more)")) else ""

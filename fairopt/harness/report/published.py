@@ -81,6 +81,8 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
             # Medians of fewer than six draws have no interval.
             known = games.filter(regex=" low$").notna().any(axis=None)
+            games, parameters = swept(games if known else games.filter(regex="(?<! low)(?<! high)$"), "mechanism")
+            games = games[[*dict.fromkeys(("cluster", "mechanism", *parameters, *games))]]
             of = "95% intervals between order statistics in brackets" if known else "without intervals"
             details = (f"Medians of {counts_said(games['n'])} draws of when each residual is reached, {of}", *sources)
             keep = (*telling(games, games.columns[: games.columns.get_loc("n")]), "rounds")

@@ -31,7 +31,7 @@ HEADS = {
     "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
     "tol": "tolerance", "simulate": "seconds to simulate",
     "mean_response": "mean response (s)", "median_response": "median response (s)", "mean_wait": "mean wait (s)",
-    "printed": "in the paper", "there": "games there", "level": "residual", "missed": "tolerance missed",
+    "printed": "in the paper", "there": "games that reach it", "level": "residual", "missed": "tolerance missed",
     "until": "until (s)", "every": "every (s)",
     "fraction_of_jobs_done": "jobs done (%)", "fraction_of_tasks_done": "tasks done (%)",
     "item": "no.", "cpu": "CPU", "gpu": "GPU", "ram": "RAM",
