@@ -200,7 +200,7 @@ def test_bars_of_identical_servers_are_sums(kind: fo.mechanisms.Mechanism) -> No
 
 def test_what_is_not_certified_is_said(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     said = views.words(session.allocation().certificate, 1e-30)
-    assert said.startswith("NOT certified (tolerance 1e-30): no capacity is exceeded by more than a relative 1e-12, ")
+    assert said.startswith("NOT certified (tolerance 1e-30): no capacity is exceeded by more than a relative 1e-15, ")
     assert ask(session)["flagged"] is False
     monkeypatch.setattr(fo.Allocation, "flagged", True)
     assert ask(session)["flagged"] is True

@@ -33,7 +33,7 @@ GLOSSARY = {
     "below": "tasks that a user is entitled to and does not run, where that is a whole task or more",
     "could give": "idle room, and users above their entitlement by so many tasks on nodes that the user may use",
     "distance": "sum of dominant shares that would have to change hands until every user has its entitlement",
-    "complaints": "pairs of users of whom one is below its entitlement and the other above, on a node that the first may use",
+    "complaints": "pairs of users, one below and one above its entitlement, on a node that the first may use",
     "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
     "limited by": "why a user runs no more now: the resource that its nodes have too little of, or it has all its tasks",
@@ -43,7 +43,7 @@ GLOSSARY = {
     "alphaPF-VDS": "between the largest sum of shares (alpha 0) and PS-DSF (infinite); 1 is proportional fairness",
     "used up on": "nodes on which the entitled tasks use all of a resource",
     "tasks more": f"tasks that {MORE:.0%} more of a resource, on every node that has it, would add, from another solve",
-    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, from a derivative or another solve",
+    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, by derivatives or a solve",
     "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
 }
 

@@ -125,8 +125,8 @@ def tidied(values: NDArray[Any]) -> list[float | None]:
 
 
 def _size(value: float, tol: float) -> str:
-    """Format an error with one digit; below 1e-12 or a thousandth of the tolerance, rounding dominates."""
-    return f"{max(value, 1e-3 * tol, 1e-12):.0e}"
+    """Format an error with one digit; below 1e-15 or a thousandth of the tolerance, rounding dominates."""
+    return f"{max(value, 1e-3 * tol, 1e-15):.0e}"
 
 
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
