@@ -36,7 +36,7 @@ GLOSSARY = {
     "complaints": "pairs of users, one below and one above its entitlement, on a node that the first may use",
     "(want more)": "among users who have less than they want; all met where nobody has",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
-    "limited by": "why a user runs no more now: the resource that its nodes have too little of, or it has all its tasks",
+    "limited by": "why a user runs no more now: the resource that its nodes lack, or that all its tasks run",
     "DRFH": "equal dominant shares, measured on the whole cluster",
     "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
