@@ -314,8 +314,9 @@ def margins(
     ]
     note = f"{_MORE:.0%} more there, by derivatives; the effect of a larger step needs another solve."
     solved = len(unknown) - int(np.isnan(gains).any(axis=2).sum())
-    if not rows and solved == len(unknown):
-        note = f"{_MORE:.0%} more of a resource changes nobody's tasks."
+    if not rows:
+        far = ", as far as is known" if solved < len(unknown) else ""
+        note = f"{_MORE:.0%} more of a resource changes nobody's tasks{far}."
     if unknown:
         kinds = f"{len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources"
         note += f" {kinds} have no derivative; {solved} of these were solved with {_MORE:.0%} more."
