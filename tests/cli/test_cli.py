@@ -90,7 +90,7 @@ def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], mo
     assert main(["claims", "--item", "2"]) == 0
     out = capsys.readouterr().out
     assert (
-        "of 15 printed numbers and directions 14 reproduced, 1 paper in error; 1 derived, which no paper prints" in out
+        "of 16 printed numbers and directions 15 reproduced, 1 paper in error; 1 derived, which no paper prints" in out
     )
     assert "- DRF" not in out
     frame = papers.check(papers.claims(None, 2))

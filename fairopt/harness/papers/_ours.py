@@ -258,20 +258,39 @@ def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
 
 
 def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None) -> Array:
-    """Whole tasks of all users that run at the end of a simulation, (users,).
+    """Whole tasks of all users that run at the end of a simulation, (users,), as `_tasks_after`."""
+    states = _tasks_after(cluster, policy, come)
+    running = states[states["state"] == "running"]
+    return np.asarray(running.groupby("user", observed=False).size().reindex(cluster.users), dtype=float)
 
-    Users arrive at the seconds `come` (default: 0), each with enough tasks to fill all servers.
+
+def everyone_ends(cluster: Cluster, policy: str) -> bool:
+    """True if tasks of one second all end."""
+    return bool((_tasks_after(cluster, policy, lasts=1.0)["state"] == "done").all())
+
+
+def _tasks_after(
+    cluster: Cluster, policy: str, come: tuple[float, ...] | None = None, lasts: float = _LASTS
+) -> pd.DataFrame:
+    """Tasks at the end of a simulation: users arrive at the seconds `come`, each with enough tasks to fill all servers.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    policy : str
+    come : tuple of float, optional
+        Default: 0.
+    lasts : float
+        Seconds of a task.
     """
     users, resources = list(cluster.users), list(cluster.resources)
     number = [max(1, int(count) + 1) for count in cluster.gamma.sum(axis=1)]
     table = pd.DataFrame(cluster.demand, columns=resources).assign(
-        user=users, tasks=number, duration=_LASTS, arrival=0.0 if come is None else come
+        user=users, tasks=number, duration=lasts, arrival=0.0 if come is None else come
     )
     of_users = pd.DataFrame({"user": users, "weight": cluster.weight})
     servers = pd.DataFrame(cluster.capacity, columns=resources)
-    schedule = simulate(Workload.from_frames(table, servers, of_users), policy, until=_UNTIL)
-    running = schedule.tasks[schedule.tasks["state"] == "running"]
-    return np.asarray(running.groupby("user", observed=False).size().reindex(users), dtype=float)
+    return simulate(Workload.from_frames(table, servers, of_users), policy, until=_UNTIL).tasks
 
 
 def second_runs(cluster: Cluster, policy: str) -> bool:
