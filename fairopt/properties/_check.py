@@ -42,7 +42,7 @@ class Check:
     >>> import fairopt as fo
     >>> found = fo.properties.check("envy-freeness", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
     >>> isinstance(found, fo.properties.Check), bool(found), found
-    (True, True, envy-freeness holds: every user has at least 2 times its due (A))
+    (True, True, envy-freeness holds: every user has at least 200% of what it requires (user1))
     """
 
     property: str
@@ -59,9 +59,8 @@ class Check:
         if self.holds is None:
             return f"{self.property} is not applicable: {self.witness}"
         if self.holds:
-            return (
-                f"{self.property} holds: every user has at least {1 - self.violation:.4g} times its due ({self.user})"
-            )
+            part = 100 * (1 - self.violation)
+            return f"{self.property} holds: every user has at least {part:.4g}% of what it requires ({self.user})"
         return f"{self.property} is violated by {self.violation:.3g}: {self.witness}"
 
 
