@@ -159,8 +159,8 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
         length = min(10 * unit, _TRUST)
         if not 0 < unit < length:
             return None
-        of_users, others = state.jacobian()
-        slopes = assembled([*of_users, *others], (len(state.u),) * 2) @ sp.diags(1 / state.unit)
+        equations, others = state.jacobian()
+        slopes = assembled([*equations.in_own_tasks(), *others], (len(state.u),) * 2) @ sp.diags(1 / state.unit)
         totals = sp.csr_matrix(
             (1 / state.unit[state.pairs], (active.user, np.arange(len(active.pairs)))), (len(start.total), len(state.u))
         )
@@ -418,12 +418,12 @@ class _State:
 
     def _factored(self) -> Solve | None:
         """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique."""
-        (of_users, others), size = self.jacobian(), len(self.u)
+        (equations, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)
         user, slope = self.conditions.user, self.here.slope
         if size <= DENSE:
-            row, column, value = listed([*of_users, *others])
+            row, column, value = listed([*equations.in_own_tasks(), *others])
             matrix = np.bincount(row * size + column, value, size * size).astype(float).reshape(size, size)
             np.einsum("ii->i", matrix)[:] += self.diagonal
             matrix *= scale[:, None]
@@ -444,8 +444,8 @@ class _State:
         at = self.here
         return np.concatenate([at.scaled_part / at.part, self.u[self.rows], np.ones(len(self.conditions.limits))])
 
-    def jacobian(self) -> tuple[Entries, Entries]:
-        """Derivatives of the factors v: in tasks of a pair's user, a dense block for each user, and all others."""
+    def jacobian(self) -> tuple[Equations, Entries]:
+        """Equations, with a dense block for each user `in_own_tasks`, and all other derivatives of the factors v."""
         c, at, polytope = self.conditions, self.here, self.conditions.polytope
         pairs, rows, limits = (np.zeros(len(one), dtype=bool) for one in (polytope.gamma, polytope.row_server, at.room))
         pairs[c.pairs], rows[c.rows], limits[c.limits] = True, True, True
@@ -458,7 +458,7 @@ class _State:
         row, column, value = listed(equations.others())
         falls = np.concatenate([-np.ones(len(c.rows)), -(at.total / polytope.limit)[c.limits]])
         sign = np.append(np.ones(len(c.pairs)), falls)
-        return equations.in_own_tasks(), [(row, column, sign[row] * value)]
+        return equations, [(row, column, sign[row] * value)]
 
     def _eliminated(self, scale: Array) -> Solve:
         """Solver by the Schur complement of `algebra`, after limits are eliminated.
