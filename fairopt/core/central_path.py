@@ -7,6 +7,8 @@ DESCENTS, LOAD, DAMPING = 25, 0.7, 0.7
 #: Starting point: largest utilization, least slack relative to its capacity or cost, least share of a row in the cost
 #: of some pair, and least fraction of a server that a pair gets, over the number of its pairs.
 FULL, LEAST, LEAST_SHARE, LEAST_PART = 0.9, 0.1, 0.3, 0.07
+#: Least part of its user's tasks that a pair gets at the start, where that is less.
+LEAST_OF_TASKS = 0.02
 #: Centring parameter: its lower bound, and its least value relative to the residual while mu is above the last number,
 #: so that feasibility keeps pace with complementarity.
 LEAST_CENTRING, RESIDUAL_CENTRING, LARGE_MU = 1e-6, 0.005, 1e-4

@@ -17,6 +17,8 @@ LOG_RANGE = 600.0
 UNDERFLOW = 1e-200
 #: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
 _DAMPING_SINGLE, _DAMPING = 1e-7, 1e-14
+#: Factor by which it is raised until a matrix is positive definite.
+_RAISED = 100.0
 
 
 def stack_solved(matrix: Array, rhs: Array) -> Array:
@@ -59,7 +61,7 @@ def _cholesky(matrix: Array) -> Array:
         factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
         if info == 0 or not damping < 1:
             return np.asarray(factor)
-        damping *= 10
+        damping *= _RAISED
 
 
 def _solved(factor: Array, given: Array) -> Array:

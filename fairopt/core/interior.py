@@ -27,6 +27,7 @@ from .central_path import (
     LARGE_MU,
     LEAST,
     LEAST_CENTRING,
+    LEAST_OF_TASKS,
     LEAST_PART,
     LEAST_SHARE,
     LOAD,
@@ -92,7 +93,9 @@ def starting_point(q: Stack, norm: float) -> State:
         log_v = log_v + DAMPING * np.minimum(np.maximum(change, -1), 1)
         z = np.minimum(z * np.exp(np.minimum(np.maximum(DAMPING * (marginal - q.costs(log_v)[0]), -2), 2)), 1.0)
     x = q.user_tasks(z)
-    z = np.where(q.usable, np.maximum(z, np.minimum(LEAST_PART * x[:, None] / q.size, LEAST_PART / contention)), 0.0)
+    z = np.where(
+        q.usable, np.maximum(z, np.minimum(LEAST_OF_TASKS * x[:, None] / q.size, LEAST_PART / contention)), 0.0
+    )
     z = z * (FULL / np.maximum(np.maximum.reduce(q.used(z), axis=0), FULL))
     left = None
     if xi is not None:

@@ -66,14 +66,17 @@ _LOG_UNPRICED, _IN_USE = 300, 1e-6
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
 #: Slack of rows and limits below which they count as nearly active, and largest number of steps without progress.
 _NEAR_BOUND, _PATIENCE = 1e-2, 8
+#: Slack of a limit below which its user does not count in the unit of slacks.
+_NEAR_LIMIT = 1e-3
 #: Range of costs, and largest number of pivots, in the linear program of `vertex`.
 _RANGE, _MOST_PIVOTS = 1e3, 5_000
 #: Least fraction of a long step to the boundary, and that of another.
 _TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
 #: Largest fraction of a step to the boundary is one minus this.
 _FROM_BOUNDARY = 1e-10
-#: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`.
-_TRUST = 0.03
+#: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`; and the latter
+#: relative to the error.
+_TRUST, _TRUST_OF_ERROR = 0.03, 30.0
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
             return None
         state = _State(active, start, TINY)
         unit = state.error
-        length = min(10 * unit, _TRUST)
+        length = min(_TRUST_OF_ERROR * unit, _TRUST)
         if not 0 < unit < length:
             return None
         equations, others = state.jacobian()
@@ -280,7 +283,7 @@ class Conditions:
         if excess is not None:
             return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
         here = self.at(tasks, log_rows, np.zeros(users))
-        least_slack, at_limit = np.full(users, np.inf), here.room < _NEAR_BOUND
+        least_slack, at_limit = np.full(users, np.inf), here.room < _NEAR_LIMIT
         np.minimum.at(least_slack, self.user, np.where(here.part > _IN_USE, here.slack, np.inf))
         if self.criterion.scope != "game":
             unit = float(np.median(least_slack[~at_limit])) if not at_limit.all() else 0.0

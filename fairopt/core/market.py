@@ -36,7 +36,9 @@ _LOG_CAP = 500.0
 #: units of the limit: pairs below it have no tasks in double precision.
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
 #: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
-_BELOW_LIMIT = FULL
+_BELOW_LIMIT = 0.9
+#: Mean utilization at the uniform starting point.
+_MEAN_LOAD = 0.8
 #: Mirror descent: number of last iterates averaged, since they oscillate, and damping of log prices.
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
@@ -363,7 +365,7 @@ class Market:
         """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
         pairs, contention = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
         y = self.size / contention[pairs.server]
-        y = y * (LOAD / pairs.use(y)[self.row].mean())
+        y = y * (_MEAN_LOAD / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
         weight = self.log_weight(x)[0]
         log = self.marginal_utility(x, weight).log
