@@ -19,8 +19,8 @@ from .system import OfLimits, Stack
 
 #: Unknowns up to which the dense matrix is factored.
 _LARGEST = 300
-#: Largest relative decrease of tasks or prices in a step.
-_MOST_DECREASE = 0.9
+#: Largest relative decrease of tasks in a step, and of prices v^A.
+_MOST_DECREASE, _MOST_PRICE_DECREASE = 0.9, 0.99
 #: Newton steps at most; relative pivots below the second, or singular values below the third, count as zero.
 _STEPS, _SINGULAR, _RANK = 8, 1e-7, 1e-11
 
@@ -129,7 +129,7 @@ def refined(
         z, log_v = z.copy(), log_v.copy()
         z[of_pairs] *= 1 + np.maximum(step[:pair_end, None], -_MOST_DECREASE)
         price_change = float(q.power[0]) * step[pair_end:row_end, None]
-        log_v[of_rows] += np.log1p(np.maximum(price_change, -_MOST_DECREASE)) / q.power
+        log_v[of_rows] += np.log1p(np.maximum(price_change, -_MOST_PRICE_DECREASE)) / q.power
         if xi is not None:
             xi = xi.copy()
             xi[limits] += step[row_end:, None]

@@ -61,6 +61,8 @@ _JUDGED, _SMALL_MU = 1e-2, 1e-11
 _ROUNDING_MU = 1e-12
 #: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: per 1/alpha, and at most.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
+#: Change of the log weight at which a root is first bracketed, doubled until there is one, and the largest.
+_FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
 
 #: Centring parameter: its upper bound unless the affine step is short, and else.
@@ -413,8 +415,8 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0
 
-    length, here_error = 10.0, weight_error(weight)
-    while here_error and length <= _MOST_STEPS:
+    length, here_error = _FIRST_LENGTH, weight_error(weight)
+    while here_error and length <= _LONGEST:
         other_weight = weight + math.copysign(length, here_error)
         other_error = weight_error(other_weight)
         if here_error * other_error < 0:

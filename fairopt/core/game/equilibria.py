@@ -243,8 +243,8 @@ _FEW_PRICES, _MOST_PRICES = 64, 500
 #: Alpha above which prices span more decades than doubles resolve, so that prices as levels are tried first; and the
 #: same with many users on few servers, where active sets change in many steps.
 _LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
-#: Largest number of rounds of best responses where limits bind.
-_ROUNDS = 511
+#: Largest number of rounds of best responses where limits bind, and from the end of the smoothed path.
+_ROUNDS, _PATH_ROUNDS = 511, 320
 #: Exploitability below which points of the smoothed path are candidates.
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior point.
@@ -352,7 +352,7 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
         state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, _LEAST_DIVISOR)
-        for _ in range(_ROUNDS):
+        for _ in range(_PATH_ROUNDS):
             change = sweeps.gauss_seidel(state)
             if change < near:
                 yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
