@@ -122,6 +122,11 @@ class Step:
         self.residual = max(float(np.abs(each).max(initial=0.0)) for each in errors)
         self.rough = rough
 
+    @property
+    def finite(self) -> bool:
+        """True unless an entry has overflowed, or is not a number."""
+        return bool(np.isfinite(self.mu + self.residual))
+
     def _mean(self, of_pairs: float, at: Point) -> float:
         """Mean scaled complementarity product of pairs, rows and limits, given the sum `of_pairs` over pairs."""
         q = self.market
@@ -244,6 +249,12 @@ class Step:
         ]
         return 1 / max(max(float(-each.min(initial=0.0)) for each in decreases), 1.0)
 
+    def damped(self, t: float) -> float:
+        """Step, at most 1, after a longest one t, that keeps the blocking variables near the central path."""
+        long = t >= LONG_STEP
+        near = 1 - np.sqrt(10 * self.mu) if long or not self.market.large else LONG_STEP
+        return min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
+
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
         """Backtracking line search from the step t: the next iterate, with updated units of products, and the step."""
         q = self.market
@@ -345,63 +356,101 @@ def run(
     patience : number of steps, at the final alpha, in which mu does not halve, after which iterations end
     weight : log weight of the sum of shares, if it is fixed; `Candidate.off` is then its residual
     """
-    polytope, alpha = problem.polytope, problem.criterion.alpha
+    alpha = problem.criterion.alpha
     decades = int(min(_STEPS_PER_DECADE / alpha, _MOST_STEPS)) if alpha > 0 else 0
     max_steps += decades
-    q, warm = Market(problem, weight), None
-    warm_start = start if isinstance(start, Start) and q.accepts(start) else None
-    at = first = q.starting_point() if warm_start is None else q.warm_point(warm_start)
-    best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
-    weights = q.product_units(at)
-    q.balance(at, weights)
-    step, stalled, short_steps, slow_steps, least, lowest = Step(q, at, weights, True), 0, 0, 0, np.inf, np.inf
+    warm_start = start if isinstance(start, Start) else None
+    at = _Run(Market(problem, weight), tol, warm_start, patience, decades)
     for number in range(max_steps + 1):
-        if not np.isfinite(step.mu + step.residual):
+        if not at.step(number):
             break
-        if q.at_final_alpha and step.mu > _WARM_MU and step.residual < _WARM_RESIDUAL:
-            warm = Start(step.at, q.unit, q.own.alpha)
-        if (
-            q.at_final_alpha
-            and step.mu * len(at.y) <= max(_JUDGED * tol, _SMALL_MU) * len(at.x)
-            and step.residual < LARGE_MU
-        ):
-            candidate = _judged(q, step.at, tol, number)
-            stalled = 0 if candidate.error < _PROGRESS * best.error or step.mu < 0.5 * least else stalled + 1
-            best, least = min(best, candidate, key=lambda one: one.error), min(least, step.mu)
-            if best.error <= 0.5 * tol or stalled > PATIENCE or step.mu < _LEAST_MU:
-                break
-        change, t = step.search_direction()
-        # Blocking variables stay near the central path.
-        long = t >= LONG_STEP
-        near = 1 - np.sqrt(10 * step.mu) if long or not q.large else LONG_STEP
-        t = min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
-        new, t = step.line_search(change, t)
-        if not np.isfinite(new.mu + new.residual):
-            break
-        progress = q.at_final_alpha and step.mu < 0.5 * lowest
-        slow_steps, lowest = (0, step.mu) if progress else (slow_steps + 1, lowest)
-        if slow_steps > patience:
-            break
-        if step.mu < _NEAR_ROUNDING_MU and (t < 0.5 or new.residual > 10 * step.residual):
-            stalled += 2
-            if stalled > PATIENCE and step.mu < _ROUNDING_MU and number > decades:
-                break
-        short_steps = short_steps + 1 if t < _NO_ADVANCE else 0
-        if short_steps > _MOST_SHORT_STEPS and q.power > FIRST_ALPHA:
-            break
-        step = new
-        growth, feasible = _GROWTH if q.log_gamma is None else _GROWTH_GAME
-        if not q.at_final_alpha and step.residual < feasible:
-            slow_steps = 0
-            at = q.continued(step.at, min(q.own.alpha * growth, problem.criterion.alpha))
-            step = Step(q, at, q.product_units(at), step.rough)
-    if np.isinf(best.error) and np.isfinite(step.mu + step.residual):
-        best = _judged(q, step.at, tol, max_steps)
-    if warm_start is not None and best.error > tol:
+    best, log_weight = at.best, at.now.at.log_weight
+    if np.isinf(best.error) and at.now.finite:
+        best = at.judged(max_steps)
+    if at.warm_started and best.error > tol:
         return run(problem, tol, patience=patience)
-    if q.log_weight_free and best.error > tol and max_steps > 1:
-        best = min(best, _by_root_finding(problem, tol, first.log_weight), key=lambda one: one.error)
-    return replace(best, warm=warm, off=q.log_weight(step.at.x, free=True)[0] - step.at.log_weight)
+    if at.market.log_weight_free and best.error > tol and max_steps > 1:
+        best = min(best, _by_root_finding(problem, tol, at.first_log_weight), key=lambda one: one.error)
+    return replace(best, warm=at.warm, off=at.market.log_weight(at.now.at.x, free=True)[0] - log_weight)
+
+
+class _Run:
+    """State of a run: Newton's equations `now` at its iterate, the best candidate, and counts of fruitless steps."""
+
+    def __init__(self, market: Market, tol: float, start: Start | None, patience: float, decades: int) -> None:
+        self.market, self.tol, self.patience, self.decades = market, tol, patience, decades
+        self.warm_started = start is not None and market.accepts(start)
+        at = market.starting_point() if start is None or not self.warm_started else market.warm_point(start)
+        polytope, self.first_log_weight = market.polytope, at.log_weight
+        self.best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
+        self.warm: Start | None = None
+        #: Numbers of judged iterates without progress, of short steps, and of steps in which mu has not halved.
+        self.stalled = self.short_steps = self.slow_steps = 0
+        self.least_judged_mu = self.least_mu = np.inf
+        units = market.product_units(at)
+        market.balance(at, units)
+        self.now = Step(market, at, units, True)
+
+    def step(self, number: int) -> bool:
+        """Judge an accurate iterate, and take one step; False if iterations end. `number` counts from 0."""
+        now, market = self.now, self.market
+        if not now.finite:
+            return False
+        if market.at_final_alpha:
+            if now.mu > _WARM_MU and now.residual < _WARM_RESIDUAL:
+                self.warm = Start(now.at, market.unit, market.own.alpha)
+            nearly_optimal = now.mu * len(now.at.y) <= max(_JUDGED * self.tol, _SMALL_MU) * len(now.at.x)
+            if nearly_optimal and now.residual < LARGE_MU and self._accepts(self.judged(number)):
+                return False
+        change, t = now.search_direction()
+        new, t = now.line_search(change, now.damped(t))
+        if not new.finite or self._fruitless(new, t, number):
+            return False
+        self.now = new
+        self._raise_alpha()
+        return True
+
+    def judged(self, steps: int) -> Candidate:
+        """Round the iterate to a feasible allocation, with its backward error."""
+        at, market, polytope = self.now.at, self.market, self.market.polytope
+        fractions = polytope.inside(at.y * market.pairs.of_user(market.unit) / polytope.gamma)
+        log_lam = np.log(at.lam[polytope.row_server, polytope.row_resource])
+        log_rows = log_lam + at.level + market.log_server_unit[polytope.row_server]
+        error = error_at(polytope, market.problem.criterion, polytope.allocation(fractions), log_rows, self.tol)
+        return Candidate(fractions, log_rows, error, steps)
+
+    def _accepts(self, candidate: Candidate) -> bool:
+        """Keep the candidate of least error; True if it is accurate enough, or no more progress is to be expected."""
+        mu = self.now.mu
+        progress = candidate.error < _PROGRESS * self.best.error or mu < 0.5 * self.least_judged_mu
+        self.stalled = 0 if progress else self.stalled + 1
+        self.best = min(self.best, candidate, key=lambda one: one.error)
+        self.least_judged_mu = min(self.least_judged_mu, mu)
+        return self.best.error <= 0.5 * self.tol or self.stalled > PATIENCE or mu < _LEAST_MU
+
+    def _fruitless(self, new: Step, t: float, number: int) -> bool:
+        """True if steps no longer advance: mu has not halved for long, is at rounding, or steps are too short."""
+        now, market = self.now, self.market
+        progress = market.at_final_alpha and now.mu < 0.5 * self.least_mu
+        self.slow_steps, self.least_mu = (0, now.mu) if progress else (self.slow_steps + 1, self.least_mu)
+        self.short_steps = self.short_steps + 1 if t < _NO_ADVANCE else 0
+        rounding = now.mu < _NEAR_ROUNDING_MU and (t < 0.5 or new.residual > 10 * now.residual)
+        if rounding:
+            self.stalled += 2
+        return (
+            self.slow_steps > self.patience
+            or (rounding and self.stalled > PATIENCE and now.mu < _ROUNDING_MU and number > self.decades)
+            or (self.short_steps > _MOST_SHORT_STEPS and market.power > FIRST_ALPHA)
+        )
+
+    def _raise_alpha(self) -> None:
+        """Continue with a larger alpha, if it is not the final one, and the equations hold approximately."""
+        market, now = self.market, self.now
+        growth, feasible = _GROWTH if market.log_gamma is None else _GROWTH_GAME
+        if not market.at_final_alpha and now.residual < feasible:
+            self.slow_steps = 0
+            at = market.continued(now.at, min(market.own.alpha * growth, market.problem.criterion.alpha))
+            self.now = Step(market, at, market.product_units(at), now.rough)
 
 
 def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
@@ -428,14 +477,3 @@ def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
         weight, here_error, length = other_weight, other_error, 2 * length
     best = min(trials, key=lambda one: one.error)
     return replace(best, steps=sum(each.steps for each in trials))
-
-
-def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
-    """Round an iterate to a feasible allocation, with its backward error."""
-    polytope = q.polytope
-    fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
-    log_rows = (
-        np.log(at.lam[polytope.row_server, polytope.row_resource]) + at.level + q.log_server_unit[polytope.row_server]
-    )
-    error = error_at(polytope, q.problem.criterion, polytope.allocation(fractions), log_rows, tol)
-    return Candidate(fractions, log_rows, error, steps)
