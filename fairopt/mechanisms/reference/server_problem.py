@@ -14,8 +14,9 @@ alpha other than 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -405,32 +406,51 @@ def _best_responses(
     solver: str | None,
     max_rounds: int,
 ) -> Iterator[Solution]:
-    fractions = polytope.inside(polytope.fractions(start.tasks))
+    tasks = polytope.allocation(polytope.inside(polytope.fractions(start.tasks)))
     prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
     runs: list[Run] = list(start.runs)
     gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
-    while max_rounds > 0 and since <= _PATIENCE:
-        max_rounds -= 1
+
+    def respond(server: int) -> Array:
         # Servers with a negligible gain are skipped, except with max-min, where skipping has produced cycles.
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
-        for i, problem in problems.items():
-            if gaps[i] <= idle:
-                continue
-            program = problem.program
-            totals = (polytope.tasks @ fractions)[program.members]
-            elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
-            fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
-            runs += problem.runs
+        column, problem = tasks[:, server].copy(), problems[server]
+        if gaps[server] > idle:
+            program, total = problem.program, tasks[problem.program.users].sum(axis=1)
+            elsewhere = np.maximum(total - column[program.users], 0.0)
+            fraction, prices[program.rows] = problem.respond(elsewhere, total / program.gamma, solver)
+            column[program.users] = program.gamma * fraction
+            runs.extend(problem.runs)
             problem.runs.clear()
-        tasks = polytope.allocation(polytope.inside(fractions))
-        gaps = _gains(polytope, criterion, tasks, prices)
+        return column
+
+    for number, _ in enumerate(islice(rounds(tasks, respond, list(problems)), max_rounds), 1):
+        found = polytope.allocation(polytope.inside(polytope.fractions(tasks)))
+        gaps = _gains(polytope, criterion, found, prices)
         gap = float(gaps.max())
         best, since = (gap, 0) if gap < _BETTER * best else (best, since + 1)
-        if gap <= max(_CERTIFY_AT * judged, tol) or max_rounds == 0 or since > _PATIENCE:
+        if gap <= max(_CERTIFY_AT * judged, tol) or number == max_rounds or since > _PATIENCE:
             judged = gap
             yield Solution(
-                tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
+                found, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status
             )
+        if since > _PATIENCE:
+            return
+
+
+def rounds(tasks: Array, respond: Callable[[int], Array], order: Sequence[int]) -> Iterator[Array]:
+    """Play Gauss-Seidel rounds of best responses on tasks (users, servers), in place: the tasks before each round.
+
+    Parameters
+    ----------
+    respond : column (users,) of a server's best response to the present tasks
+    order : numbers of servers in the order of a round
+    """
+    while True:
+        before = tasks.copy()
+        for server in order:
+            tasks[:, server] = respond(server)
+        yield before
 
 
 def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...model import _frames, _validate
 from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation, Trace
-from . import solvers
+from . import server_problem, solvers
 
 if TYPE_CHECKING:
     from .named_problem import NamedProblem
@@ -140,14 +141,15 @@ class Game:
         rows: list[dict[str, float]] = []
         watch, rounds, residual = clock.Watch(), list[Array](), math.inf
         least = np.maximum(_NEGLIGIBLE * self.cluster.gamma.sum(axis=1), np.finfo(float).tiny)
-        while residual > tol and len(rows) < max_rounds:
-            before = tasks.copy()
-            for server in map(self.cluster.servers.index, names):
-                tasks[:, server] = self._response(server, tasks, solver)
+        order_of_servers = [self.cluster.servers.index(name) for name in names]
+        played = server_problem.rounds(tasks, lambda server: self._response(server, tasks, solver), order_of_servers)
+        for before in islice(played, max_rounds):
             whole = np.maximum.reduce([tasks.sum(axis=1), before.sum(axis=1), least])
             residual = float((np.abs(tasks - before) / whole[:, None]).max())
             rounds.append(tasks.copy())
             rows.append({"residual": residual, "exploitability": np.nan, "seconds": watch.cpu})
+            if residual <= tol:
+                break
         frame = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="round"))
         frame.attrs["tasks"] = np.array(rounds)
         reason = f"no response changed anything by more than tol={tol:g}" if residual <= tol else "max_rounds reached"
