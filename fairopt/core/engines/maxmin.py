@@ -30,13 +30,13 @@ import numpy as np
 
 from ...base import clock
 from ...base.errors import DataError, SolverError
-from ...base.libraries import sp, sparse_linalg
 from ...certificates.backward import log_price_per_task
 from ...model._arrays import Array, Mask, by_group, in_tables
 from ...model.criterion import Criterion, check_floor_scope, criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from .. import filling, welfare
+from ..algebra import Equations
 from ..leximin import Leximin
 from ..solution import Run, Solution
 
@@ -146,27 +146,24 @@ _REGULARIZATION, _MOST_CHANGE, _STEPS = 1e-12, 0.5, 4
 
 def restored(levels: Leximin) -> Array | None:
     """Tasks (all users, servers) refined to the levels; None if that takes large changes."""
-    polytope, level = levels.polytope, levels.level
-    amounts = levels.amounts()
-    pairs = np.flatnonzero(amounts > _ZERO_TASKS * level[polytope.pair_user])
-    user, amount, of_row = polytope.pair_user[pairs], amounts[pairs], levels.pairs.matrix[pairs].T
-    of_user = sp.csr_matrix((1 / level[user], (user, np.arange(len(pairs)))), (len(level), len(pairs)))
-    full, priced = np.abs(of_row @ amount - 1) < _EXHAUSTED, np.zeros(levels.inverse.shape, dtype=bool)
+    polytope, level, pairs = levels.polytope, levels.level, levels.pairs
+    amounts, priced = levels.amounts(), np.zeros(levels.inverse.shape, dtype=bool)
+    amounts = np.where(amounts > _ZERO_TASKS * level[pairs.user], amounts, 0.0)
     for stage in levels.stages:
         priced[stage.servers] |= stage.prices > _ZERO_PRICE * np.abs(stage.prices).sum()
-    equations = sp.vstack([of_user, of_row.tocsr()[np.flatnonzero(full & priced.ravel())]], format="csr")
-    matrix = sp.csc_matrix(equations @ sp.diags(amount) @ equations.T)
-    try:
-        factors = sparse_linalg.splu((matrix + sp.diags(_REGULARIZATION * matrix.diagonal())).tocsc())
-    except (RuntimeError, MemoryError):
-        return None
-    refined = amount
+    full = priced & (np.abs(pairs.use(amounts) - 1) < _EXHAUSTED)
+    weight = amounts / level[pairs.user]
+    of_rows = np.einsum("rrk->kr", pairs.squares(weight))
+    idle = np.where(full, _REGULARIZATION * of_rows, np.inf)
+    equations = Equations(pairs, weight, idle, _REGULARIZATION * pairs.sums(weight), np.zeros(len(level)))
+    refined = amounts
     for _ in range(_STEPS):
-        refined = refined + amount * (equations.T @ factors.solve(1 - equations @ refined))
-    if not np.abs(refined / amount - 1).max(initial=0.0) < _MOST_CHANGE:
+        lam, p, _ = equations.solve(1 - pairs.use(refined), pairs.sums(refined) - level, 0.0)
+        refined = refined + weight * pairs.slack(lam, p)
+    some = amounts > 0
+    if not np.abs(refined[some] / amounts[some] - 1).max(initial=0.0) < _MOST_CHANGE:
         return None
-    fractions = np.zeros(len(amounts))
-    fractions[pairs] = refined * levels.tasks_per_level[user] / polytope.gamma[pairs]
+    fractions = refined * levels.tasks_per_level[pairs.user] / polytope.gamma
     return polytope.allocation(polytope.inside(fractions))
 
 
