@@ -131,26 +131,9 @@ def best_response(
     ([0.649, 0.675], 'elastic')
     """
     expected(cluster)
-    tol, alpha = _validate.tolerance(tol), _validate.alpha(alpha)
-    if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
-        raise DataError(
-            f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
-            f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
-        )
+    tol, alpha = _validate.tolerance(tol), _alpha_of(alpha, tol)
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
-    if damping is not None:
-        wanted = "between 0 (no step) and 2, 1 for the response itself"
-        damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
-    plain = damping is not None or server_solver != "native"
-    order = order or ("cyclic" if plain else "elastic")
-    for what, value, known in (("order", order, ORDERS), ("server_solver", server_solver, ("native", "cvxpy"))):
-        if value not in known:
-            raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
-    if plain and order == "elastic":
-        raise DataError(
-            "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
-            "order='cyclic'"
-        )
+    order, damping = _order_of(order, damping, server_solver)
     network = network_of(network, cluster, order)
     watch = clock.Watch()
     rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
@@ -207,6 +190,35 @@ def best_response(
     if throw and reason != _INTERRUPTED and found.flagged:
         raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {trace!r}; {certificate}")
     return found
+
+
+def _alpha_of(alpha: float, tol: float) -> float:
+    """Validate alpha, which must be large enough for rounding errors of tasks to be below `tol`."""
+    alpha = _validate.alpha(alpha)
+    if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
+        raise DataError(
+            f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
+            f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
+        )
+    return alpha
+
+
+def _order_of(order: str | None, damping: float | None, server_solver: str) -> tuple[str, float | None]:
+    """Validate order, damping and server solver, which exclude each other in part: the order, and the damping."""
+    if damping is not None:
+        wanted = "between 0 (no step) and 2, 1 for the response itself"
+        damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
+    plain = damping is not None or server_solver != "native"
+    order = order or ("cyclic" if plain else "elastic")
+    for what, value, known in (("order", order, ORDERS), ("server_solver", server_solver, ("native", "cvxpy"))):
+        if value not in known:
+            raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
+    if plain and order == "elastic":
+        raise DataError(
+            "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
+            "order='cyclic'"
+        )
+    return order, damping
 
 
 def multi_start(

@@ -45,8 +45,11 @@ from .continuation import SHORTER
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 from .index import Factors
 
-#: Reasons why a run ended; empty if it attained the last target.
+#: Reasons why the curve was not followed to the end.
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
+_LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
+_NO_START, _LATE = "no regular equilibrium was found near alpha = 1", "the time limit was reached"
+_SPENT = "the curve takes more steps than allowed"
 #: Shortest step, and the slack at which Newton's method takes over from bisection.
 _SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
 #: Factors of step lengths of a run, the second for a run after the first has failed; and the first step of a run.
@@ -94,6 +97,18 @@ class Run:
         self.length, self._way = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
         self._way[-1] = 1.0 if self.up else -1.0
         self._reach = self.at.theta
+
+    def to_the_end(self, deadline: float, bar: Any = None) -> str:
+        """Take steps to the last target, until a CPU time of the process: the reason if it is not attained, else ""."""
+        end = float(self.targets[-1 if self.up else 0])
+        most, reason = int(self.options.steps_per_pair * (len(self.g.user) + 10) * (1 + abs(end))), None
+        while reason is None:
+            reason = self.step()
+            if reason is None and (self.steps >= most or clock.cpu() > deadline):
+                reason = _SPENT if self.steps >= most else _LATE
+            if bar is not None:
+                bar.update(round(bar.total * self.at.theta / end) - bar.n)
+        return reason
 
     def step(self) -> str | None:
         """Take one step; the reason if the run ends."""
@@ -451,11 +466,6 @@ def _perturbed(g: Game, at: Place) -> bool:
 #: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only, and
 #: residual to which a crossing of the unperturbed data is corrected before.
 _REFINED_ERROR, _EXACT = 1e-11, 1e-14
-#: Reasons why the curve was not followed to the end.
-_NO_START = "no regular equilibrium was found near alpha = 1"
-_SPENT = "the curve takes more steps than allowed"
-_LATE = "the time limit was reached"
-_LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
 
 @dataclass(frozen=True)
@@ -527,10 +537,9 @@ def follow(
     ----------
     alphas : all above 1, or all below, finite and positive
     seconds : limit of CPU time, tested between steps
-    bar : progress bar, whose `n` is set to the percentage of log alpha
+    bar : progress bar, updated to the fraction of log alpha, of its `total`, that is done
     """
-    up = max(alphas) > 1
-    end = max(alphas) if up else min(alphas)
+    up, end = max(alphas) > 1, max(alphas, key=lambda alpha: abs(np.log(alpha)))
     all_served = everybody_served(problem.polytope)
     if all_served is not None and len(all_served):
         # All limits are attained together: the equilibrium has zero prices at every alpha.
@@ -543,18 +552,10 @@ def follow(
     start = beginning(problem, first_alpha if up else 1 / first_alpha)
     if start is None:
         return Curve((), (), False, _NO_START, 0, first_alpha if up else 1 / first_alpha)
-    deadline = clock.cpu() + seconds
+    targets, deadline = np.log(np.array(sorted(alphas))), clock.cpu() + seconds
     for shorter in _STEP_FACTORS:
-        targets = np.log(np.array(sorted(alphas)))
         run = Run(start[0], start[1].copied(), targets, up, options, shorter)
-        most, reason = int(options.steps_per_pair * (len(start[0].user) + 10) * (1 + abs(np.log(end)))), None
-        while reason is None:
-            reason = run.step()
-            if reason is None and (run.steps >= most or clock.cpu() > deadline):
-                reason = _SPENT if run.steps >= most else _LATE
-            if bar is not None and (run.steps % 10 == 0 or reason is not None):
-                bar.n = round(100 * run.at.theta / float(np.log(end)))
-                bar.refresh()
+        reason = run.to_the_end(deadline, bar)
         found = _curve(problem, run, sorted(alphas), reason)
         if reason in ("", _LATE):
             break
@@ -568,8 +569,7 @@ def _curve(problem: Problem, run: Run, alphas: Sequence[float], reason: str) -> 
         alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]
         error, tasks, log_rows = _refined(problem, alpha, exact, at)
         crossings.append(Crossing(alpha, index, error, tasks, log_rows))
-    whole = np.zeros((2, problem.cluster.shape[0]))
-    jumps = []
+    whole, jumps = np.zeros((2, problem.cluster.shape[0])), []
     for theta, *ends in run.jumps:
         whole[:, problem.polytope.users] = np.array(ends) * run.g.largest
         jumps.append(Jump(float(np.exp(theta)), *whole.copy()))

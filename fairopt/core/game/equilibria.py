@@ -267,53 +267,55 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     With many users on few servers and a large alpha, the active set of the interior point changes by one user a step;
     the homotopy, whose unknowns are the few prices, then comes first.
     """
-    criterion, polytope = problem.criterion, problem.polytope
-    game = criterion.scope == "game"
+    criterion, game = problem.criterion, problem.criterion.scope == "game"
     if game and criterion.alpha == 1:
         yield from _program(problem, tol)
-    method = EquilibriumSystem.of(polytope, criterion)
-    prices = int(method.row.sum())
-    many_users = len(method.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
-    few_prices, near_psdsf = (
-        game and not many_users and prices <= _FEW_PRICES,
-        method.positive and not len(polytope.limited),
-    )
-    large_alpha = game and not near_psdsf and criterion.alpha > (_LARGE_ALPHA_MANY if many_users else _LARGE_ALPHA)
-    small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _DENSE_PAIRS and (few_prices or large_alpha)
-
-    def in_money() -> Iterator[Solution]:
-        # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
-        patience = (
-            _IMPATIENT if few_prices and criterion.alpha > _IMPATIENT_ABOVE and not len(polytope.limited) else np.inf
-        )
-        for found in welfare.solutions(problem, tol, warm, patience) if game else ():
-            yield replace(found, engine="equilibrium")
-
-    if not large_alpha:
-        yield from in_money()
-    if many_users or few_prices:
-        yield from _homotopy(method, tol)
-    if small:
-        yield from in_levels(problem, tol, "equilibrium")
-    if large_alpha:
-        yield from in_money()
-    if game and len(polytope.limited):  # then best responses take a tenth of the homotopy's time
-        for found in played.solutions(problem, tol, _ROUNDS):
-            yield replace(found, engine="equilibrium")
+    system = EquilibriumSystem.of(problem.polytope, criterion)
+    prices, limited = int(system.row.sum()), len(problem.polytope.limited) > 0
+    many_users = len(system.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
+    homotopy_early = game and (many_users or prices <= _FEW_PRICES)
     # The smoothed path often has no starting point at small alpha, no limits, and takes minutes with more prices.
-    path_applies = not (many_users or criterion.alpha < 1 or len(polytope.limited) or prices > _MOST_PRICES)
-    if not (many_users or few_prices) and (prices <= _FEW_PRICES or not path_applies):
-        yield from _homotopy(method, tol)
+    path_applies = not (many_users or criterion.alpha < 1 or limited or prices > _MOST_PRICES)
+    if game:
+        yield from _of_game(problem, tol, warm, system, many_users, homotopy_early)
+    if not homotopy_early and (prices <= _FEW_PRICES or not path_applies):
+        yield from _homotopy(system, tol)
     if path_applies:
-        yield from _smoothed_path(method, tol)
+        yield from _smoothed_path(system, tol)
+
+
+def _of_game(
+    problem: Problem, tol: float, warm: object, system: EquilibriumSystem, many_users: bool, homotopy_early: bool
+) -> Iterator[Solution]:
+    """Candidates of interior points, in money and in levels, of the homotopy if it is early, and of best responses."""
+    alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
+    limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
+    steep = (limited or not system.positive) and alpha > (_LARGE_ALPHA_MANY if many_users else _LARGE_ALPHA)
+    # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
+    patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
+    in_money = welfare.solutions(problem, tol, warm, patience)
+    if not steep:
+        yield from _renamed(in_money)
+    if homotopy_early:
+        yield from _homotopy(system, tol)
+    if users * servers <= _DENSE_PAIRS and (few_prices or steep):
+        yield from in_levels(problem, tol, "equilibrium")
+    yield from _renamed(in_money)  # exhausted if it came first
+    if limited:  # then best responses take a tenth of the homotopy's time
+        yield from _renamed(played.solutions(problem, tol, _ROUNDS))
+
+
+def _renamed(found: Iterator[Solution]) -> Iterator[Solution]:
+    """Candidates of another engine as those of this one."""
+    return (replace(one, engine="equilibrium") for one in found)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """Equilibria at alpha = 1 as optima of a single convex program (PF section 4), in which shares cancel."""
     criterion = problem.criterion
     rule = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in welfare.solutions(Problem(problem.cluster, rule), tol):
-        yield replace(found, engine="equilibrium", warm=None)
+    for found in _renamed(welfare.solutions(Problem(problem.cluster, rule), tol)):
+        yield replace(found, warm=None)
 
 
 @suppress_fp_warnings
