@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.libraries import lapack
 from ..model._arrays import Array, Index, Mask
+from .accuracy import ACCURATE, CORRECTIONS, SINGLE_ROUNDING
 from .factors import TINY
 from .judge import backward_errors
 from .system import OfLimits, Stack
@@ -21,8 +22,8 @@ from .system import OfLimits, Stack
 _LARGEST = 300
 #: Largest relative decrease of tasks in a step, and of prices v^A.
 _MOST_DECREASE, _MOST_PRICE_DECREASE = 0.9, 0.99
-#: Newton steps at most; relative pivots below the second, or singular values below the third, count as zero.
-_STEPS, _SINGULAR, _RANK = 8, 1e-7, 1e-11
+#: Relative pivots below the first, or singular values below the second, count as zero.
+_SINGULAR, _RANK = SINGLE_ROUNDING, ACCURATE
 
 
 class ActiveSet:
@@ -116,7 +117,7 @@ def refined(
     best, error = (z, q.power * log_v), np.full(1, np.inf)
     if not 0 < unknowns <= _LARGEST:  # larger dense systems take longer than the engines for large problems
         return *best, error
-    for _ in range(_STEPS):
+    for _ in range(CORRECTIONS):
         x, slack, share = q.slacks(z, log_v, xi)
         m = active.jacobian(q, x, share, q.ratio)[0]
         m[:, :pair_end] *= (q.size * z / x[:, None])[of_pairs][:, 0]  # relative changes of tasks of pairs

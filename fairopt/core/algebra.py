@@ -29,6 +29,7 @@ import numpy as np
 
 from ..base.libraries import blas, sp
 from ..model._arrays import Array, Index, Mask
+from .accuracy import SUM_ROUNDING
 from .factors import TINY, factored
 from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
@@ -37,7 +38,7 @@ _LIST_COST = 200.0
 #: Dimension above which factors are in single precision, if they only precondition.
 _SINGLE_FROM = 250
 #: Least pivot relative to its diagonal, about the rounding of a sum.
-_LEAST_PIVOT = 1e-15
+_LEAST_PIVOT = SUM_ROUNDING
 #: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
 #: Largest number of steps of conjugate gradients, which suffice unless factors are useless as a preconditioner.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .accuracy import NEGLIGIBLE, SUM_ROUNDING
+
 #: Mirror descent to a starting point: number of iterations, target utilization, and damping of log fractions.
 DESCENTS, LOAD, DAMPING = 25, 0.7, 0.7
 #: Starting point: largest utilization, least slack relative to its capacity or cost, least share of a row in the cost
@@ -17,6 +19,14 @@ TO_BOUNDARY, LONG_STEP, SHORT_STEP = 0.95, 0.9, 0.1
 #: Least slope of a log marginal utility, so that tasks follow from prices.
 LEAST_SLOPE = 1e-13
 #: Largest number of halvings of a step, and rounding of the merit function.
-HALVINGS, MERIT_ROUNDING = 8, 1e-9
-#: Largest number of certified iterates without progress.
-PATIENCE = 5
+HALVINGS, MERIT_ROUNDING = 8, NEGLIGIBLE
+#: Largest number of certified iterates without progress, and the factor of errors that counts as progress.
+PATIENCE, PROGRESS = 5, 0.9
+#: Upper bound of the centring parameter, unless steps are short.
+MOST_CENTRING = 0.1
+#: Gondzio's correctors: least product relative to the target, increase of the step length that a corrector aims at, and
+#: its least gain.
+LEAST_PRODUCT, LENGTHENED, LEAST_GAIN = 0.1, 0.3, 0.02
+#: Residual of a refined direction relative to mu or to the gap of bounds, at least that of rounding; and the ratio to
+#: that above which factors in single precision are given up.
+RESIDUAL_PER_MU, LEAST_RESIDUAL, SINGLE_ACCURACY = 1e-2, SUM_ROUNDING, 50

@@ -34,6 +34,7 @@ from ..model._arrays import Array, Index, Mask
 from ..model.linear import minimise
 from ..model.problem import Problem
 from . import simplex
+from .accuracy import DECREASE, NEGLIGIBLE, REFINED, SHORTER, SHORTEST
 from .algebra import Pairs
 from .factors import TINY, stack_solved
 from .judge import infeasibility
@@ -43,7 +44,7 @@ from .sparse import Factors, Order, ordered
 from .system import AT_LIMIT, stacked
 
 #: Initial tau, the ratio rho / tau, and the largest number of evaluations of Newton's method at one tau.
-_FIRST, _RESOURCES, _STEPS = 0.12, 9.0, 24
+_FIRST, _RESOURCES, EVALUATIONS = 0.12, 9.0, 24
 #: Pairs whose a_ni is this many tau below the user's largest are left out: their part of its tasks, e^-100, is
 #: rounding.
 _NEAR = 100.0
@@ -55,20 +56,17 @@ _FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
 #: Largest |F| that ends Newton's method: loose at large tau, where points only lead on; and its rounding error times
 #: tau, as choices depend on prices over tau.
 _LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
-#: A step of length t is accepted if it reduces the norm of F by the fraction `0.1 t`; else t is multiplied by the
-#: second number, down to the third.
-_DECREASE, _SHORTER, _SHORTEST = 0.1, 0.4, 1e-3
 #: Ratio of servers to users above which the Newton matrix is that of users.
 _MORE_SERVERS = 4
 #: The matrix is factored in sparse lists if users x servers exceed so many times the pairs, plus a constant (measured).
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
 #: Last tau of stacks, whose ties are then identified.
-_LAST_TAU = 1e-5
+LAST_TAU = 1e-5
 #: Largest number of entries of a tableau of ties: beyond it linear programs of sparse matrices are faster; and largest
 #: number of ties of users who have several in these: beyond it an interior point is, whose steps grow less.
 _TABLEAU, _MANY = 5_000, 2_000
 #: Part of a user's tasks above which a pair may be a tie; difference of logs of tasks below which pairs are tied.
-_TIED, _SAME = 3e-7, 1e-10
+_TIED, _SAME = 3e-7, REFINED
 #: Default number of rounds in which levels rise on ties.
 _ROUNDS = 60
 #: Largest product of the numbers of ties and of users who would move to another server, each of whom may take a round.
@@ -253,20 +251,20 @@ class Choices:
         price = self.price.reshape(self.count, -1)
         sufficient = np.maximum(_LOOSE_RESIDUAL * np.minimum(1, 10 * self.tau), _ROUNDING / self.tau)
         here, step = price.copy(), np.zeros(price.shape)
-        for k in range(_STEPS):
+        for k in range(EVALUATIONS):
             excess = self._excess().reshape(self.count, -1)
             size = np.sqrt((excess**2).sum(axis=1))
-            good = going & (size <= (1 - _DECREASE * length) * norm)
+            good = going & (size <= (1 - DECREASE * length) * norm)
             done = good & (np.abs(excess).max(axis=1) < sufficient)
             taken[done] = k
-            going &= ~done & (good | (length > _SHORTEST))
+            going &= ~done & (good | (length > SHORTEST))
             if not going.any():
                 break
             some, shorter = np.flatnonzero(good & going), going & ~good
             if len(some):
                 here[some], norm[some], length[some] = price[some], size[some], 1.0
                 step[some] = self._step(excess.ravel(), some)
-            length[shorter] *= _SHORTER
+            length[shorter] *= SHORTER
             price[going] = (here + length[:, None] * step)[going]
         return taken
 
@@ -398,9 +396,9 @@ class Choices:
             if answer is None:
                 return result[given], np.zeros(self.count, dtype=bool)
             part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
-            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), 1e-300))[number]
+            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), TINY))[number]
             price = answer.prices.reshape(servers, resources).sum(axis=1)
-            free = price < 1e-9 / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
+            free = price < NEGLIGIBLE / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
             rises = np.zeros(users, dtype=bool)
             rises[user[free[server]]] = True
             result[left] = np.where(rises[user], 0.0, part)
@@ -454,7 +452,7 @@ def greatest(problems: list[Problem]) -> tuple[Array, Array]:
             1 / np.concatenate([np.where(c > 0, c, np.inf) for c in capacity]),
         )
         found = Choices(pairs, some.usable.shape[2])
-        found.cool(_LAST_TAU)
+        found.cool(LAST_TAU)
         x, proved = found.greatest()
         z = np.zeros(some.gamma.shape)
         z[here] = x / some.size[here]

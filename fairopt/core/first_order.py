@@ -30,14 +30,15 @@ from ..base.libraries import csgraph, sp, sparse_linalg
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .accuracy import ACCURATE, NEGLIGIBLE, SINGLE_ROUNDING
 from .factors import TINY
 
 #: Perturbation that makes J regular, relative to its largest entries: small enough for iterative refinement to remove
 #: it, and above rounding, so that null vectors are amplified by it alone.
-_EPSILON = 1e-11
+_EPSILON = ACCURATE
 #: Product with J below which a vector is in the left null space, and the one above which equations are not implied by
 #: the main ones, relative to largest entries of 1.
-_IN_NULL_SPACE, _IMPLIED = 1e-9, 1e-7
+_IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
 class Prices(NamedTuple):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
+from .accuracy import NEGLIGIBLE, SINGLE_ROUNDING, VISIBLE
 from .active_set import refined
 from .central_path import (
     DAMPING,
@@ -33,6 +34,7 @@ from .central_path import (
     LOAD,
     MERIT_ROUNDING,
     PATIENCE,
+    PROGRESS,
     RESIDUAL_CENTRING,
     TO_BOUNDARY,
 )  # fmt: skip
@@ -48,14 +50,13 @@ _ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
 #: Largest number of iterations of an attempt, and step length below which it ends.
 _ITERATIONS, _SHORTEST = 60, 1e-8
 #: Iterates are certified below this mu.
-_SMALL_MU = 1e-7
+_SMALL_MU = SINGLE_ROUNDING
 #: Largest centring parameter.
 _MOST_CENTRING = 0.5
 #: Part of its user's tasks up to which a pair with a larger slack gets none in a certified iterate.
-_EMPTY = 1e-6
-#: An iterate is refined if its backward error exceeds the first number and the second fraction of the previous one, and
-#: counts as progress below the third fraction of that.
-_REFINED_ABOVE, _CONVERGING, _PROGRESS = 1e-9, 0.1, 0.9
+_EMPTY = VISIBLE
+#: An iterate is refined if its backward error exceeds the first number and the second fraction of the previous one.
+_REFINED_ABOVE, _CONVERGING = NEGLIGIBLE, 0.1
 
 
 def starting_point(q: Stack, norm: float) -> State:
@@ -252,5 +253,5 @@ def _certify(run: _Run, ready: Mask, answers: Answers, aim: float) -> None:
         answers.better(
             problem[only], *refined(q.some(only), iterate.z, log_v[..., only], iterate.xi, pairs, rows_on, binding, aim)
         )
-    run.stalled[ready] = np.where(error < _PROGRESS * previous, 0, run.stalled[ready] + 1)
+    run.stalled[ready] = np.where(error < PROGRESS * previous, 0, run.stalled[ready] + 1)
     run.last_error[ready] = error

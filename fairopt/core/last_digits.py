@@ -37,6 +37,7 @@ from ..model.criterion import Criterion
 from ..model.linear import TOLERANCE, minimise
 from ..model.polytope import Polytope
 from . import algebra
+from .accuracy import HALF_PRECISION, NEGLIGIBLE, NEWTON_ROUNDING, REFINED, SOLVE_ROUNDING, VISIBLE
 from .central_path import LEAST_CENTRING, LEAST_SLOPE, LONG_STEP, SHORT_STEP
 from .factors import LOG_RANGE, TINY
 from .first_order import Active, Entries, Equations, Prices, assembled, listed
@@ -53,17 +54,17 @@ DENSE = 300
 _MOST_SETS, _MOST_STEPS = 5, 40
 #: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
 #: and the one below which the last iterate is the next start.
-_ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, 1e-6, 1e-13, 1e-4
+_ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, VISIBLE, NEWTON_ROUNDING, 1e-4
 #: Bounds of the initial mu, and its least value relative to the use by omitted pairs.
-_LEAST_MU, _MOST_MU, _MU_OF_OMITTED = 1e-14, 1e-2, 1e-3
+_LEAST_MU, _MOST_MU, _MU_OF_OMITTED = SOLVE_ROUNDING, 1e-2, 1e-3
 #: Least initial product of two factors, relative to mu, that is attained by raising u; then v is raised.
 _LEAST_FACTOR = 0.1
 #: Least target product relative to the squared residual, so that feasibility keeps pace with complementarity.
 _PER_RESIDUAL = 1e-4
 #: Minus the log price of rows without one relative to the least cost; fraction of tasks of a pair that is in use.
-_LOG_UNPRICED, _IN_USE = 300, 1e-6
+_LOG_UNPRICED, _IN_USE = LOG_RANGE / 2, VISIBLE
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
-_REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = 1e-9, 1e-8, 1e-13
+_REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = NEGLIGIBLE, HALF_PRECISION, NEWTON_ROUNDING
 #: Slack of rows and limits below which they count as nearly active, and largest number of steps without progress.
 _NEAR_BOUND, _PATIENCE = 1e-2, 8
 #: Slack of a limit below which its user does not count in the unit of slacks.
@@ -73,7 +74,7 @@ _RANGE, _MOST_PIVOTS = 1e3, 5_000
 #: Least fraction of a long step to the boundary, and that of another.
 _TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
 #: Largest fraction of a step to the boundary is one minus this.
-_FROM_BOUNDARY = 1e-10
+_FROM_BOUNDARY = REFINED
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`; and the latter
 #: relative to the error.
 _TRUST, _TRUST_OF_ERROR = 0.03, 30.0

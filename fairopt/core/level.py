@@ -21,40 +21,43 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
+from .accuracy import ACCURATE, HALF_PRECISION, NEGLIGIBLE
 from .algebra import Equations, Pairs
+from .central_path import (
+    FULL,
+    LEAST,
+    LEAST_GAIN,
+    LEAST_PRODUCT,
+    LEAST_RESIDUAL,
+    LENGTHENED,
+    LONG_STEP,
+    MOST_CENTRING,
+    RESIDUAL_PER_MU,
+    SINGLE_ACCURACY,
+)  # fmt: skip
 from .factors import TINY
 
-#: Relative tolerance of zero, and the admissible shortfall of users whose level was fixed at an earlier stage.
-NEGLIGIBLE = 1e-9
 #: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent.
-_REGULARIZATION = 1e-11
-#: Ratio of the residual to the wanted one above which factors in single precision are given up.
-_SINGLE_ACCURACY = 50.0
-
-
-#: Gondzio's correctors: largest number, step length above which none is tried, increase of the step length that a
-#: corrector aims at, and the least gain of a corrector.
-_CORRECTORS, _LONG_STEP, _LENGTHENED, _LEAST_GAIN = 3, 0.95, 0.3, 0.02
+_REGULARIZATION = ACCURATE
+#: Gondzio's correctors: largest number, and step length above which none is tried.
+_CORRECTORS, _LONG_STEP = 3, 0.95
 #: Fraction of the step to the boundary: at least the first number, at most the second if primal and dual steps are
 #: longer than the third, else at most the first.
-_TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = 0.9, 0.99995, 0.9
+_TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = LONG_STEP, 0.99995, LONG_STEP
 #: Cold start: price of a user relative to its least cost, least reduced cost relative to the price of the user, number
 #: of iterations that balance loads, excess of the users' tasks over the level, least idle fraction, and slack of a
 #: level relative to it and of a held user relative to its level. All are moderate numbers in the interior.
 _USER_PRICE, _LEAST_REDUCED, _BALANCINGS, _ABOVE_LEVEL, _LEAST_IDLE, _SLACK, _HELD_SLACK = (
-    0.9,
-    0.1,
+    FULL,
+    LEAST,
     6,
     1.2,
-    0.1,
+    LEAST,
     0.2,
-    0.1,
+    LEAST,
 )
-#: Warm start: least complementarity product relative to the mean. Correctors: least product relative to the target; the
-#: largest is ten times the target.
-_LEAST_PRODUCT, _PRODUCT_BOUND = 0.1, 0.1
-#: Centring parameter: its bounds; and residuals of directions relative to the gap, at least those of rounding.
-_LEAST_CENTRING, _MOST_CENTRING, _RESIDUAL_PER_GAP, _LEAST_RESIDUAL = 1e-8, 0.1, 1e-2, 1e-15
+#: Lower bound of the centring parameter.
+_LEAST_CENTRING = HALF_PRECISION
 
 
 class Faces(NamedTuple):
@@ -232,7 +235,7 @@ class Newton:
             size = max(float(np.abs(row_residual).max()), float(np.abs(user_residual).max()) / abs(at.t)) / tol
             if not size < least:
                 break
-            at.single, best, least = at.single and size < _SINGLE_ACCURACY, step, size
+            at.single, best, least = at.single and size < SINGLE_ACCURACY, step, size
             if size <= 1:
                 break
             lam, p, t = self.equations.solve(
@@ -262,11 +265,11 @@ def _centrality_corrected(at: State, newton: Newton, step: Point, target: float)
     for _ in range(_CORRECTORS):
         if min(primal, dual) > _LONG_STEP:
             break
-        products = at.products_of(at.now.plus(step, min(primal + _LENGTHENED, 1.0), min(dual + _LENGTHENED, 1.0)))
-        wanted = [np.maximum(np.clip(q, _PRODUCT_BOUND * target, 10 * target) - q, -10 * target) for q in products]
+        products = at.products_of(at.now.plus(step, min(primal + LENGTHENED, 1.0), min(dual + LENGTHENED, 1.0)))
+        wanted = [np.maximum(np.clip(q, LEAST_PRODUCT * target, 10 * target) - q, -10 * target) for q in products]
         corrected = step.plus(newton.step(wanted[0], wanted[1], wanted[2]))
         lengths = _lengths(at, corrected)
-        if sum(lengths) <= primal + dual + _LEAST_GAIN:
+        if sum(lengths) <= primal + dual + LEAST_GAIN:
             break
         step, (primal, dual) = corrected, lengths
     return step
@@ -278,7 +281,7 @@ def advance(at: State, gap: float) -> None:
     yz, lw, ps = at.products
     affine = newton.step(-yz, -lw, -ps, feasibility=True)
     affine_ratio = at.total(at.products_of(at.now.plus(affine, *_lengths(at, affine)))) / total
-    target = min(max(affine_ratio**3, _LEAST_CENTRING), _MOST_CENTRING) * at.mu
+    target = min(max(affine_ratio**3, _LEAST_CENTRING), MOST_CENTRING) * at.mu
     step = affine.plus(
         newton.step(target - affine.y * affine.z, target - affine.lam * affine.w, target - affine.p * affine.s)
     )
@@ -286,11 +289,11 @@ def advance(at: State, gap: float) -> None:
     # While held users miss their levels the bounds have no gap; the sum of products estimates it.
     relative_gap = min(gap, total / abs(at.t))
     tol = (
-        min(_RESIDUAL_PER_GAP * relative_gap, _RESIDUAL_PER_GAP * NEGLIGIBLE)
+        min(RESIDUAL_PER_MU * relative_gap, RESIDUAL_PER_MU * NEGLIGIBLE)
         if at.held.any()
-        else _RESIDUAL_PER_GAP * relative_gap
+        else RESIDUAL_PER_MU * relative_gap
     )
-    step = newton.finished(step, max(tol, _LEAST_RESIDUAL))
+    step = newton.finished(step, max(tol, LEAST_RESIDUAL))
     primal, dual = _lengths(at, step)
     damping = min(max(1 - relative_gap, _TO_BOUNDARY), _MOST_TO_BOUNDARY if min(primal, dual) > _LONG else _TO_BOUNDARY)
     at.set(at.now.plus(step, damping * primal, damping * dual))
@@ -327,7 +330,7 @@ def warm_start(at: State) -> None:
     w, s = np.where(at.row, at.w, 1.0), np.where(at.exact, 1.0, at.s)
     lam, p = np.where(at.row, at.lam / total_price, 0.0), np.where(at.exact, 0.0, at.p / total_price)
     at.set(Point(at.y, at.z / total_price, w, lam, s, p, at.t))
-    mu = _LEAST_PRODUCT * at.mu
+    mu = LEAST_PRODUCT * at.mu
     lam = np.where(at.row, np.maximum(lam, mu / w), lam)
     p = np.where(at.exact, p, np.maximum(p, mu / s))
     at.set(at.now._replace(z=np.maximum(at.z, mu / at.y), lam=lam, p=p))

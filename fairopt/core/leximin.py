@@ -32,24 +32,22 @@ from ..base.libraries import csgraph, sp
 from ..model._arrays import Array, Index, Mask
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .accuracy import ACCURATE, NEGLIGIBLE, SOLVE_ROUNDING
 from .algebra import Pairs
+from .central_path import LEAST, PROGRESS
 from .factors import TINY
-from .level import NEGLIGIBLE, Faces, Point, State, advance, cold_start, warm_start
+from .level import Faces, Point, State, advance, cold_start, warm_start
 
 #: Relative gap at which a level has converged, if frozen users are separated from others, and that of rounding.
-_CONVERGED, _ROUNDED = 1e-11, 1e-14
+_CONVERGED, _ROUNDED = ACCURATE, SOLVE_ROUNDING
 #: Relative gap above which a level that no longer improves is a failure.
 _UNBOUNDED = 1e-2
 #: Least absolute log ratio of price to slack of every user at which frozen ones are identified.
 _LOG_SEPARATION = np.log(1e5)
-#: Factor of the gap that counts as progress, and number of successive steps without any after which a component is
-#: given up.
-_PROGRESS, _PATIENCE = 0.9, 8
+#: Number of successive steps without progress after which a component is given up.
+_PATIENCE = 8
 #: Once a level has converged, steps go on while each reduces the gap at least by this factor.
 _POLISHED = 0.3
-#: Least slack of a user that is newly held at its limit, relative to the limit: slacks of an interior point are
-#: positive.
-_LEAST_SLACK = 0.1
 #: Multiple of the prices of an earlier level that is added, slightly more than the least, so that the proof is strict.
 _STRICT = 1.001
 
@@ -181,7 +179,7 @@ class Levels:
             low, high, least_cost = at.bounds()
         # Bounds may cross where equations are inconsistent by rounding: the products then estimate the gap.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
-        improved = gap < (1.0 if at.bounded else _PROGRESS) * at.best_gap
+        improved = gap < (1.0 if at.bounded else PROGRESS) * at.best_gap
         at.stalled = 0 if improved else at.stalled + 1
         if improved:
             at.best_gap, at.best_point = gap, at.now
@@ -208,11 +206,12 @@ class Levels:
         """Hold users of the mask `at_limit` at their limits, in place: they cease to rise.
 
         Prices are divided by the sum of p over the users who still rise, which the dual constraint sets to 1, and
-        slacks of users at their limits become the excess over the limit, or at least `_LEAST_SLACK` of it.
+        slacks of users at their limits become the excess over the limit, or at least `LEAST` of it, as slacks of an
+        interior point are positive.
         """
         at.rising = np.where(at_limit, 0.0, at.rising)
         at.held = np.where(at_limit, self.cap[at.user], at.held)
-        at.s = np.where(at_limit, np.maximum(at.attained - at.held, _LEAST_SLACK * at.held), at.s)
+        at.s = np.where(at_limit, np.maximum(at.attained - at.held, LEAST * at.held), at.s)
         total_price = max(float(at.rising @ at.p), TINY)
         at.z, at.lam, at.p = at.z / total_price, at.lam / total_price, at.p / total_price
         at.best_gap = np.inf

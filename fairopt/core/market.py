@@ -23,6 +23,7 @@ import numpy as np
 from ..model._arrays import Array
 from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
+from .accuracy import CONVERGED
 from .algebra import Pairs
 from .central_path import DAMPING, DESCENTS, FULL, LEAST, LEAST_PART, LEAST_SHARE, LOAD
 from .choices import Choices, Users
@@ -34,7 +35,7 @@ FIRST_ALPHA = 4.0
 _LOG_CAP = 500.0
 #: Temperature of the choice model at the starting point, times alpha, and a lower bound of log marginal utilities in
 #: units of the limit: pairs below it have no tasks in double precision.
-_TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -300.0
+_TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -LOG_RANGE / 2
 #: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
 _BELOW_LIMIT = 0.9
 #: Mean utilization at the uniform starting point.
@@ -42,7 +43,7 @@ _MEAN_LOAD = 0.8
 #: Mirror descent: number of last iterates averaged, since they oscillate, and damping of log prices.
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
-_LEAST_PRICE = 1e-12
+_LEAST_PRICE = CONVERGED
 #: Least ratio of units of products in successive steps, for large and for small mu: prices oscillate where limits bind,
 #: but in the game without limits some decrease by decades, and their units have to follow.
 _DECAY, _DECAY_OF_GAMES = (0.7, 0.3), (0.1, 0.001)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..model._arrays import Array
+from .central_path import LARGE_MU
 from .factors import TINY, stack_solved
 from .state import LARGEST_POWER, Direction, Measured, State
 from .system import OfLimits, Stack
 
-#: Value of mu below which a reduced direction is refined.
-_REFINED = 1e-4
 #: Number of unknowns up to which the full matrix is factored: the overhead of more NumPy calls exceeds its flops.
 UNREDUCED = 40
 
@@ -126,7 +125,7 @@ class System:
         g = np.where(q.rows, now.idle - target_w, 0.0)
         h = None if target_left is None else np.where(q.limited, now.room - target_left, 0.0)
         a, b, n = self._solved(f, g, h)
-        if not self.unreduced and now.mu.min() < _REFINED:  # refined once, as elimination cancels digits
+        if not self.unreduced and now.mu.min() < LARGE_MU:  # refined once, as elimination cancels digits
             image = self.product(a, b, n)
             correction = self._solved(f - image[0], g - image[1], None if h is None else h - image[2])
             a, b, n = a + correction[0], b + correction[1], None if n is None else n + correction[2]

@@ -14,21 +14,23 @@ from ..certificates.backward import backward_error, log_price_per_task
 from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .accuracy import REFINED, SINGLE_ROUNDING, SOLVE_ROUNDING, VISIBLE
+from .factors import LOG_NOTHING
 from .first_order import Active, Prices
 from .last_digits import refined
 
 #: Tasks, prices and slacks up to this, as fractions, count as zero.
-ZERO = 1e-7
+ZERO = SINGLE_ROUNDING
 #: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
-VIOLATED = 1e-10
+VIOLATED = REFINED
 #: Error at which refinement ends, that of rounding.
-_REFINED = 1e-14
+_REFINED = SOLVE_ROUNDING
 #: Fraction of tasks of a pair that is in use, and of a limit that is nearly attained.
-_IN_USE = 1e-6
+_IN_USE = VISIBLE
 #: Relative change of a user's tasks above which the refined solution is another one, and rejected.
 _MOST_CHANGE = 1e-3
 #: Costs are bounded from below by `exp(-FREE max(alpha, 1))` times the marginal utility.
-FREE = 50.0
+FREE = LOG_NOTHING
 
 
 def settled(

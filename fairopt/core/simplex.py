@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
+from .accuracy import NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 
 #: Tolerances for zero entries of a tableau (scaled to 1), for tied ratios, and for zero prices of levels.
-_ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = 1e-9, 1e-13, 1e-10
+_ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 #: Largest number of steps in a round, in multiples of the number of variables, as many as may be degenerate in a row.
 _MOST_STEPS = 50
 #: Number of tableau entries of a chunk of problems, which should stay in the cache.

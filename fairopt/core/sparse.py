@@ -21,6 +21,7 @@ import numpy as np
 from ..base.libraries import sp
 from ..base.loops import compiled
 from ..model._arrays import Array, Index
+from .accuracy import NEWTON_ROUNDING
 from .factors import factored
 
 #: Number of flops of dense products below which they are faster than compiling the loops over sparse lists.
@@ -29,7 +30,7 @@ DENSE_FLOPS = 3e8
 #: which the rest is treated as dense.
 _UNORDERED, _DENSE_DEGREE = 250, 0.25
 #: Pivot, for a diagonal of 1, that counts as rounding: it is replaced by 1, which decouples the unknown.
-_ROUNDED = 1e-13
+_ROUNDED = NEWTON_ROUNDING
 
 
 class Order(NamedTuple):

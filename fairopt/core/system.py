@@ -26,13 +26,14 @@ import numpy as np
 
 from ..model._arrays import Array, Mask
 from ..model.problem import Problem
+from .accuracy import NEGLIGIBLE
 
 #: Array of task limits, (users, problems) or (users, servers, problems); None if no limit can bind.
 OfLimits = Any
 T = TypeVar("T")
 
 #: Relative slack below which a limit is attained; one above the sum of monopoly tasks by more cannot bind.
-AT_LIMIT = 1e-9
+AT_LIMIT = NEGLIGIBLE
 #: Log of the marginal utility at its limit over the least cost of a pair: bounds the price of a limit on idle servers.
 _LOG_PRICE_RANGE = 40.0
 

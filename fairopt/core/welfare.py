@@ -36,17 +36,25 @@ from ..base.libraries import optimize
 from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem
+from .accuracy import ACCURATE, CONVERGED, NEGLIGIBLE
 from .algebra import Equations
 from .central_path import (
     HALVINGS,
     LARGE_MU,
     LEAST_CENTRING,
+    LEAST_GAIN,
+    LEAST_PRODUCT,
+    LEAST_RESIDUAL,
     LEAST_SLOPE,
+    LENGTHENED,
     LONG_STEP,
     MERIT_ROUNDING,
+    MOST_CENTRING,
     PATIENCE,
     RESIDUAL_CENTRING,
+    RESIDUAL_PER_MU,
     SHORT_STEP,
+    SINGLE_ACCURACY,
     TO_BOUNDARY,
 )  # fmt: skip
 from .factors import TINY
@@ -56,43 +64,38 @@ from .market import FIRST_ALPHA, Change, Market, Point, Start
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
 #: An iterate is certified once mu is below this fraction of the tolerance, as certificates rarely pass earlier, or
 #: below the second number, where rounding errors become significant.
-_JUDGED, _SMALL_MU = 1e-2, 1e-11
+_JUDGED, _SMALL_MU = 1e-2, ACCURATE
 #: Value of mu below which steps that fail are due to rounding, so that iterations end.
-_ROUNDING_MU = 1e-12
+_ROUNDING_MU = CONVERGED
 #: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: per 1/alpha, and at most.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 #: Change of the log weight at which a root is first bracketed, doubled until there is one, and the largest.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
 
-#: Centring parameter: its upper bound unless the affine step is short, and else.
-_MOST_CENTRING, _SHORT_CENTRING = 0.1, 0.5
+#: Upper bound of the centring parameter where the affine step is short.
+_SHORT_CENTRING = 0.5
 #: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
-_PRODUCT_BOUNDS, _CORRECTORS = (0.1, 10.0), 5
+_PRODUCT_BOUNDS, _CORRECTORS = (LEAST_PRODUCT, 10.0), 5
 #: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
-#: Ratio of the residual of a refined direction to the wanted one above which single precision is given up.
-_SINGLE_ACCURACY = 50
 #: Step of the predictor below which factors in single precision count as singular.
 _SINGULAR_STEP = 1e-3
-#: Residual of directions relative to mu, at most 1, and at least that of rounding.
-_RESIDUAL_PER_MU, _LEAST_RESIDUAL = 1e-2, 1e-15
 #: A factor of errors below which an iterate counts as progress; mu below which iterations end.
 _PROGRESS, _LEAST_MU = 0.7, 1e-16
 #: The search for the weight of the sum of shares: accuracy of the log weight, and largest number of iterations.
-_WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = 1e-12, 30
+_WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: Default number of steps of a run.
 _STEPS = 90
 #: An iterate becomes a warm start while mu exceeds the first number and the residual is below the second: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
 #: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
-_NEAR_ROUNDING_MU = 1e-9
+_NEAR_ROUNDING_MU = NEGLIGIBLE
 #: Length of steps that do not advance, and their number in a row after which a run at a large alpha ends.
 _NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
-#: Gondzio's correctors: increase of the step length that one aims at, and the least gain of one.
-_LENGTHENED, _LEAST_GAIN = 0.3, 0.02
-#: The same for large problems: a factor and an increase, and the least gain as a fraction of the increase.
+#: Gondzio's correctors for large problems: a factor and an increase of the step length that one aims at, and the least
+#: gain as a fraction of the increase.
 _FACTOR_LARGE, _LENGTHENED_LARGE, _LEAST_GAIN_LARGE = 1.1, 0.5, 0.01
 
 
@@ -233,7 +236,7 @@ class Step:
             nothing = 0 * at.lam
             lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, tol)
             step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0, level))
-        self.rough = self.rough and least < _SINGLE_ACCURACY * tol
+        self.rough = self.rough and least < SINGLE_ACCURACY * tol
         return best
 
     def longest(self, step: Change) -> float:
@@ -288,7 +291,7 @@ class Step:
         target = (
             min(
                 max(target, LEAST_CENTRING),
-                (_MOST_CENTRING_LARGE if q.large else _MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING,
+                (_MOST_CENTRING_LARGE if q.large else MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING,
             )
             * self.mu
         )
@@ -310,7 +313,7 @@ class Step:
         for _ in range(_CORRECTORS):
             if t > LONG_STEP:
                 break
-            reach = min(_FACTOR_LARGE * t + _LENGTHENED_LARGE if q.large else t + _LENGTHENED, 1.0)
+            reach = min(_FACTOR_LARGE * t + _LENGTHENED_LARGE if q.large else t + LENGTHENED, 1.0)
             pairs = (1 + reach * step.y) * (1 + reach * step.z)
             rows = np.where(q.row, (at.lam + reach * step.lam) * (at.w + reach * step.w) / row_scale, target)
             limits = (at.xi + reach * step.xi) * (at.v + reach * step.v) / limit_scale
@@ -320,10 +323,10 @@ class Step:
             corrected = self.direction(wanted[0], wanted[1] * row_scale, wanted[2] * limit_scale, feasibility=False)
             corrected = step.plus(corrected)
             corrected_length = self.longest(corrected)
-            if corrected_length < t + (_LEAST_GAIN_LARGE * (reach - t) if q.large else _LEAST_GAIN):
+            if corrected_length < t + (_LEAST_GAIN_LARGE * (reach - t) if q.large else LEAST_GAIN):
                 break
             step, t = corrected, corrected_length
-        step = self.finished(step, max(_RESIDUAL_PER_MU * min(self.mu, 1.0), _LEAST_RESIDUAL))
+        step = self.finished(step, max(RESIDUAL_PER_MU * min(self.mu, 1.0), LEAST_RESIDUAL))
         longest = self.longest(step)
         self.rough = self.rough and longest > TO_BOUNDARY * t
         return step, longest

@@ -20,6 +20,7 @@ from ..base.errors import DataError, SolverError
 from ..base.libraries import pd
 from ..base.names import apart
 from ..certificates import ByCriterion, certify_problem
+from ..core.accuracy import HALF_PRECISION, REFINED, VISIBLE
 from ..core.first_order import Active
 from ..core.game import engine
 from ..core.game.equilibrium_system import EquilibriumSystem
@@ -38,7 +39,7 @@ from .cells import Game, TooLargeError, cells, faces
 from .parts import solutions
 
 #: Relative difference below which tasks count as equal, two orders above the tolerance of certificates.
-_SAME = 1e-6
+_SAME = VISIBLE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,7 +226,7 @@ class Collected:
                 polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
             )
             log_prices = polytope.log_unit_prices(active.prices[0].log_rows)
-            found, more = (active_at(problem, whole, log_prices, weak) for weak in (0.0, 1e-8))
+            found, more = (active_at(problem, whole, log_prices, weak) for weak in (0.0, HALF_PRECISION))
             assert found is not None
             assert more is not None
             sign = index(found)
@@ -252,9 +253,9 @@ OPTIONS = EnumerationOptions()
 
 
 #: Tolerance of the engine, and change per round at which best responses terminate.
-_FINE = 1e-10
+_FINE = REFINED
 #: Relative perturbation of degenerate data.
-JITTER = 1e-6
+JITTER = VISIBLE
 _OTHER_ALPHA = {
     0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "
     "positive alpha, such as 0.01",

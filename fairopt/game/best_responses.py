@@ -15,9 +15,10 @@ from ..base import progress as _progress
 from ..base.errors import DataError, NotConverged
 from ..base.libraries import pd
 from ..certificates import ByCriterion, Certificate, certify, exploitability
+from ..core.accuracy import SUM_ROUNDING
 from ..core.game.equilibrium_system import EquilibriumSystem, log_unit_prices
 from ..core.game.index import index_of_answer
-from ..core.game.rounds import State, Sweeps
+from ..core.game.rounds import LARGEST_ALPHA, State, Sweeps
 from ..mechanisms.reference import solvers
 from ..mechanisms.reference.server_problem import CvxpySweeps
 from ..model import _frames, _validate
@@ -32,11 +33,13 @@ from .orders import ORDERS, Network, Round, network_of, rounds
 
 #: Tolerance of capacities in a response, relative to that of the game.
 _PART = 0.01
+#: Least alpha of the initial tasks: with a smaller one a user could be left without tasks.
+_STARTING_ALPHA = 0.3
 #: Bound on the ratio of changes in elastic rounds to those of plain best responses.
 _AHEAD = 10.0
 #: Tasks are exponentials of log prices over alpha, with a rounding error of `_ROUNDING/alpha`, which is immaterial for
 #: alpha >= `_PLAIN`.
-_ROUNDING, _PLAIN = 1e-15, 1e-3
+_ROUNDING, _PLAIN = SUM_ROUNDING, 1e-3
 #: Columns of a trace with cumulative communication.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
@@ -140,10 +143,10 @@ def best_response(
     polytope = Polytope(cluster, rule.limits(cluster))
     begun, rows = _given(start, cluster, alpha, order)
     if len(polytope.users):
-        method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
+        method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, LARGEST_ALPHA))
         sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
-        if begun is None:  # smoothed as for alpha = 0.3, since a smaller one could leave a user without tasks
-            part = method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma
+        if begun is None:
+            part = method.at(max(method.alpha, _STARTING_ALPHA)).begin() / method.gamma
         else:
             part = polytope.fractions(begun)
         state = sweeps.start(polytope.inside(part) * method.gamma)

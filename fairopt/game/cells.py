@@ -23,11 +23,13 @@ from itertools import combinations
 import numpy as np
 
 from ..base import clock
+from ..core.accuracy import NEGLIGIBLE, REFINED
+from ..core.factors import TINY
 from ..core.simplex import highest
 from ..model._arrays import Array, Index, Mask
 
-#: Number of linear programs per batch.
-_CHUNK = 1000
+#: Number of linear programs per batch, and alpha from which prices exceed the range of doubles.
+_CHUNK, _WIDE_ALPHA = 1000, 6.0
 
 
 class TooLargeError(Exception):
@@ -50,8 +52,8 @@ class Game:
 
     @property
     def strict(self) -> bool:
-        """True if prices fit the range of doubles, which holds up to alpha = 6."""
-        return self.alpha < 6.0
+        """True if prices fit the range of doubles."""
+        return self.alpha < _WIDE_ALPHA
 
 
 def _chunks(numbers: Index, until: float) -> Iterator[Index]:
@@ -88,7 +90,7 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         need = use[host[some]].swapaxes(1, 2)
         over = members[:, None] * (need - need[np.arange(len(some)), full.argmax(axis=1)][:, None])
         program = np.concatenate([over, -over * full[..., None], members[:, None]], axis=1)
-        kept.append(some[highest(program, np.matvec(program, members), 1e-9)[0] > 1e-9])
+        kept.append(some[highest(program, np.matvec(program, members), NEGLIGIBLE)[0] > NEGLIGIBLE])
     chosen = np.concatenate(kept)
     return host[chosen], support[chosen], rows[chosen]
 
@@ -149,7 +151,7 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
     rows[c, a, n, home] = np.exp(np.minimum(apart, 0.0)) * cost[c, home, n] * asked[..., None]
     rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
     shape = cells, (count - 1) * users, count * resources
-    rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(3, 4)).reshape(*shape[:2], 1), 1e-300)
+    rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(-2, -1)).reshape(*shape[:2], 1), TINY)
     tied = on[c, away, n].reshape(shape[:2])
     ties = np.argsort(~tied, axis=1, kind="stable")[:, : tied.sum(axis=1).max(initial=0), None]
     equal = np.take_along_axis(-rows * tied[..., None], ties, 1)
@@ -160,12 +162,12 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
     if not strict:
         level[:, -2] = 1.0
     found, prices = highest(program, level, enough)
-    return (found > 1e-10) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
+    return (found > REFINED) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
 
 
 def _fitting(g: Game, chosen: Index) -> Mask:
     """Mask of cells (cells, servers) with feasible prices."""
-    found = [_priced(g, some, g.strict, 1e-10)[0] for some in _chunks(chosen, g.until)]
+    found = [_priced(g, some, g.strict, REFINED)[0] for some in _chunks(chosen, g.until)]
     return np.concatenate([np.zeros(0, bool), *found])
 
 

@@ -23,6 +23,10 @@ from ..model._arrays import Index
 from ..model._validate import number
 from ..model.cluster import Cluster
 
+#: Over-relaxation: initial factor, its largest value, its increase after similar directions, and the factor of its
+#: excess over 1 after opposite ones.
+_RELAX, _MOST_RELAX, _INCREASE, _DECREASE = 1.4, 1.8, 0.05, 0.7
+
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: Messages and numbers sent in a round, and the largest relative change of a response.
 Round = tuple[int, int, float]
@@ -129,7 +133,7 @@ def rounds(
     messages, numbers = int(np.count_nonzero(shared)), int(shared.sum())
     # 1/d, with d the largest number of servers of a user, as all of them may increase its tasks simultaneously.
     at_once = damping or 1.0 / int(np.diff(method.start).max())
-    relax, step = damping or (1.4 if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
+    relax, step = damping or (_RELAX if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
     if order == "asynchronous":
         yield from _asynchronous(sweeps, state, rng, damping or min(0.5, at_once), network, shared)
     if order == "elastic":
@@ -145,7 +149,11 @@ def rounds(
             change = sweeps.gauss_seidel(state, rng.permutation(servers) if order == "random" else None, relax)
         if order == "over-relaxed" and damping is None:
             turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
-            relax = min(relax + 0.05, 1.8) if turn > 0.5 else 1 + (0.7 if turn < 0 else 1.0) * (relax - 1)
+            relax = (
+                min(relax + _INCREASE, _MOST_RELAX)
+                if turn > 0.5
+                else 1 + (_DECREASE if turn < 0 else 1.0) * (relax - 1)
+            )
         yield messages, numbers, change
 
 

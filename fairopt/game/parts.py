@@ -30,18 +30,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.factors import stack_solved
+from ..core.accuracy import (
+    CONVERGED,
+    DECREASE,
+    HALF_PRECISION,
+    NEGLIGIBLE,
+    REFINED,
+    SINGLE_ROUNDING,
+    SOLVE_ROUNDING,
+    SUM_ROUNDING,
+    VISIBLE,
+)
+from ..core.factors import LOG_RANGE, TINY, UNDERFLOW, stack_solved
 from ..model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
-#: Number of starts of Newton's method, of grid points, and largest number of solutions of a cell.
-_STARTS, _GRID, _MOST = 12, 289, 16
+#: Number of starts of Newton's method, of points of two grids, and largest number of solutions of a cell.
+_STARTS, _GRIDS, _MOST = 12, (289, 101), 16
 #: Rounds of bound propagation, for all cells and then for the remaining ones, and relative relaxation of bounds.
-_ROUNDS, _SLACK = (2, 8), 1e-6
+_ROUNDS, _SLACK = (2, 8), VISIBLE
 #: Rounding error of a bound, relative to the subtracted terms.
-_LOST = 1e-12
+_LOST = CONVERGED
 #: Newton's method: step limit, residual of convergence, and residual that is accepted where no step decreases it.
-_STEPS, _REACHED, _STUCK = 14, 1e-12, 1e-10
+_STEPS, _REACHED, _STUCK = 14, CONVERGED, REFINED
+#: Fractions of a Newton step that are tried together, and irrational numbers that spread its starts.
+_LENGTHS, _IRREGULAR = 0.3 ** np.arange(4), (0.6180339887, 0.7548776662)
+#: Decimals in which log prices of equal solutions agree, and largest log odds of a point on a segment.
+_DECIMALS, _LOG_ODDS = 8, 36.0
 
 
 class Solved(NamedTuple):
@@ -80,7 +95,7 @@ def solutions(g: Game, faces: Index) -> Solved:
         level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
         found.append((mine[which], level))
     part, level = (np.concatenate(each) for each in zip(*found, strict=True))
-    each = np.column_stack([part, np.round(level, 8).reshape(len(part), servers * resources)])
+    each = np.column_stack([part, np.round(level, _DECIMALS).reshape(len(part), servers * resources)])
     order = np.unique(each, axis=0, return_index=True)[1]  # sorted by part, without duplicates
     ends = np.searchsorted(part[order], np.arange(len(one) + 1))
     chosen = [
@@ -102,7 +117,7 @@ def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
     scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
     cost = paid[:, :, None] * g.use * scale[..., None]
     asked = on | ((sign > 0) & usable)  # off the support prices have no upper bound
-    tasks, total, prices = (np.where(sign > 0, 0.0, -1e200 * one) for one in (on, on[:, :1] | True, paid))
+    tasks, total, prices = (np.where(sign > 0, 0.0, -one / UNDERFLOW) for one in (on, on[:, :1] | True, paid))
     for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
         total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
@@ -141,8 +156,8 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     top = each.max(axis=3)
     allowed = g.gain - (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
     log_total = np.take_along_axis(allowed, on.argmax(axis=1)[:, None], 1)
-    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= 1e-8).all(axis=(1, 2))
-    on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], 300.0))
+    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= HALF_PRECISION).all(axis=(1, 2))
+    on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], LOG_RANGE / 2))
     use = g.use / g.size[..., None]
     of_rows = (np.eye(servers)[:, None, :, None] * use.swapaxes(1, 2)[:, :, None]).reshape(servers * resources, -1)
     paid, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
@@ -150,11 +165,11 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
         [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
     )
     ones = matrix.any(axis=2, keepdims=True)
-    share = np.linalg.pinv(matrix, 1e-12) @ ones
-    # Negative parts above -1e-9 are attributed to rounding.
-    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= 1e-7) & (share.min(axis=(1, 2)) >= -1e-9)
+    share = np.linalg.pinv(matrix, CONVERGED) @ ones
+    # Small negative parts are attributed to rounding.
+    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= SINGLE_ROUNDING) & (share.min(axis=(1, 2)) >= -NEGLIGIBLE)
     tasks = np.maximum(share, 0.0).reshape(on.shape) * total
-    good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + 1e-8
+    good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + HALF_PRECISION
     return tasks[good], level[good]
 
 
@@ -204,8 +219,8 @@ class Parts:
         return Parts(self.alpha, *(getattr(self, each.name)[chosen] for each in fields(self)[1:]))
 
     def log_prices(self, scaled: Array) -> Array:
-        """Log level prices w of prices (parts, rows), bounded below by 1e-15 of the largest."""
-        least = 1e-15 * scaled.max(axis=1, keepdims=True)
+        """Log level prices w of prices (parts, rows), bounded below relative to the largest."""
+        least = SUM_ROUNDING * scaled.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle)
 
     def levels(self, w: Array) -> tuple[Array, Array]:
@@ -214,7 +229,7 @@ class Parts:
         top = share.max(axis=2, keepdims=True)
         share = np.exp(share - top)
         total = share.sum(axis=2, keepdims=True)
-        return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], 300.0), share / total
+        return np.minimum(self.gain - ((top + np.log(total)) / self.alpha)[..., 0], LOG_RANGE / 2), share / total
 
     def bought(self, w: Array) -> Array:
         """Left-hand sides `sum_n (y . a_n) X_n` of the capacity equations, (parts, R - T)."""
@@ -240,7 +255,7 @@ class Parts:
         which, w = which[self.unique[which]], w[self.unique[which]]
         parts = self.some(which)
         size, whole = parts.bought(w), parts.whole
-        w += np.log(np.maximum((size * whole).sum(axis=1) / (whole**2).sum(axis=1), 1e-300))[:, None]
+        w += np.log(np.maximum((size * whole).sum(axis=1) / (whole**2).sum(axis=1), TINY))[:, None]
         w, reached = parts.newton(w)
         return which[reached], w[reached]
 
@@ -253,8 +268,8 @@ class Parts:
         for along in (-beside, beside):
             far = np.where(along < 0, inside / -along, np.inf).min(axis=1, keepdims=True)
             ends.append(np.maximum(np.where(far < np.inf, inside + far * along, along), 0.0))
-        which, low, high = np.arange(len(inside)), np.full(len(inside), -36.0), np.full(len(inside), 36.0)
-        for points in (_GRID, 101):
+        which, low, high = np.arange(len(inside)), np.full(len(inside), -_LOG_ODDS), np.full(len(inside), _LOG_ODDS)
+        for points in _GRIDS:
             u = np.linspace(low, high, points, axis=1)  # log t/(1 - t)
             t = (1 / (1 + np.exp(-u)))[..., None]
             each, line = self.some(np.repeat(which, points)), (1 - t) * ends[0][which, None] + t * ends[1][which, None]
@@ -269,12 +284,12 @@ class Parts:
         count, rows = self.start.shape
         starts = _STARTS if self.away.shape[1] else 1
         k, r = np.arange(starts)[:, None], np.arange(rows)
-        moved = np.where(k > 0, 2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1, 0.0)
+        moved = np.where(k > 0, 2 * ((k * _IRREGULAR[0] * (r + 1) + _IRREGULAR[1] * r) % 1.0) - 1, 0.0)
         return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
 
     def newton(self, w: Array) -> tuple[Array, Mask]:
         """Damped Newton's method from w: the final point, and whether it is a solution."""
-        lengths, eye = 0.3 ** np.arange(4), 1e-14 * np.eye(w.shape[1])  # regularisation of singular Jacobians
+        lengths, eye = _LENGTHS, SOLVE_ROUNDING * np.eye(w.shape[1])  # regularisation of singular Jacobians
         w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
         for _ in range(_STEPS):
             parts = self.some(going)
@@ -282,7 +297,7 @@ class Parts:
             size = np.abs(rhs).max(axis=1)
             reached[going] = size <= _STUCK
             # A vanishing column of the Jacobian means that a price tends to 0, off the interior of the cell.
-            on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > 1e-15)
+            on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > SUM_ROUNDING)
             if not on.any():
                 break
             going, size, scale = going[on], size[on], 1 / np.abs(matrix[on]).max(axis=2, keepdims=True)
@@ -290,7 +305,10 @@ class Parts:
             longest = np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
             trial = w[going, None] + lengths[:, None] * (step / longest)[:, None]
             found = self.some(np.repeat(going, len(lengths))).equations(trial.reshape(-1, w.shape[1]))[0]
-            helps = np.abs(found).max(axis=1).reshape(-1, len(lengths)) <= (1 - 0.1 * lengths / longest) * size[:, None]
+            helps = (
+                np.abs(found).max(axis=1).reshape(-1, len(lengths))
+                <= (1 - DECREASE * lengths / longest) * size[:, None]
+            )
             longer = np.flatnonzero(helps.any(axis=1))
             going = going[longer]
             w[going] = trial[longer, helps[longer].argmax(axis=1)]  # the longest step that decreases the residual
@@ -302,6 +320,6 @@ def _null(matrix: Array) -> tuple[Array, Mask]:
     count, rows, columns = matrix.shape
     if not rows:
         return np.broadcast_to(np.eye(columns), (count, columns, columns)), np.ones(count, bool)
-    matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), 1e-300)
+    matrix = matrix / np.maximum(np.abs(matrix).max(axis=2, keepdims=True), TINY)
     _, sizes, right = np.linalg.svd(matrix)
-    return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > 1e-10 * sizes[:, 0]))
+    return right[:, rows:], np.asarray((rows <= columns) & (sizes[:, -1] > REFINED * sizes[:, 0]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.errors import DataError
 from ..base.libraries import pd
+from ..core.accuracy import NEGLIGIBLE
 from ..core.game.curve import Crossing, Curve, follow
 from ..core.game.curve_system import OPTIONS, CurveOptions
 from ..model import _validate
@@ -124,7 +125,7 @@ def equilibrium_curve(
     merging = merge(expected(cluster))
     values = [_validate.alpha(alpha) for alpha in alphas]
     for alpha in values:
-        if not 0 < alpha < np.inf or abs(np.log(alpha)) < 1e-9:
+        if not 0 < alpha < np.inf or abs(np.log(alpha)) < NEGLIGIBLE:
             raise DataError(f"alphas has {alpha:g}; the curve is followed to positive, finite values other than 1")
     merged = merging.cluster
     problem = Problem(merged, criterion(merged, partial(virtual_share_per_task, merged), 2.0, "game"))

@@ -36,6 +36,7 @@ from ...model.criterion import Criterion, check_floor_scope, criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from .. import filling, welfare
+from ..accuracy import CONVERGED, NEGLIGIBLE, SOLVE_ROUNDING, VISIBLE
 from ..algebra import Equations
 from ..leximin import Leximin
 from ..solution import Run, Solution
@@ -74,7 +75,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
 
 
 #: Relative gap of the bounds of a level above which the status says so.
-_LOOSE_BOUNDS = 1e-6
+_LOOSE_BOUNDS = VISIBLE
 #: Remark on solutions in rational arithmetic.
 _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for floating-point numbers"
 
@@ -138,10 +139,10 @@ def _exact(problem: Problem) -> Iterator[Solution]:
 
 #: Thresholds of the refinement: smallest fraction of a level that counts as tasks, largest idle fraction of an
 #: exhausted row, and smallest fraction of a level's prices that counts as a price.
-_ZERO_TASKS, _EXHAUSTED, _ZERO_PRICE = 1e-14, 1e-6, 1e-12
+_ZERO_TASKS, _EXHAUSTED, _ZERO_PRICE = SOLVE_ROUNDING, VISIBLE, CONVERGED
 #: Relative regularization, since equations may be dependent, largest relative change of a pair, and number of steps of
 #: iterative refinement.
-_REGULARIZATION, _MOST_CHANGE, _STEPS = 1e-12, 0.5, 4
+_REGULARIZATION, _MOST_CHANGE, _STEPS = CONVERGED, 0.5, 4
 
 
 def restored(levels: Leximin) -> Array | None:
@@ -168,7 +169,7 @@ def restored(levels: Leximin) -> Array | None:
 
 
 #: Relative tolerance of the feasibility of floors.
-_ROUNDING = 1e-9
+_ROUNDING = NEGLIGIBLE
 #: Rounding of the six digits that an error message prints: less is feasible.
 _PRINTED = 5e-6
 #: Number of users in an error message, and their least part of the cost of all floors.

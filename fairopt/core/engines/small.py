@@ -13,6 +13,7 @@ from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.problem import Problem
 from .. import maxmin
+from ..accuracy import CONVERGED, REFINED, VISIBLE
 from ..solution import Run, Solution
 from ..solve import Found, finite
 
@@ -74,11 +75,11 @@ def kind_of(rule: Criterion) -> Kind | None:
 
 
 #: Backward error at which dense methods end, and its largest value as a fraction of the tolerance.
-_FINEST, _AIM_OF_TOL = 1e-12, 0.1
+_FINEST, _AIM_OF_TOL = CONVERGED, 0.1
 #: Backward error below which no refinement is needed.
-_TO_ROUNDING = 1e-10
+_TO_ROUNDING = REFINED
 #: Relative slack of a task limit below which it counts as binding.
-_BINDING = 1e-6
+_BINDING = VISIBLE
 
 
 class Together:

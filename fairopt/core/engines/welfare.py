@@ -18,11 +18,12 @@ from ...model._arrays import Array
 from ...model.criterion import ConcaveWelfare
 from ...model.problem import Problem
 from .. import welfare
+from ..accuracy import ACCURATE
 from ..factors import LOG_RANGE
 from ..solution import Run, Solution
 
 #: Backward error aimed at where no refinement follows.
-_UNREFINED_TOL = 1e-11
+_UNREFINED_TOL = ACCURATE
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:

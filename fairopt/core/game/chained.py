@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base import clock
 from ...model.problem import Problem
+from ..accuracy import CONVERGED, VISIBLE
 from ..solution import Solution
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps
@@ -20,7 +21,7 @@ from .rounds import Sweeps
 #: Largest ratio of successive alphas.
 _RATIO = 1.2
 #: Largest numbers of rounds, and relative changes at which they end, at intermediate alphas and at the last.
-_INTERMEDIATE, _LAST = (300, 1e-6), (20_000, 1e-12)
+_INTERMEDIATE, _LAST = (300, VISIBLE), (20_000, CONVERGED)
 
 
 @suppress_fp_warnings

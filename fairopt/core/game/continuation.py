@@ -22,6 +22,8 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from ..accuracy import CORRECTIONS, DECREASE, SHORTER
+
 Step = tuple[Any, ...]
 #: Types of a point of a curve, of an iterate, and of a step of it.
 P = TypeVar("P", bound="OnCurve")
@@ -77,14 +79,8 @@ class OnCurve(Protocol):
         ...
 
 
-#: Factor by which the length of a predictor is reduced after its correction has failed.
-SHORTER = 0.4
-#: Largest number of corrections of a predictor, unless its caller gives one.
-_CORRECTIONS = 8
 #: Largest merit relative to that of the predictor: corrections may increase it at first.
 _WORSE = 10.0
-#: Newton steps of length t are accepted if `norm after <= (1 - DECREASE t) norm before`.
-_DECREASE = 0.1
 
 
 class Corrected(NamedTuple, Generic[P]):
@@ -135,7 +131,7 @@ def stepped(
     shortest: float,
     budget: int,
     reached: Callable[[P], bool],
-    most: int = _CORRECTIONS,
+    most: int = CORRECTIONS,
     serves: float = 0.0,
 ) -> tuple[Corrected[P] | None, int, float]:
     """Step along the curve: the corrected point, number of linear systems solved, and length of the last attempt.
@@ -217,7 +213,7 @@ def damped_newton(
         def attempt(t: float, at: T = here, step: Move = step, before: float = before) -> tuple[T, float] | None:
             there = moved(at, step, t)
             after = norm(there)
-            return (there, after) if after <= (1 - _DECREASE * t) * before else None
+            return (there, after) if after <= (1 - DECREASE * t) * before else None
 
         found, _ = backtracked(attempt, longest(step), shorter, shortest)
         if found is None:

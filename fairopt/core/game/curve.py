@@ -35,13 +35,13 @@ from ...base.errors import SolverError
 from ...certificates.backward import backward_error
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
+from .. import accuracy
 from ..engines.native import everybody_served
 from ..factors import LOG_RANGE
 from ..interior import solved
 from ..settled import settled
 from ..system import stacked
 from . import engine
-from .continuation import SHORTER
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 from .index import Factors
 
@@ -51,24 +51,22 @@ _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs
 _NO_START, _LATE = "no regular equilibrium was found near alpha = 1", "the time limit was reached"
 _SPENT = "the curve takes more steps than allowed"
 #: Shortest step, and the slack at which Newton's method takes over from bisection.
-_SHORTEST, _NEWTON_SLACK = 1e-9, 1e-3
+_SHORTEST, _NEWTON_SLACK = accuracy.NEGLIGIBLE, 1e-3
 #: Factors of step lengths of a run, the second for a run after the first has failed; and the first step of a run.
 _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
 #: A step of at least the first length that has passed a fold is taken again, multiplied by the second number.
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
 #: Factors of the step length after at most three corrections, four, and more; and largest number of attempts of a step.
 _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
-#: Largest number of corrections; residuals above which Newton's method diverges, and below which they may increase.
-_CORRECTIONS, _DIVERGED, _MAY_RISE = 8, 1e3, 1e-6
+#: Residuals above which Newton's method diverges, and below which they may increase.
+_DIVERGED, _MAY_RISE = 1e3, accuracy.VISIBLE
 #: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
-_RESIDUAL = 1e-12
+_RESIDUAL = accuracy.CONVERGED
 #: Distances below minus the first number are events that a step has passed, and that of log alpha; number of
 #: bisections.
-_PASSED, _PASSED_TARGET, _BISECTIONS = 1e-10, 1e-13, 60
+_PASSED, _PASSED_TARGET, _BISECTIONS = accuracy.REFINED, accuracy.NEWTON_ROUNDING, 60
 #: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
-_TURNING, _SAME_LOG_ALPHA = 1e-9, 1e-11
-#: Log ratio of user tasks above which they differ across a fold.
-_OTHER_TASKS = 1e-6
+_TURNING, _SAME_LOG_ALPHA = accuracy.NEGLIGIBLE, accuracy.ACCURATE
 
 
 @dataclass
@@ -95,8 +93,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.length, self._way = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
-        self._way[-1] = 1.0 if self.up else -1.0
-        self._reach = self.at.theta
+        self._way[-1], self._reach = 1.0 if self.up else -1.0, self.at.theta
 
     def to_the_end(self, deadline: float, bar: Any = None) -> str:
         """Take steps to the last target, until a CPU time of the process: the reason if it is not attained, else ""."""
@@ -174,7 +171,7 @@ class Run:
         if not rises and not inside and forward * (theta - self._reach) > -_SAME_LOG_ALPHA:
             self._before, self._fold = v.x, theta
         elif rises and inside and forward * (theta - self._fold) >= -_SAME_LOG_ALPHA:
-            if np.abs(np.log(v.x / self._before)).max() > _OTHER_TASKS:
+            if np.abs(np.log(v.x / self._before)).max() > accuracy.VISIBLE:
                 self.jumps.append((self._fold, self._before, v.x))
             self._fold = np.nan
         self._reach = forward * max(forward * self._reach, forward * theta)
@@ -207,7 +204,7 @@ def corrected(
     which for the last event is that of log alpha from `target`.
     """
     before = np.inf
-    for turns in range(_CORRECTIONS):
+    for turns in range(accuracy.CORRECTIONS):
         v = Values(unknowns.g, there)
         if not v.sound:
             break
@@ -304,7 +301,7 @@ def advanced(
         if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
-            h, land, there = SHORTER * h, -1, start.copied()
+            h, land, there = accuracy.SHORTER * h, -1, start.copied()
             if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
@@ -319,11 +316,11 @@ def advanced(
 
 #: Backward errors of the first equilibrium above which the core restarts, at which it ends, and above which the engine
 #: is used.
-_CORE_ERROR, _CORE_AIM, _MOST_ERROR = 1e-9, 1e-12, 1e-8
+_CORE_ERROR, _CORE_AIM, _MOST_ERROR = accuracy.NEGLIGIBLE, accuracy.CONVERGED, accuracy.HALF_PRECISION
 #: Relative threshold of zero singular values and rates; largest number of alternations between tasks and prices.
-_SINGULAR, _ROUNDS = 1e-9, 4
+_SINGULAR, _ROUNDS = accuracy.NEGLIGIBLE, 4
 #: Perturbation of inactive constraints, and the largest admissible change of the data.
-_PERTURBATION, _MOST_PERTURBATION = 1e-8, 1e-5
+_PERTURBATION, _MOST_PERTURBATION = accuracy.HALF_PRECISION, 1e-5
 
 
 def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
@@ -465,7 +462,7 @@ def _perturbed(g: Game, at: Place) -> bool:
 
 #: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only, and
 #: residual to which a crossing of the unperturbed data is corrected before.
-_REFINED_ERROR, _EXACT = 1e-11, 1e-14
+_REFINED_ERROR, _EXACT = accuracy.ACCURATE, accuracy.SOLVE_ROUNDING
 
 
 @dataclass(frozen=True)
@@ -520,7 +517,7 @@ class Curve:
 
     def at(self, alpha: float) -> tuple[Crossing, ...]:
         """All crossings of a requested alpha, in their order along the curve."""
-        return tuple(one for one in self.crossings if np.isclose(one.alpha, alpha, rtol=1e-12))
+        return tuple(one for one in self.crossings if np.isclose(one.alpha, alpha, rtol=accuracy.CONVERGED))
 
 
 def follow(

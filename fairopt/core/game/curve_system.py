@@ -29,6 +29,7 @@ import numpy as np
 
 from ...model._arrays import Array, Index, Mask
 from ...model.problem import Problem
+from ..accuracy import HALF_PRECISION
 from ..system import AT_LIMIT
 from .equilibrium_system import EquilibriumSystem
 
@@ -55,7 +56,7 @@ OPTIONS = CurveOptions()
 
 
 #: log T, the tax of users with a limit relative to the marginal utility at it, and the offset of its log level.
-LOG_TAX, TAX_BELOW = float(np.log(1e-8)), 3.0
+LOG_TAX, TAX_BELOW = float(np.log(HALF_PRECISION)), 3.0
 #: A server has a reference row if the tax is less than this fraction of the cost of some pair there.
 _MOST_TAX_SHARE = 0.5
 

@@ -31,6 +31,7 @@ from itertools import islice
 import numpy as np
 
 from ...model._arrays import Array
+from ..accuracy import CONVERGED, NEGLIGIBLE, REFINED
 from ..factors import TINY
 from .rounds import State, Sweeps, compare
 
@@ -59,11 +60,11 @@ _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
 _ALIGNED, _MOST_GROWTH = 0.995, 1.2
 #: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
 #: change below which a pair does not decrease.
-_MOST_JUMP, _LEAST_SHRINKAGE, _UNCHANGED = 0.7, 1e-9, 1e-12
+_MOST_JUMP, _LEAST_SHRINKAGE, _UNCHANGED = 0.7, NEGLIGIBLE, CONVERGED
 #: Anderson's acceleration: fraction of a pair's tasks that a mixture leaves, as only a response decides which pairs are
 #: empty; relative singular values of least squares that count as zero; growth of the change after which earlier steps
 #: are discarded, as where other pairs are served.
-_LEFT, _RANK, _RESTART = 0.05, 1e-10, 5
+_LEFT, _RANK, _RESTART = 0.05, REFINED, 5
 
 
 def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, int, int]]:

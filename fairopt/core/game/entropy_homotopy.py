@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...model._arrays import Array, Mask
-from .continuation import SHORTER, Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
+from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
+from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem
 
@@ -47,12 +48,12 @@ _MOST_PRICES = 1000
 _BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
 #: Largest derivative of a log price in log tau whose change is extrapolated linearly in tau, not in log tau.
 _LINEAR_IN_TAU = 0.5
-#: Smallest fraction of a Newton step, on the curve and at its beginning, and least residual that is not rounding.
-_SHORTEST_STEP, _SHORTEST_FIRST_STEP, _ROUNDING = 0.02, 1e-3, 1e-12
+#: Smallest fraction of a Newton step on the curve, and least residual that is not rounding.
+_SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 #: Largest log overuse of equal prices of a server from which Newton's method begins, and their largest change a step.
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
-_AT_LAST = 1e-9
+_AT_LAST = NEGLIGIBLE
 
 
 @dataclass(frozen=True)
@@ -229,5 +230,5 @@ def decoupled(q: EquilibriumSystem, most: float = 0.5) -> Place | None:
         if np.abs(log_overuse).max() < _NEAR_FULL:
             break
         unit = unit + np.clip(log_overuse, -_MOST_CHANGE, _MOST_CHANGE)
-    solution = newton(uniform_prices(), _MOST_STEPS, _SHORTEST_FIRST_STEP)
+    solution = newton(uniform_prices(), _MOST_STEPS, SHORTEST)
     return None if solution.here is None else Place(solution.here, solution.systems)

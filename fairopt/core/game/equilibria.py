@@ -34,10 +34,11 @@ import numpy as np
 from ...base import clock
 from ...model._arrays import Array
 from ...model.problem import Problem
+from ..accuracy import CONVERGED, SHORTER, SHORTEST, SINGLE_ROUNDING, VISIBLE
 from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
-from ..factors import LOG_RANGE, TINY, UNDERFLOW
+from ..factors import LOG_NOTHING, LOG_RANGE, TINY, UNDERFLOW
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -51,18 +52,18 @@ Units = tuple[Array, Array]
 _FIRST_MU, _RESIDUAL_PER_MU = 3.0, 0.3
 #: Factor by which mu may rise above its minimum before a restart, and the longest step after a restart.
 _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
-_STEPS = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
+_STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 #: Largest number of corrections of a step, and the reduction of the merit below which the Jacobian is reused.
 _CORRECTIONS = 9, 0.3
 #: Number of systems for the curve: ten times the number of prices, within these bounds; the largest number observed in
 #: a success is 3,248.
 _LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
 #: Bounds of the exponent of slacks, beyond which a pair has no tasks, or its equation is far from satisfied.
-_LEAST_EXPONENT, _MOST_EXPONENT = -50, 60
-#: Newton's method to the first point: largest number of steps, factor of backtracking, and smallest fraction of a step.
-_FIRST_STEPS, _BACKTRACKING, _SHORTEST_FIRST = 39, 0.5, 1e-3
+_LEAST_EXPONENT, _MOST_EXPONENT = -LOG_NOTHING, 60
+#: Newton's method to the first point: largest number of steps, and factor of backtracking.
+_FIRST_STEPS, _BACKTRACKING = 39, 0.5
 #: Residual of rows to which Newton steps are refined, relative to the right-hand side.
-_REFINED = 1e-7
+_REFINED = SINGLE_ROUNDING
 
 
 class CurvePoint(NamedTuple):
@@ -229,13 +230,13 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
         lambda here: here.merit,
         _FIRST_STEPS,
         _BACKTRACKING,
-        _SHORTEST_FIRST,
+        SHORTEST,
         lambda step: min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, TINY)),
     )
 
 
 #: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
-_OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), 1e-6
+_OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), VISIBLE
 #: Number of systems after which a point is offered in any case, doubled each time.
 _FIRST_OFFER = 300
 #: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
@@ -255,7 +256,7 @@ _MANY_USERS, _MANY_PER_PRICE = 500, 5
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
 #: Factor by which the error of a point of the smoothed path must fall until it is offered as another candidate, and the
 #: error below which the path ends.
-_CLEARLY_BETTER, _TO_ROUNDING = 0.1, 1e-12
+_CLEARLY_BETTER, _TO_ROUNDING = 0.1, CONVERGED
 #: Least alpha by which the change of a round at which a candidate is offered is divided, since slacks change by alpha
 #: times as much as tasks.
 _LEAST_DIVISOR = 50

@@ -22,8 +22,9 @@ from ...model._arrays import Array, Index
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ..algebra import Pairs
-from ..factors import UNDERFLOW
+from ..factors import LOG_NOTHING, UNDERFLOW
 from ..solution import Run, Solution
+from ..state import LARGEST_POWER
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -113,10 +114,8 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
     return worst
 
 
-#: Slacks are differences of v^k with k = min(alpha, this number): larger powers span too many decades.
-_LARGEST_POWER = 4.0
-#: Smoothing of the starting tasks, number of bisections for their levels, and the exponent from which a choice is zero.
-_SMOOTHING, _BISECTIONS, _NEGLIGIBLE_EXPONENT = 0.3, 12, 50.0
+#: Smoothing of the starting tasks, and number of bisections for their levels.
+_SMOOTHING, _BISECTIONS = 0.3, 12
 
 
 class EquilibriumSystem:
@@ -187,8 +186,8 @@ class EquilibriumSystem:
 
     @property
     def power(self) -> float:
-        """Exponent k of level prices in slacks."""
-        return min(self.alpha, _LARGEST_POWER)
+        """Exponent k of level prices in slacks, which are differences of v^k."""
+        return min(self.alpha, LARGEST_POWER)
 
     def levels(self, log_price: Array, a: float) -> tuple[Array, Array, Array]:
         """Log levels (pairs,) with exponent a, and scaled terms (pairs, resources) and sums (pairs,) of costs."""
@@ -210,7 +209,7 @@ class EquilibriumSystem:
             middle = (lower + upper) / 2
             total = np.add.reduceat(k * part / np.expm1(k * (middle[users] - level)), self.start[:-1])
             lower, upper = np.where(total > 1, middle, lower), np.where(total > 1, upper, middle)
-        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), _NEGLIGIBLE_EXPONENT))
+        weight = 1 / np.expm1(np.minimum(k * (upper[users] - level), LOG_NOTHING))
         weight /= self.sums(weight)[users]
         tasks = weight * np.exp(upper - upper.max())[users]  # normalized, since levels may overflow at small alpha
         tasks = tasks * (0.5 / self.used(tasks)[self.row].mean())

@@ -36,6 +36,7 @@ from ...base.libraries import lapack
 from ...model._arrays import Array, Index, Mask
 from ...model.criterion import Criterion
 from ...model.problem import Problem
+from ..accuracy import CONVERGED, HALF_PRECISION, NEGLIGIBLE, REFINED
 from ..active_set import ActiveSet
 from ..maxmin import fractions
 from ..settled import Indicated
@@ -62,7 +63,7 @@ class Factors:
 
 
 #: Multiple of the identity that regularizes J where tasks of pairs or prices are not unique.
-REGULARIZATION = 1e-10
+REGULARIZATION = REFINED
 #: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; else the index is 0.
 _SINGULAR = 1e7
 #: Number of unknowns up to which all unit right-hand sides are tested, of random ones beyond, and of unknowns at most.
@@ -70,7 +71,7 @@ _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 #: Largest alpha at which doubles identify the active set.
 _LARGEST_ALPHA = 1e3
 #: Part of a user's tasks up to which a pair without slack counts as empty.
-_EMPTY = 1e-12
+_EMPTY = CONVERGED
 #: Fraction of `_SINGULAR` below which the index of a stack is certain.
 _CERTAIN = 0.1
 
@@ -206,11 +207,11 @@ def _jacobians(
 
 
 #: Singular values of J below this fraction of the largest count as zero (tasks or prices that are not unique).
-_ZERO_SINGULAR = 1e-9
+_ZERO_SINGULAR = NEGLIGIBLE
 #: Distance from 1 of the corresponding eigenvalues of T'.
 _NEAR_ONE = 1e-5
 #: Spectral radius below which it counts as zero.
-_ZERO_RADIUS = 1e-8
+_ZERO_RADIUS = HALF_PRECISION
 
 
 def spectral_radius(active: Active) -> float:

@@ -36,7 +36,8 @@ import numpy as np
 
 from ...model._arrays import Array, Mask
 from ...model.polytope import Polytope
-from ..choices import Choices
+from ..accuracy import CORRECTIONS, SHORTER, SINGLE_ROUNDING
+from ..choices import EVALUATIONS, LAST_TAU, Choices
 from ..solution import ServerStart
 from ..system import AT_LIMIT
 from .continuation import StepControl
@@ -50,7 +51,7 @@ from .rounds import Sweeps
 #: at least so many users per price: with fewer it often fails, and saves little.
 _PART, _USERS = 0.1, 2
 #: Temperature of this start, and largest number of Newton steps from it.
-_TAU, _MOST = 1e-5, 24
+_TAU, _MOST = LAST_TAU, EVALUATIONS
 #: Idle fraction up to which a resource is full; log prices of other resources are lower by at least the second number
 #: times tau.
 _FULL, _BELOW = 1e-3, 3.0
@@ -124,9 +125,9 @@ _WORK = 4e6
 _ROWS, _LACKING = 64, 0.5
 #: Temperatures at which prices are stored for problems with other users, and largest number of Newton steps from them
 #: to the prices of such a problem; if these are not enough, the next higher temperature is tried, then the whole stage.
-_KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), 8
+_KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), CORRECTIONS
 #: Steps in log2 alpha, of which whole ones lead from power of 2 to power of 2.
-_FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), 0.4, STEPS.grow)
+_FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), SHORTER, STEPS.grow)
 #: Number of random perturbations of weights by which a limit is tested.
 _WEIGHTS = 8
 #: A temperature counts as attained up to this factor.
@@ -256,16 +257,16 @@ def _grown(place: Place) -> Place:
 
 
 #: Temperatures of choices at which ties are identified, one after the other.
-_TRIES = (1e-5, 1e-7)
+_TRIES = LAST_TAU, SINGLE_ROUNDING
 #: Largest relative change of user tasks by perturbations of arbitrary weights (observed: below 1e-9 or above 1e-3), and
 #: by exact responses to the limit.
-_UNMOVED, _STAYS = 1e-7, 1e-5
+_UNMOVED, _STAYS = SINGLE_ROUNDING, 1e-5
 #: Largest cap of slopes: with zero demands larger caps take half as many rounds again.
 _HIGHEST_CAP = 64.0
 #: Change of a round, relative to the tolerance, at which responses end.
 _CONVERGED = 0.1
 #: Rounds of elastic responses between two candidates.
-_ROUNDS = (2, 48, 50, 100, 200, 400, 800, 1600, 3200, 6400)
+_ROUNDS = 2, 48, *(50 * 2**k for k in range(8))
 _OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, from which it may differ"
 
 

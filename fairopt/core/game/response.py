@@ -21,12 +21,13 @@ import numpy as np
 
 from ...base.loops import compiled
 from ...model._arrays import Array
+from ..accuracy import CONVERGED, NEWTON_ROUNDING, REFINED, SOLVE_ROUNDING, SUM_ROUNDING, VISIBLE
 from ..factors import LOG_RANGE, TINY, UNDERFLOW
 
 #: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
-_RESIDUAL, _ROUNDING = 1e-13, 2e-15
+_RESIDUAL, _ROUNDING = NEWTON_ROUNDING, 2e-15
 #: A response ends where coordinate descent leaves more than this fraction of a residual below this bound.
-_STALLED, _ACCURATE = 0.5, 1e-6
+_STALLED, _ACCURATE = 0.5, VISIBLE
 #: Initial trust region of log prices alpha q, if alpha is small; that of log level prices q is 1.
 _LOG_PRICE_STEP = 0.02
 #: A step is accepted if the dual's slope at its end is at most this fraction of minus the initial one, and the residual
@@ -38,17 +39,17 @@ _MOST_STEPS, _DESCENT_EVERY = 300, 20
 _MOST_POWER = 2.0
 #: Solving for one price: residual relative to the initial one, and at least that of rounding; first interval of prices,
 #: and relative length of an interval below which its ends are the same number.
-_REDUCED, _PRICE_RESIDUAL, _FIRST_WIDTH, _SAME = 0.1, 1e-14, 0.25, 1e-15
+_REDUCED, _PRICE_RESIDUAL, _FIRST_WIDTH, _SAME = 0.1, SOLVE_ROUNDING, 0.25, SUM_ROUNDING
 #: Residual below which a response ends where no step is accepted.
-_SUFFICIENT = 1e-10
+_SUFFICIENT = REFINED
 #: Smallest ratio of powers of a price in a step; below it the price becomes zero.
-_LEAST_RATIO = 1e-12
+_LEAST_RATIO = CONVERGED
 #: Factor of the trust region of a price after its resource has gained users who demanded nothing.
 _NARROWER = 0.3
 #: Relative and absolute regularization of Newton's equations, which are singular where users lack demand elasticity.
-_REGULARIZATION, _LEAST_DIAGONAL = 1e-10, 1e-13
+_REGULARIZATION, _LEAST_DIAGONAL = REFINED, NEWTON_ROUNDING
 #: Rate of use relative to the largest of a user below which it is what rounding left of users who have ceased to rise.
-_RATE_ROUNDING = 1e-14
+_RATE_ROUNDING = SOLVE_ROUNDING
 
 
 class Server(NamedTuple):

@@ -19,6 +19,7 @@ from ...base import clock
 from ...base.errors import DataError
 from ...model._arrays import Array, Index
 from ...model.problem import Problem
+from ..accuracy import CONVERGED, REFINED
 from ..solution import Run, Solution
 from ..system import AT_LIMIT
 from . import chained, engine
@@ -26,7 +27,7 @@ from .curve import Crossing, follow
 from .curve_system import OPTIONS, CurveOptions
 
 #: Relative accuracy to which log gamma has to be a sum of user and server terms.
-_RANK_ONE = 1e-12
+_RANK_ONE = CONVERGED
 
 
 def everybody(problem: Problem, tasks: Array) -> bool:
@@ -88,7 +89,7 @@ METHOD_NAME = "curve from alpha = 1"
 #: Remark on solutions that are not known to be unique.
 MAYBE_OTHERS = 'there may be other equilibria: select="curve" takes the first from alpha = 1 (docs/equilibria.md)'
 #: Backward error above which a crossing is refined.
-_REFINE_ABOVE = 1e-10
+_REFINE_ABOVE = REFINED
 #: Remark on a solution of the engine in place of a crossing.
 _CURVE_FAILED = "the curve from alpha = 1 could not be followed: this need not be the first equilibrium on it"
 #: Remarks on equilibria that replace one of index -1.
