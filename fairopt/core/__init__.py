@@ -35,4 +35,7 @@ xi, v    (limits,)             price and slack of a limit or floor
 Powers `power` and `ratio` (B,) are A and :math:`\alpha / A`; alpha, phi and u are those of the model. `choices`,
 `first_order`, `last_digits` and single modules of `game` define further letters at their beginning; there l is a level
 or its logarithm, X tasks of a user beside x on servers, and y (K, R) the use of rows.
+
+Numbers that several methods share are those of `accuracy`, levels from rounding to what an allocation shows, and of
+`central_path`, the rules of interior points. Any other number was measured, and is a constant of its method.
 """

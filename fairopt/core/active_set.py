@@ -16,10 +16,9 @@ from ..model._arrays import Array, Index, Mask
 from .accuracy import ACCURATE, CORRECTIONS, SINGLE_ROUNDING
 from .factors import TINY
 from .judge import backward_errors
+from .last_digits import DENSE
 from .system import OfLimits, Stack
 
-#: Unknowns up to which the dense matrix is factored.
-_LARGEST = 300
 #: Largest relative decrease of tasks in a step, and of prices v^A.
 _MOST_DECREASE, _MOST_PRICE_DECREASE = 0.9, 0.99
 #: Relative pivots below the first, or singular values below the second, count as zero.
@@ -115,7 +114,7 @@ def refined(
     z, log_v = np.where(pairs, z, 0.0), np.where(rows, log_v, -np.inf)
     xi = None if xi is None else np.where(binding, xi, 0.0)
     best, error = (z, q.power * log_v), np.full(1, np.inf)
-    if not 0 < unknowns <= _LARGEST:  # larger dense systems take longer than the engines for large problems
+    if not 0 < unknowns <= DENSE:  # larger dense systems take longer than the engines for large problems
         return *best, error
     for _ in range(CORRECTIONS):
         x, slack, share = q.slacks(z, log_v, xi)

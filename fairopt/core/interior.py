@@ -41,12 +41,12 @@ from .central_path import (
 from .factors import LOG_RANGE, TINY
 from .judge import backward_errors
 from .newton import System
-from .state import Direction, Measured, State, measured
+from .state import LARGEST_POWER, Direction, Measured, State, measured
 from .system import Stack, select
 
 #: Exponents of sums over rows of an attempt: the least, and the least times mu. The second attempt solves problems in
 #: which the steps of the first become short.
-_ATTEMPTS = (4.0, 0.005), (8.0, 0.02)
+_ATTEMPTS = (LARGEST_POWER, 0.005), (2 * LARGEST_POWER, 0.02)
 #: Largest number of iterations of an attempt, and step length below which it ends.
 _ITERATIONS, _SHORTEST = 60, 1e-8
 #: Iterates are certified below this mu.

@@ -46,7 +46,7 @@ Solve = Callable[[Array], Array]
 
 #: Number of matrix entries above which the factors would take gigabytes.
 _MOST_ENTRIES = 4e7
-#: Number of unknowns up to which the augmented matrix is factored as a dense one.
+#: Number of unknowns up to which matrices are factored as dense ones.
 DENSE = 300
 
 

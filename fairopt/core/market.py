@@ -28,9 +28,10 @@ from .algebra import Pairs
 from .central_path import DAMPING, DESCENTS, FULL, LEAST, LEAST_PART, LEAST_SHARE, LOAD
 from .choices import Choices, Users
 from .factors import LOG_RANGE, TINY
+from .state import LARGEST_POWER
 
 #: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
-FIRST_ALPHA = 4.0
+FIRST_ALPHA = LARGEST_POWER
 #: Upper bound of log marginal utilities in the unit of prices, since those of users with limits could overflow.
 _LOG_CAP = 500.0
 #: Temperature of the choice model at the starting point, times alpha, and a lower bound of log marginal utilities in

@@ -25,7 +25,7 @@ from ..core.first_order import Active
 from ..core.game import engine
 from ..core.game.equilibrium_system import EquilibriumSystem
 from ..core.game.index import active_at, index, spectral_radius
-from ..core.game.rounds import Sweeps
+from ..core.game.rounds import Sweeps, settle
 from ..core.settled import settled
 from ..model import _validate
 from ..model._arrays import Array, Index
@@ -400,9 +400,7 @@ def _responses(
     for _ in range(options.starts):
         part = rng.exponential(size=len(system.user)) / users[system.server]
         state = sweeps.start(problem.polytope.inside(part) * system.gamma)
-        for _ in range(options.rounds):
-            if sweeps.gauss_seidel(state) <= _FINE:
-                break
+        settle(sweeps.rounds(state), options.rounds, _FINE)
         yield state.tasks.copy(), np.where(system.row, state.log_price, -np.inf)
 
 

@@ -117,7 +117,7 @@ def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
     scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
     cost = paid[:, :, None] * g.use * scale[..., None]
     asked = on | ((sign > 0) & usable)  # off the support prices have no upper bound
-    tasks, total, prices = (np.where(sign > 0, 0.0, -one / UNDERFLOW) for one in (on, on[:, :1] | True, paid))
+    tasks, total, prices = (np.where(sign > 0, 0.0, one / -UNDERFLOW) for one in (on, on[:, :1] | True, paid))
     for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
         total = np.fmax(total, tasks.sum(axis=2, keepdims=True))

@@ -16,7 +16,7 @@ from ...model.problem import Problem
 from ..accuracy import CONVERGED, VISIBLE
 from ..solution import Solution
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .rounds import Sweeps
+from .rounds import Sweeps, settle
 
 #: Largest ratio of successive alphas.
 _RATIO = 1.2
@@ -41,8 +41,5 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         sweeps = Sweeps(method.at(float(each)))
         most_rounds, tol_of_round = _LAST if each == alpha else _INTERMEDIATE
         state.log_price[:] = 0.0
-        for _ in range(most_rounds):
-            rounds += 1
-            if sweeps.gauss_seidel(state) <= tol_of_round:
-                break
+        rounds += settle(sweeps.rounds(state), most_rounds, tol_of_round)
     yield sweeps.solution(state, "best responses chained in alpha", rounds, clock.cpu() - begun, tol)

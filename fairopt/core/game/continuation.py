@@ -53,7 +53,8 @@ class StepControl:
 
 def growth(corrections: int) -> float:
     """Factor of the step length, which decreases geometrically in the number of corrections after the first."""
-    return _GROWTH * (_SHRINKAGE / _GROWTH) ** (max(corrections - 1, 0) / (CORRECTIONS - 1))
+    part = max(corrections - 1, 0) / (CORRECTIONS - 1)
+    return float(_GROWTH * (_SHRINKAGE / _GROWTH) ** part)
 
 
 class OnCurve(Protocol):

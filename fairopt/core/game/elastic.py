@@ -39,7 +39,8 @@ from .rounds import State, Sweeps, compare
 #: ones.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
 #: Number of rounds that a jump extrapolates, a fourth of it after a jump was undone, and of rounds that are mixed.
-_REACH, _MIXED = 20.0, 20
+_MIXED = 20
+_REACH = float(_MIXED)
 #: Numbers sent along each edge of a tree of all servers in a round: up, the largest change, pairs served, three
 #: products of steps, the largest step and the round at which the first pair will be empty, and down, the length of the
 #: jump; or products of the step with the ones before, and the coefficients of the mixture.

@@ -57,7 +57,7 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
 
 
 #: alpha of the equations that represent PS-DSF where the limit is not followed.
-_FINITE_ALPHA = 64.0
+_FINITE_ALPHA = equilibria.LARGE_ALPHA
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:

@@ -243,7 +243,7 @@ _FIRST_OFFER = 300
 _FEW_PRICES, _MOST_PRICES = 64, 500
 #: Alpha above which prices span more decades than doubles resolve, so that prices as levels are tried first; and the
 #: same with many users on few servers, where active sets change in many steps.
-_LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
+LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind, and from the end of the smoothed path.
 _ROUNDS, _PATH_ROUNDS = 511, 320
 #: Exploitability below which points of the smoothed path are candidates.
@@ -291,7 +291,7 @@ def _of_game(
     """Candidates of interior points, in money and in levels, of the homotopy if it is early, and of best responses."""
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
-    steep = (limited or not system.positive) and alpha > (_LARGE_ALPHA_MANY if many_users else _LARGE_ALPHA)
+    steep = (limited or not system.positive) and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
     # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 from ...base import clock
 from ...model.problem import Problem
 from ..solution import Solution
 from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .rounds import LARGEST_ALPHA, SETTLED, Sweeps
+from .rounds import LARGEST_ALPHA, SETTLED, Sweeps, settle
 
 #: Largest number of rounds between two candidates, which doubles up to it.
 _MOST_BETWEEN = 256
@@ -32,10 +31,7 @@ def solutions(problem: Problem, tol: float, most: int = _MOST_ROUNDS) -> Iterato
     state = sweeps.start(method.begin())
     game, rounds, interval = elastic(sweeps, state), 0, 1
     while rounds < most:
-        for change, *_ in islice(game, interval):
-            rounds += 1
-            if change <= SETTLED * tol:
-                break
+        rounds += settle(game, interval, SETTLED * tol)
         interval = min(2 * interval, _MOST_BETWEEN)
         found = sweeps.solution(state, "best responses", rounds, clock.cpu() - begun, tol)
         yield replace(found, engine="best-response")

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +44,7 @@ from .coupling import BARRIER, CoupledGame
 from .elastic import elastic
 from .entropy_homotopy import Place, ahead, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
-from .rounds import Sweeps
+from .rounds import Sweeps, settle
 
 #: A start near the end is tried if at most the first fraction of the users lacks demand for a resource, and there are
 #: at least so many users per price: with fewer it often fails, and saves little.
@@ -115,9 +114,11 @@ def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple
 #: First and last alpha.
 _LOW, _HIGH = 2.0**16, 2.0**20
 #: Product of alpha and tau while alpha grows, at the end, and its largest value for a limit.
-_WARM, _COLD, _COOL = 0.1, 1e-5, 1e-4
+_WARM, _COLD = 0.1, 1e-5
+_COOL = 10 * _COLD
 #: Largest number of linear systems in the first stage, and in each of the other two.
-_BEFORE, _AFTER = 1200, 400
+_AFTER = 400
+_BEFORE = 3 * _AFTER
 #: Product of numbers of pairs and prices above which the path is not followed: best responses are faster.
 _WORK = 4e6
 #: Nor is it with more prices than the first number if more than the second fraction of the pairs lacks demand for some
@@ -339,9 +340,7 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
     state = sweeps.start(found.tasks)
     game = elastic(sweeps, state, highest=_HIGHEST_CAP)
     for rounds in looks:
-        for change, *_ in islice(game, rounds):
-            if change < _CONVERGED * tol:
-                break
+        settle(game, rounds, _CONVERGED * tol)
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
 
 

@@ -5,7 +5,9 @@ Tasks are in units of the user's largest gamma, as in an `EquilibriumSystem`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,6 +102,11 @@ class Sweeps:
             sums[:] = np.bincount(self.game.user, addend, len(sums))
         return float(sweep(order, self.game, relax, state))
 
+    def rounds(self, state: State) -> Iterator[tuple[float]]:
+        """Play Gauss-Seidel rounds without an end: the largest requested change of each, as `elastic` yields it."""
+        while True:
+            yield (self.gauss_seidel(state),)
+
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
         """Move one server by the fraction `relax` of its exact response: the requested change."""
         return float(play(server, self.game._replace(accuracy=0.0), relax, state))
@@ -128,6 +135,16 @@ class Sweeps:
         """Wrap the state as a candidate."""
         prices = self.log_price(state) if np.isfinite(self.alpha) else None
         return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
+
+
+def settle(game: Iterator[tuple[Any, ...]], most: int, enough: float) -> int:
+    """Play at most `most` rounds, until one changes no user's tasks by more than `enough`, relatively: their number."""
+    taken = 0
+    for change, *_ in islice(game, most):
+        taken += 1
+        if change <= enough:
+            break
+    return taken
 
 
 @compiled
