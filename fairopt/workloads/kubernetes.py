@@ -271,8 +271,8 @@ def snapshot(
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
-    runs = sum(shape.on.total() for shape in shapes)
-    counts |= {"pods running": runs, "pods pending": sum(shape.tasks for shape in shapes) - runs}
+    counts |= {"pods running": sum(shape.held.total() for shape in shapes)}
+    counts |= {"pods pending": sum(shape.waiting.total() + shape.capped.total() for shape in shapes)}
     quota = f"A snapshot lacks pods that a quota refused: {listed(list(seen.quotas))} may want more than it shows."
     notes = (*found.notes, quota) if seen.quotas else found.notes
     return replace(found, report=dict(found.report) | counts, notes=notes)
@@ -376,10 +376,10 @@ def _shapes(seen: _Objects, weights: str) -> list[Shape]:
         asks = {what: units(what, amount) for what, amount in request.items()}
         alike = (namespace, tuple(sorted(request.items())), known[key])
         shape = found.setdefault(alike, Shape(namespace, asks, known[key], _weight(namespace, seen)))
-        shape.tasks += 1
-        shape.gated += gated
         if host:
-            shape.on[host] += 1
+            shape.held[host] += 1
+        else:
+            shape.waiting["a scheduling gate" if gated else ""] += 1
     if weights == "shared":
         several = Counter(shape.owner for shape in found.values())
         for shape in found.values():
