@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
@@ -203,6 +203,7 @@ class Rule:
     what: str
     key: str
     group: str
+    part: str = field(default="", compare=False)  # of the group, to which alone the rule applies
     skew: int = 0
     least: int = 0
     tainted: bool = True
@@ -216,18 +217,18 @@ def rules(pod: Object) -> Iterator[Rule]:
     """Limits of a pod to its own kind: required anti-affinity, topology spread, and ports of the host."""
     spec, own, namespace = table(pod, "spec"), labels(pod), table(pod, "metadata").get("namespace")
 
-    def group(term: Object) -> str:
+    def group(term: Object) -> tuple[str, str]:
         keys = [own.get(key) for key in term.get("matchLabelKeys") or ()]
-        return repr((namespace, term.get("labelSelector"), keys))
+        return repr((namespace, term.get("labelSelector"))), repr(keys)
 
     for term in tables(spec, "affinity", "podAntiAffinity", _REQUIRED):
         if against_itself(term, own, namespace):
-            yield Rule("anti-affinity", str(term.get("topologyKey")), group(term))
+            yield Rule("anti-affinity", str(term.get("topologyKey")), *group(term))
     for one in tables(spec, "topologySpreadConstraints"):
         if one.get("whenUnsatisfiable") != "ScheduleAnyway" and selects(one.get("labelSelector"), own):
             skew, least = (whole(one.get(key), key, 1) for key in ("maxSkew", "minDomains"))
             tainted, anywhere = one.get("nodeTaintsPolicy") != "Honor", one.get("nodeAffinityPolicy") == "Ignore"
-            yield Rule("topology spread", str(one.get("topologyKey")), group(one), skew, least, tainted, anywhere)
+            yield Rule("topology spread", str(one.get("topologyKey")), *group(one), skew, least, tainted, anywhere)
     for container in tables(spec, "containers"):
         for port in tables(container, "ports"):
             if port.get("hostPort"):

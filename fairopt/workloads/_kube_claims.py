@@ -18,8 +18,7 @@ from ._snapshot import Amounts
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
 _ATTRIBUTE = re.compile(r"""device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*["']?([^"']+?)["']?""")
-_ZONES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
-_OLD = "failure-domain.beta.kubernetes.io/"
+_ZONES = r"(topology|failure-domain\.beta)\.kubernetes\.io/(zone|region)"
 
 
 class Claims:
@@ -59,7 +58,7 @@ class Claims:
         found: Amounts = Counter()
         for name, template in self._claims(pod):
             if (claim := self._by_name.get(name)) is not None:
-                for what, count in self._requests(claim):
+                for what, count in self._requests(claim).items():
                     found[what] += Decimal(count) / max(self._uses[name], 1)
             elif template in self._by_name:
                 found.update(self._requests(table(self._by_name[template], "spec")))
@@ -155,13 +154,12 @@ def volume_claims(pod: Object) -> list[str]:
 
 
 def _near(volume: Object, node: Object) -> bool:
-    """True if a node is in the zone and region that a volume's labels name."""
-    for key in _ZONES:
-        old = _OLD + key.rpartition("/")[2]
-        zones = labels(volume).get(key, labels(volume).get(old))
-        if zones is not None and labels(node).get(key, labels(node).get(old)) not in str(zones).split("__"):
-            return False
-    return True
+    """True if a node is in the zones and regions that a volume's labels name."""
+    return all(
+        str(labels(node).get(key)) in str(value).split("__")
+        for key, value in labels(volume).items()
+        if re.fullmatch(_ZONES, key)
+    )
 
 
 def _is_by(driver: str, by: str, _: Object) -> bool:

@@ -137,14 +137,14 @@ class Queues:
         work = next((self._work[key] for key in (key_of("Pod", pod), *owners(pod)) if key in self._work), {})
         given = {name for one in tables(work, "status", "admission", "podSetAssignments")
                  for name in table(one, "flavors").values()}  # fmt: skip
-        may = may_run(pod, nodes)
+        may: list[bool] | None = None
         for group in tables(cluster, "spec", "resourceGroups"):
             names = [one.get("name") for one in tables(group, "flavors")]
             flavors = [self._known.get(("ResourceFlavor", None, name)) for name in names if name in given or not given]
             if flavors and None not in flavors:
                 rows = [may_run(one, nodes) for one in (_flavored(pod, flavor or {}) for flavor in flavors) if one]
-                may = [one and any(row[i] for row in rows) for i, one in enumerate(may)]
-        return may
+                may = [any(row[i] for row in rows) and (may is None or may[i]) for i in range(len(nodes))]
+        return may_run(pod, nodes) if may is None else may
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Missing]:
         """Pods that controllers want beside those that exist and are not being deleted."""
@@ -237,7 +237,7 @@ def _replicas(of: Object) -> Asked:
 #: What controllers want, by kind.
 _ASKS: Mapping[str, Callable[[Object], Asked]] = {
     "Job": _job, "JobSet": _jobset, "Job.batch.volcano.sh": _volcano_job,
-    **dict.fromkeys(("ReplicaSet", "ReplicationController", "StatefulSet"), _replicas),
+    **dict.fromkeys(("ReplicaSet", "StatefulSet"), _replicas),
 }  # fmt: skip
 
 

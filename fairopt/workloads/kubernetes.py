@@ -340,6 +340,7 @@ def _shapes(
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
+    parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:
         if pod.of_system:
             seen.report["pods of the system, taken off their nodes"] += pod.count
@@ -356,13 +357,15 @@ def _shapes(
             found[alike] = Shape(namespace, asks, known[key], queue.weight), queue
             for rule in limits:
                 ruled[rule].append((found[alike][0], pod.thing))
+        for rule in limits:
+            parts[rule][rule.part] += pod.count
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
     share = Counter(queue.within or shape.owner for shape, queue in found.values())
     for shape, queue in found.values():
         shape.weight /= share[queue.within or shape.owner] if weights == "shared" else 1
         shape.owner += f"/{queue.name}" if several[shape.owner] > 1 and queue.name else ""
-    _cap(ruled, seen, capacities)
+    _cap(ruled, parts, seen, capacities)
     return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)
 
 
@@ -385,8 +388,9 @@ def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
 
 
 def _cap(
-    ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], seen: _Objects, capacities: Sequence[Mapping[str, float]]
-) -> None:
+    ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], parts: Mapping[Rule, Counter[str]], seen: _Objects,
+    capacities: Sequence[Mapping[str, float]],
+) -> None:  # fmt: skip
     """Cap the pods of each rule at what it permits, the users of one rule in order of appearance."""
     for rule, some in ruled.items():
         used = sum(shape.held.total() - shape.leaving for shape, _ in some)
@@ -396,6 +400,7 @@ def _cap(
                 for may, has in zip(shape.eligible, capacities, strict=True)
             ]
             permitted = most(rule, thing, [*seen.nodes, *seen.away], [*fits, *[0] * len(seen.away)], shape.held)
+            permitted = sum(min(count, permitted) for count in parts[rule].values())
             runs = shape.held.total() - shape.leaving
             shape.cap(max(permitted - used, 0) + runs, f"{rule}: {permitted} at once")
             used += shape.wanted - runs
