@@ -158,8 +158,8 @@ def kubernetes(
     system : sequence of str
         Namespaces whose pods belong to the cluster, and reduce the capacity of their nodes.
     weights : str
-        The weight of a namespace (`fairSharing.weight` of its Kueue queue, or Volcano's annotation, default 1) applies
-        to `each` of its shapes, or is `shared` equally among them.
+        The weight of a queue (`fairSharing.weight` of a ClusterQueue of Kueue, `weight` of a Queue of Volcano), or of a
+        namespace without one (1), applies to `each` of its users, or is `shared` equally among them.
     max_tasks : bool
         Limit users to their running and pending pods; otherwise they have no limit.
     rng : Generator, optional
