@@ -17,6 +17,7 @@ from fairopt.workloads.kubernetes import _kind as kind_of
 from fairopt.workloads.kubernetes import snapshot
 from workloads.test_kubernetes import Object, node, pod
 
+LISTS = ("podSets", "podSetAssignments", "replicatedJobs", "tasks")
 ONE = {"cpu": "1"}
 TEMPLATE = {"spec": {"containers": [{"resources": {"requests": ONE}}]}}
 DEVICE = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
@@ -82,8 +83,9 @@ def test_weights_of_a_queue_are_shared_by_its_users() -> None:
     """Two namespaces of one queue have its weight together."""
     queue = {"meta": {"annotations": {"scheduling.volcano.sh/queue-name": "q"}}, "pods": 8}
     entries = [{"node": "n1"}, {"in": "s"} | queue, {"in": "t", "asks": {"cpu": "2"}} | queue, {"pods": 8, "in": "o"}]
+    entries += [{"pods": 8, "in": "p"}, {"pods": 8, "in": "p", "asks": {"cpu": "2"}}]
     found = snapshot([one for entry in entries for one in expanded(entry)], "here", weights="shared")
-    assert found.cluster.weight.tolist() == [1, 0.5, 0.5]
+    assert found.cluster.weight.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("entry", LEGAL, ids=str)
@@ -94,17 +96,15 @@ def test_one_legal_object_makes_nothing_unreadable(entry: Object) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_items_have_the_kind_of_their_list(tmp_path: Path, order: int) -> None:
-    """Lists of the API name the kind once, before or after the items; a list may hold lists."""
+    """Lists of the API name the kind once, before or after the items."""
     objects = [*expanded({"node": "n0"}), *PLAIN, *expanded({"pods": 1, "in": "b"})]
     bare = [{key: value for key, value in one.items() if key != "kind"} for one in objects]
     lists = [{"kind": kind, "apiVersion": "v1", "items": some}
              for kind, some in (("NodeList", bare[:2]), ("PodList", bare[2:]))]  # fmt: skip
     texts = [json.dumps(dict([*one.items()][::order])) for one in lists]
-    texts += [json.dumps({"kind": "List", "items": lists}), json.dumps({"items": bare})]
     path, whole = tmp_path / "snapshot.json", snapshot(objects, "here")
-    for text in ("\n".join(texts[:2]), *texts[2:]):
-        path.write_text(text)
-        assert fo.open_source(f"kubernetes:{path}").cluster == whole.cluster
+    path.write_text("\n".join(texts))
+    assert fo.open_source(f"kubernetes:{path}").cluster == whole.cluster
     yaml = pytest.importorskip("yaml")
     path.unlink()
     path.with_suffix(".yaml").write_text(yaml.safe_dump_all(json.loads(json.dumps(lists))))
@@ -155,7 +155,7 @@ def with_field(kind: str, path: str) -> Object:
     if path.endswith(f"[{last}]") and "/" not in last and last != ">1":
         value = last
     for key in reversed(keys):
-        value = {"x" if key == "*" else key: [value] if key in ("podSets", "tasks") else value}
+        value = {"x" if key == "*" else key: [value] if key in LISTS else value}
     metadata = {"name": "it", "namespace": "a"} | value.pop("metadata", {})
     made = {"kind": kind.partition(".")[0], "metadata": metadata, "apiVersion": f"{KINDS[kind].get('group', '')}/v1"}
     made |= {"spec": {"containers": []} if kind == "Pod" else {}, "status": {}}
