@@ -41,7 +41,7 @@ def at(value: Any, path: str) -> Any:
     for key in names(path):
         if value is None:
             return None
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise DataError(f"{before} is {str(value)[:40]!r}; it must be a table")
         value, before = value.get(key), key
     return value
@@ -50,7 +50,7 @@ def at(value: Any, path: str) -> Any:
 def table(value: Any, path: str) -> Object:
     """Table at a path; empty if it is missing."""
     found = at(value, path)
-    if not (found is None or isinstance(found, Mapping)):
+    if not (found is None or isinstance(found, dict)):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a table")
     return found or {}
 
@@ -60,7 +60,7 @@ def tables(value: Any, path: str) -> list[Object]:
     found = at(value, path)
     if found is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of tables")
     return found
 
