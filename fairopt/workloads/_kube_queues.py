@@ -129,7 +129,8 @@ class Queues:
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))
                 if kind == "Workload" or not any(of in self._work for of in above):
-                    yield from _made(asks(one), max(exist[of] for of in above), key[0], one)
+                    said = [whole(at(one, path), path) for path in ("status.replicas", "status.active")]
+                    yield from _made(asks(one), max(*said, *(exist[of] for of in above)), key[0], one)
 
 
 def _refusal(work: Object | None) -> str:
