@@ -20,6 +20,12 @@ from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
+#: A `Counter` with values that are not whole, which its stubs do not permit.
+Amounts = Any
+#: Weight of users of weight 0, relative to the smallest positive weight: they get what the others leave.
+_LAST = 1e-6
+#: Relative slack of a capacity for one task, as quantities are rounded.
+_ROUNDED = 1e-9
 _UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
 #: Largest accepted quantity: an exabyte in thousandths of a byte.
@@ -42,11 +48,18 @@ class Snapshot:
     left_out : mapping of str to str
         Excluded users, each with the reason. Users that were merely not sampled are counted in `report` only.
     placement : (users, servers) array or None
-        Tasks that run at this instant, if the source states them.
-    gated : mapping of str to int
-        Tasks by user that wait for a gate or a limit of their owner instead of capacity.
+        Tasks that hold resources at this instant, if the source states them: an allocation divided by the demand, hence
+        fractional where it is not a multiple of the demand, and including tasks that are being deleted.
+    waiting : mapping of str to mappings of str to float
+        By user, the wanted tasks that do not run, by the reason that the system itself states ("" where it states
+        none). They count in `cluster.max_tasks`.
+    capped : mapping of str to mappings of str to float
+        By user, the tasks that cannot run whatever the others have (larger than every node that may run them,
+        throttled, gated, beyond a quota), by reason. They do not count in `cluster.max_tasks`.
+    leaving : mapping of str to float
+        By user, the tasks of `placement` that are being deleted. They do not count in `cluster.max_tasks`.
     notes : tuple of str
-        Remarks on running and wanted tasks.
+        Remarks on what is held and wanted, and on data of the source that the cluster does not express.
 
     >>> import fairopt as fo
     >>> snapshot = fo.open_source("google-like?users=3&servers=5&seed=1")
@@ -59,12 +72,17 @@ class Snapshot:
     report: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     placement: Array | None = None
-    gated: Mapping[str, int] = field(default_factory=dict)
+    waiting: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    capped: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    leaving: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @cached_property
     def running(self) -> Allocation | None:
-        """Running tasks as an allocation, flagged if they exceed capacities (as after a change of nodes); or None."""
+        """Running tasks as an allocation; or None.
+
+        It is flagged if they exceed capacities (as after a change of nodes) or limits (as while tasks are deleted).
+        """
         known = self.placement is not None
         return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
 
@@ -82,15 +100,53 @@ class Snapshot:
 
 @dataclass
 class Shape:
-    """Tasks of one owner with equal requests and placement constraints, which become a user of the cluster."""
+    """Tasks of one owner with equal requests and placement constraints, which become a user of the cluster.
+
+    A task is wanted if it runs and is not being deleted, or if it waits. Numbers of tasks are in units of `asks`:
+    tasks that hold twice what one asks for are two.
+
+    Attributes
+    ----------
+    owner : str
+        Namespace or account.
+    asks : mapping of str to float
+        Demand of one task by resource.
+    eligible : tuple of bool
+        Nodes that may run it.
+    weight : float
+        At least 0; users of weight 0 are served after the others.
+    held : Counter
+        Tasks by node whose resources are held, including those that are being deleted.
+    leaving : float
+        Those of `held` that are being deleted.
+    waiting : Counter
+        Tasks that wait, by the reason that the system states; "" if it states none.
+    capped : Counter
+        Tasks that cannot run whatever the others have, by reason; not among those that wait.
+    """
 
     owner: str
     asks: Mapping[str, float]
     eligible: tuple[bool, ...]
     weight: float
-    tasks: int = 0
-    gated: int = 0
-    on: Counter[str] = field(default_factory=Counter)  # running tasks by node
+    held: Amounts = field(default_factory=Counter)
+    leaving: float = 0.0
+    waiting: Amounts = field(default_factory=Counter)
+    capped: Amounts = field(default_factory=Counter)
+
+    @property
+    def wanted(self) -> float:
+        """Tasks that run and remain, or wait."""
+        return float(self.held.total() - self.leaving + self.waiting.total())
+
+    def cap(self, most: float, reason: str) -> None:
+        """Move waiting tasks to `capped` until at most so many are wanted; those that run remain."""
+        for why in list(self.waiting):
+            moved = min(self.waiting[why], self.wanted - most)
+            if moved > 0:
+                self.waiting[why] -= moved
+                self.capped[reason] += moved
+        self.waiting = +self.waiting
 
 
 def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
@@ -169,25 +225,55 @@ def of_shapes(
     kept = [n for n, reason in enumerate(lacks) if not reason]
     if not kept:
         raise DataError(nobody)
-    some = [shapes[n] for n in kept]
+    some = {names[n]: shapes[n] for n in kept}
+    place, placement, away = {name: i for i, name in enumerate(nodes)}, np.zeros((len(kept), len(nodes))), {}
+    for (user, shape), row in zip(some.items(), placement, strict=True):
+        for node in shape.held.keys() & place.keys():
+            row[place[node]] = shape.held[node]
+        away[user] = shape.held.total() - row.sum()
+    limits = [_limit(shape, demand[n], np.array(capacity)[eligible[n]], resources, limited)
+              for n, shape in zip(kept, some.values(), strict=True)]  # fmt: skip
+    least = min((shape.weight for shape in some.values() if shape.weight), default=1.0)
+    weights, unlimited = [shape.weight or _LAST * least for shape in some.values()], bool(np.isinf(limits).all())
     cluster = Cluster(
-        capacity, demand[kept], [shape.weight for shape in some], eligible[kept],
-        [float(shape.tasks) for shape in some] if limited else None, resources, [names[n] for n in kept], nodes,
+        capacity, demand[kept], weights, eligible[kept], None if unlimited else limits, resources, list(some), nodes,
     )  # fmt: skip
     left_out = {name: reason for name, reason in zip(names, lacks, strict=True) if reason}
-    place, placement = {name: i for i, name in enumerate(nodes)}, np.zeros(cluster.shape[:2])
-    for row, shape in zip(placement, some, strict=True):
-        for node in shape.on.keys() & place.keys():
-            row[place[node]] = shape.on[node]
-    away = Counter({user: shape.on.total() - int(row.sum())
-                    for user, shape, row in zip(cluster.users, some, placement, strict=True)})  # fmt: skip
-    gated = {user: shape.gated for user, shape in zip(cluster.users, some, strict=True) if shape.gated}
-    notes = [f"Left out, as {why}: {listed(list(left_out))}."] if left_out else []
-    if away.total():
-        counted = listed([f"{user} {count}" for user, count in away.most_common() if count])
-        where = "on nodes that are left out (drained, not ready) or not named, counted as waiting"
-        notes.append(f"{away.total()} running {where}: {counted}.")
-    return Snapshot(cluster, about.format(len(kept)), dict(report), left_out, placement, gated, tuple(notes))
+    last = [user for user, shape in some.items() if not shape.weight]
+    notes = {
+        f"Left out, as {why}": list(left_out),
+        "Weight 0, hence served after the others (solved with a millionth of the smallest other weight)": last,
+    }
+    where = "running on nodes that are left out (drained, not ready) or not named, counted as waiting"
+    notes[f"{sum(away.values()):g} {where}"] = _counts(away)
+    for reason in dict.fromkeys(reason for shape in some.values() for reason in shape.capped):
+        cannot = {user: shape.capped[reason] for user, shape in some.items()}
+        notes[f"Cannot run and not counted as wanted: {reason}"] = _counts(cannot)
+    return Snapshot(
+        cluster, about.format(len(kept)), dict(report), left_out, placement,
+        {user: dict(shape.waiting) for user, shape in some.items() if shape.waiting},
+        {user: dict(shape.capped) for user, shape in some.items() if shape.capped},
+        {user: shape.leaving for user, shape in some.items() if shape.leaving},
+        tuple(f"{head}: {listed(found)}." for head, found in notes.items() if found),
+    )  # fmt: skip
+
+
+def _counts(tasks: Mapping[str, float]) -> list[str]:
+    """Users with their tasks, in decreasing order."""
+    order = sorted(tasks, key=lambda user: -tasks[user])
+    return [f"{user} {tasks[user]:g}" for user in order if tasks[user] > _ROUNDED]
+
+
+def _limit(shape: Shape, asks: Array, rows: Array, resources: Sequence[str], limited: bool) -> float:
+    """Limit of a user's tasks; tasks that exceed each of the nodes that may run them are capped, with the reason."""
+    fit = (rows >= asks * (1 - _ROUNDED)).all(axis=1)
+    if fit.any():
+        return shape.wanted if limited else float("inf")
+    most = rows.max(axis=0)
+    short = [f"{what} {asks[r]:.10g} of at most {most[r]:.10g}" for r, what in enumerate(resources)
+             if asks[r] > most[r]] or ["no node has all of it"]  # fmt: skip
+    shape.cap(0.0, f"a task is larger than every node that may run it ({', '.join(short)})")
+    return shape.wanted
 
 
 def _names(shapes: Sequence[Shape], separator: str) -> list[str]:

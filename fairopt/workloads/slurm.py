@@ -204,11 +204,11 @@ def _add(
     count = _elements(job.get("array_task_string"), who) * nodes
     if count > _MOST:
         raise DataError(f"{who} stands for {count} tasks, on {nodes} nodes each; at most {_MOST} are read")
-    shapes[key].tasks += count
+    reason = str(job.get("state_reason") or "")
     if runs:
-        shapes[key].on.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))
-    elif _LIMITED.match(str(job.get("state_reason"))):
-        shapes[key].gated += count
+        shapes[key].held.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))
+    else:
+        (shapes[key].capped if _LIMITED.match(reason) else shapes[key].waiting)[reason] += count
 
 
 def _hosts(text: object, who: str, most: int) -> list[str]:

@@ -108,8 +108,11 @@ def test_gates_and_quotas() -> None:
     pods = [*several(2, "web", host="n1"), *several(2, "rl", schedulingGates=gates)]
     found = reported([node("n1", CORES), *pods, quota])
     held = dict(zip(found.users["user"], found.users["limited by"], strict=True))
-    assert held == {"rl": "a gate or a limit of its owner", "web": "nothing: all its tasks run"}
-    assert "A snapshot lacks pods that a quota refused: web may want more than it shows." in found.notes
+    assert held == {
+        "rl": "another reason than room: scheduling gate kueue.x-k8s.io/admission",
+        "web": "nothing: all its tasks run",
+    }
+    assert any(note.startswith("ResourceQuota spec.hard is not used:") and "(web/q)" in note for note in found.notes)
 
 
 def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
@@ -118,7 +121,7 @@ def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
     waits = job | {"job_state": ["PENDING"], "state_reason": "AssocGrpCpuLimit", "account": "geo"}
     found = slurm.snapshot(nodes, [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], {}, "here")
     assert np.array_equal(found.placement, [[2, 1, 1], [0, 0, 0]])  # type: ignore[arg-type]
-    assert found.gated == {"geo": 2}
+    assert found.capped == {"geo": {"AssocGrpCpuLimit": 2}}
     assert found.running.flagged  # type: ignore[union-attr]
     with pytest.raises(DataError, match=r"nodes of job None is 'n\[x\]'"):
         slurm.snapshot(nodes, [job | {"nodes": "n[x]"}], {}, "here")

@@ -128,7 +128,7 @@ def standing(
     runs = session.runs(edited)
     holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
     if runs is not None and snapshot is not None:
-        holding = held_now(runs, snapshot.gated)
+        holding = held_now(runs, snapshot)
     users = _users(session.start, edited, found, entitled, runs, *holding)
     notes = [*_source_notes(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
@@ -140,7 +140,7 @@ def standing(
     more, note = margins(session.start, edited, found, session.mechanism(first), _SECONDS)
     return Standing(
         session,
-        () if runs is None else verdict(runs, found.mechanism, entitled, *holding),
+        () if runs is None else verdict(runs, found.mechanism, entitled, *holding, snapshot.capped if snapshot else {}),
         users,
         _groups(session.start, edited, found, users),
         _resources(session, first, found, runs),
@@ -328,8 +328,9 @@ _ROUNDED = 1e-9
 
 
 def verdict(
-    runs: Allocation, mechanism: str, entitled: Mapping[str, Array], held: Sequence[str], rooms: Sequence[str]
-) -> tuple[str, ...]:
+    runs: Allocation, mechanism: str, entitled: Mapping[str, Array], held: Sequence[str], rooms: Sequence[str],
+    capped: Mapping[str, Mapping[str, float]],
+) -> tuple[str, ...]:  # fmt: skip
     """Sentences on fairness, by the mechanism and by the others; `held` and `rooms` are those of `held_now`."""
     cluster, due = runs.cluster, entitled[mechanism]
     below, above = metrics.owed(runs, due)
@@ -340,11 +341,12 @@ def verdict(
     same = f"{'The same users are below' if either else 'Nor is anybody below'} under {under}."
     differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
     further = [same if every == either else differ] if others else []
-    nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable & (cluster.max_tasks > 0))]
+    nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable)
+               if cluster.max_tasks[n] > 0 or cluster.users[n] in capped]  # fmt: skip
     if nowhere:
         further.append(f"No node may run a task of {listed(nowhere)}.")
     if not below.any():
-        met = "" if nowhere or metrics.wanting(runs).any() else ", and everybody has all it wants"
+        met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
         return (f"Under {mechanism} nobody lacks a whole task of what it is entitled to{met}.", *further)
     n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
     blamed = _largest(in_shares(cluster, above * metrics.complaining(runs, due).any(axis=0)))
@@ -370,7 +372,7 @@ def _quoted(name: str) -> str:
     return f"'{name}'" if "," in name else name
 
 
-def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], list[str]]:
+def held_now(runs: Allocation, snapshot: Snapshot) -> tuple[list[str], list[str]]:
     """Bottleneck of each user's next task beside the running ones, and the room for further tasks, in words."""
     cluster = runs.cluster
     free = cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ cluster.demand
@@ -378,12 +380,13 @@ def held_now(runs: Allocation, gated: Mapping[str, int]) -> tuple[list[str], lis
     for n, wants in enumerate(metrics.wanting(runs).tolist()):
         may, needs = cluster.usable[n], cluster.demand[n] > 0
         fits = np.floor((free[may][:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
-        room, gate = fits.sum(), gated.get(cluster.users[n], 0)
+        room, capped = fits.sum(), snapshot.capped.get(cluster.users[n], {})
+        stated = [reason for reason in snapshot.waiting.get(cluster.users[n], {}) if reason]
         rooms.append("")
         if not wants:
-            held.append("nothing: all its tasks run" if may.any() else "nowhere to run")
-        elif gate >= cluster.max_tasks[n] - runs.arrays.user_tasks[n]:
-            held.append("a gate or a limit of its owner")
+            held.append("; ".join(capped) or ("nothing: all its tasks run" if may.any() else "nowhere to run"))
+        elif room > 0 and stated:
+            held.append(f"another reason than room: {'; '.join(stated)}")
         elif room > 0:
             where = np.flatnonzero(may)[fits > 0]
             rooms[-1] = f"idle room for {room:g} on {_nodes(cluster.servers, where.tolist(), len(where))}"

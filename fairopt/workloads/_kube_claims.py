@@ -1,0 +1,153 @@
+"""Claims of pods on devices and volumes: what they add to requests, and on which nodes they can be met.
+
+Source: the Kubernetes documentation, "Dynamic Resource Allocation", "Persistent Volumes", and the API types of
+`resource/v1` (`v1beta1` has some fields elsewhere).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from ._kube import Key, Object, at, in_terms, labels, name_of, tables, whole
+from ._snapshot import Amounts
+
+_DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
+_ATTRIBUTE = re.compile(r"""device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*["']?([^"']+?)["']?""")
+_ZONES = r"(topology|failure-domain\.beta)\.kubernetes\.io/(zone|region)"
+
+
+@dataclass
+class Claims:
+    """Claims of the pods of a snapshot.
+
+    Attributes
+    ----------
+    known : mapping of keys to objects
+        Objects by kind, namespace and name.
+    slices : sequence
+        ResourceSlices.
+    unknown : mapping of str to list of str
+        What could not be used, with the pods or classes concerned.
+    """
+
+    known: Mapping[Key | None, Object]
+    slices: Sequence[Object]
+    unknown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    _uses: Counter[Key] = field(default_factory=Counter)
+
+    def use(self, pod: Object) -> None:
+        """Count a pod among those that share its claims."""
+        self._uses.update(name for name, _ in _claims(pod) if name[2])
+
+    def devices(self, pod: Object) -> Amounts:
+        """Devices that a pod claims, by class; a claim that several pods share counts in equal parts."""
+        found: Amounts = Counter()
+        for name, template in _claims(pod):
+            asked = self._requests(self.known.get(name) or at(self.known.get(template), "spec"))
+            for what, count in asked.items():
+                found[what] += Decimal(count) / max(self._uses[name], 1)
+            if not (asked and {*asked} <= {*chain(*self.offers.values())}):
+                what = "Pods claim devices, and the claim or the ResourceSlices with such devices are not in the file"
+                self.unknown[f"{what}; they are not counted"].append(name_of(pod))
+        return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
+
+    def _requests(self, claim: object) -> Amounts:
+        """Devices of a claim by class: those allocated, else those requested; of alternatives the first."""
+        asked, classes = Counter[str](), dict[str, str]()
+        for request in tables(claim, "spec.devices.requests"):
+            choices = [*tables(request, "firstAvailable"), at(request, "exactly") or request]
+            if choices[0].get("deviceClassName") and not choices[0].get("adminAccess"):
+                name = classes[str(request.get("name"))] = self._resource(choices[0]["deviceClassName"])
+                asked[name] += whole(choices[0].get("count"), "count", 1)
+        given = [str(one.get("request")) for one in tables(claim, "status.allocation.devices.results")]
+        return Counter(classes[name] for one in given if (name := one.partition("/")[0]) in classes) or asked
+
+    def _resource(self, kind: str) -> str:
+        """Name of the resource that stands for a class: the extended resource that it replaces, if any."""
+        return str(at(self.known.get(("DeviceClass", None, kind)), "spec.extendedResourceName") or kind)
+
+    @cached_property
+    def offers(self) -> Mapping[str, Amounts]:
+        """Devices by node and class, of the classes of the file, and of all devices of a driver by its name."""
+        paths = ("spec.driver", "spec.pool.name", "spec.pool.generation")
+        pools = [([at(one, path) for path in paths], one) for one in self.slices]
+        pools.sort(key=lambda pool: whole(pool[0][2], "generation"))
+        newest = {(driver, name): generation for (driver, name, generation), _ in pools}
+        found: Mapping[str, Amounts] = defaultdict(Counter)
+        named = [key[2] for key in self.known if key and key[0] == "DeviceClass"]
+        for name in {*named, *(driver for driver, _ in newest)}:
+            wanted = self._wanted(name)
+            for (driver, pool, generation), one in pools:
+                for device in tables(one, "spec.devices") if generation == newest[driver, pool] else ():
+                    node = device.get("nodeName") or at(one, "spec.nodeName")
+                    if node and wanted.items() <= _facts(str(driver), device).items():
+                        found[str(node)][self._resource(name)] += 1
+        return found
+
+    def _wanted(self, kind: str) -> dict[str, str]:
+        """Driver and attributes that a class wants of devices; without conditions the driver has its name."""
+        found = {}
+        for selector in tables(self.known.get(("DeviceClass", None, kind)), "spec.selectors"):
+            for part in str(at(selector, "cel.expression")).split("&&"):
+                if driver := _DRIVER.fullmatch(part.strip(" ()\n")):
+                    found["driver"] = driver[1]
+                elif attribute := _ATTRIBUTE.fullmatch(part.strip(" ()\n")):
+                    found[f"{attribute[1]}/{attribute[2]}"] = attribute[3]
+                else:
+                    self.unknown["Conditions of a DeviceClass that are not understood count as met"].append(kind)
+        return found or {"driver": kind}
+
+    def nodes(self, pod: Object, nodes: Sequence[Object]) -> list[bool]:
+        """Nodes from which a pod's volumes can be reached, by the nodes and zones of bound volumes."""
+        may = [True] * len(nodes)
+        for claim in volume_claims(pod):
+            found = self.known.get(("PersistentVolumeClaim", at(pod, "metadata.namespace"), claim))
+            volume = self.known.get(("PersistentVolume", None, at(found, "spec.volumeName")))
+            if volume is None and not (found and not at(found, "spec.volumeName")):
+                what = "Pods use volumes whose claim or volume is not in the file; they may run on fewer nodes"
+                self.unknown[what].append(name_of(pod))
+            elif volume is not None:
+                terms = at(volume, "spec.nodeAffinity.required") and tables(
+                    volume, "spec.nodeAffinity.required.nodeSelectorTerms"
+                )
+                zones = [
+                    (key, str(zone).split("__")) for key, zone in labels(volume).items() if re.fullmatch(_ZONES, key)
+                ]
+                may = [one and (terms is None or in_terms(terms, node))
+                       and all(str(labels(node).get(key)) in some for key, some in zones)
+                       for one, node in zip(may, nodes, strict=True)]  # fmt: skip
+        return may
+
+
+def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
+    """Of each claim of a pod on devices the claim itself and the template that it is made from."""
+    space = at(pod, "metadata.namespace")
+    made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
+    for one in tables(pod, "spec.resourceClaims"):
+        claim = one.get("resourceClaimName") or made.get(one.get("name"))
+        yield ("ResourceClaim", space, claim), ("ResourceClaimTemplate", space, one.get("resourceClaimTemplateName"))
+
+
+def volume_claims(pod: Object) -> list[Any]:
+    """Names of the claims on volumes of a pod; those of ephemeral volumes are formed from its name."""
+    volumes = tables(pod, "spec.volumes")
+    own = [f"{name_of(pod)}-{one.get('name')}" for one in volumes if one.get("ephemeral")]
+    return own + [name for one in volumes if (name := at(one, "persistentVolumeClaim.claimName"))]
+
+
+def _facts(driver: str, device: Object) -> dict[str, str]:
+    """Driver and attributes of a device; names of attributes are qualified by their domain, else by the driver."""
+    facts = {"driver": driver}
+    for name, given in (at(device, "attributes") or at(device, "basic.attributes") or {}).items():
+        for value in given.values():
+            facts[name if "/" in name else f"{driver}/{name}"] = (
+                str(value).lower() if isinstance(value, bool) else str(value)
+            )
+    return facts
