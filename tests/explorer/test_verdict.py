@@ -116,12 +116,12 @@ def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
     nodes = [{"name": f"n{k}", "state": ["IDLE"], "effective_cpus": 4, "real_memory": 4096} for k in (8, 9, 10)]
     job = {"tres_req_str": "cpu=8,mem=2G", "node_count": 2, "account": "bio", "job_state": ["RUNNING"]}
     waits = job | {"job_state": ["PENDING"], "state_reason": "AssocGrpCpuLimit", "account": "geo"}
-    found = slurm.snapshot(nodes, [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], {}, "here")
+    found = slurm.snapshot(nodes, [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], [], "here")
     assert np.array_equal(found.placement, [[2, 1, 1], [0, 0, 0]])  # type: ignore[arg-type]
     assert found.capped == {"geo": {"AssocGrpCpuLimit": 2}}
     assert found.running.flagged  # type: ignore[union-attr]
     with pytest.raises(DataError, match=r"nodes of job None is 'n\[x\]'"):
-        slurm.snapshot(nodes, [job | {"nodes": "n[x]"}], {}, "here")
+        slurm.snapshot(nodes, [job | {"nodes": "n[x]"}], [], "here")
 
 
 def test_the_report_of_a_slurm_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
