@@ -33,7 +33,7 @@ def weights(rows: Iterable[Mapping[str, Any]], active: Collection[Path]) -> tupl
     for row in rows:
         name, above = str(row.get("name")), str(row.get("parent") or "")
         person = "USER" in words(row.get("type"), "the type of an association")
-        path = (above, name) if person else (name,)
+        path: Path = (above, name) if person else (name,)
         amount = number(row.get("shares"), f"shares of {name[:40]!r}")
         if amount == _PARENT:
             through.add(path)

@@ -16,7 +16,7 @@ from ._slurm_words import shown
 USED = {
     "nodes": "name state state_flags cpus effective_cpus real_memory specialized_memory tres gres gres_drained "
     "features active_features partitions reservation alloc_cpus temporary_disk sockets cores threads",
-    "jobs": "job_id array_job_id array_max_tasks array_task_id array_task_string account user_name partition job_state "
+    "jobs": "job_id array_job_id array_max_tasks array_task_string account user_name partition job_state "
     "state_reason state_description hold tres_req_str tres_alloc_str tres_per_job tres_per_node tres_per_socket "
     "tres_per_task job_resources gres_detail node_count max_nodes cpus cpus_per_task tasks tasks_per_node "
     "memory_per_cpu memory_per_node features nodes required_nodes excluded_nodes resv_name exclusive shared "
@@ -62,8 +62,8 @@ NO_BEARING = {
     "instance_id instance_type last_busy next_state_after_reboot operating_system port power reason reason_changed_at "
     "reason_set_by_user resume_after slurmd_start_time specialized_cores specialized_cpus suspend_time "
     "tls_cert_last_renewal topology tres_used tres_weighted version weight",
-    "jobs": "accrue_time admin_comment allocating_node association_id batch_flag batch_host billable_tres "
-    "burst_buffer_state cluster command comment container container_id core_spec cpu_frequency_governor "
+    "jobs": "accrue_time admin_comment allocating_node array_task_id association_id batch_flag batch_host "
+    "billable_tres burst_buffer_state cluster command comment container container_id core_spec cpu_frequency_governor "
     "cpu_frequency_maximum cpu_frequency_minimum cpus_per_tres cron current_working_directory deadline delay_boot "
     "dependency derived_exit_code eligible_time end_time exit_code failed_node federation_origin "
     "federation_siblings_active federation_siblings_viable flags group_id group_name het_job_id_set het_job_offset "
@@ -114,7 +114,7 @@ def notes(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
                     found[name] = found.get(name, 0) + 1
         for name in NOTED[table]:
             if name in found:
-                said.append(f"{name} of {found.pop(name)} {table} is not used: {NOTED[table][name]}.")
+                said.append(f"Not used: {name} (of {found.pop(name)} in {table}.json); {NOTED[table][name]}.")
         if found:
-            said.append(f"Not known in {table}.json, and not used: {', '.join(sorted(found))}.")
+            said.append(f"Not known, and not used: {', '.join(sorted(found))} (in {table}.json).")
     return said

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from decimal import Decimal
 from itertools import product
+from math import prod
 from typing import Any
 
 from ..base.errors import DataError
@@ -20,8 +20,10 @@ _FEATURE = re.compile(r"[&|,()\[\]]|\*[0-9]+|[^&|,()\[\]*\s]+")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 #: Prefixes of trackable resources that are not capacities of nodes.
 _NOT_SHARED = ("billing", "energy", "fs/", "ic/", "license/", "vmem", "pages", "bb/")
-#: Elements of an array, and hosts of a job.
+#: Elements of an array.
 MOST = 10_000_000
+#: Hosts in one part of a list.
+_MOST_HOSTS = 1_000_000
 
 
 def number(value: object, what: str) -> float | None:
@@ -56,9 +58,9 @@ def words(value: object, what: str) -> list[str]:
     return [word.strip() for word in found if word.strip() not in _NOTHING]
 
 
-def tres(value: object, who: str) -> dict[str, Decimal]:
+def tres(value: object, who: str) -> dict[str, float]:
     """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource, with `memory` in GiB (in MB without a unit)."""
-    found: dict[str, Decimal] = {}
+    found: dict[str, float] = {}
     for part in words(value, f"tres of {who}"):
         what, _, amount = part.partition("=")
         if amount in _NOTHING or what.startswith(_NOT_SHARED):
@@ -68,7 +70,7 @@ def tres(value: object, who: str) -> dict[str, Decimal]:
             parsed = quantity(amount + binary)
         except DataError:
             raise DataError(f"tres of {who} has {part[:40]!r}; it must read like cpu=8 or mem=16G") from None
-        found["memory" if what == "mem" else what] = parsed / GIB if what == "mem" else parsed
+        found["memory" if what == "mem" else what] = float(parsed / GIB if what == "mem" else parsed)
     return found
 
 
@@ -91,16 +93,18 @@ def gres(value: object, who: str) -> Counter[str]:
     return found
 
 
-def hosts(value: object, who: str, most: int = MOST) -> list[str]:
+def hosts(value: object, who: str) -> list[str]:
     """Expand a list of hosts such as `n[001-003,7],r[1-2]n[1-4]`."""
     found: list[str] = []
     wrong = f"nodes of {who} is {str(value)[:40]!r}; it must read like n[001-003,7]"
     for part in items(text(value, f"nodes of {who}")):
-        between = _BRACKETS.split(part)
-        parts = [[between[0]]]
-        for inside, after in zip(between[1::2], between[2::2], strict=True):
-            parts.append([f"{k:0{digits}d}{after}" for digits, run in ranges(inside, wrong) for k in run[:most]])
-        found += ["".join(one) for one in product(*parts)]
+        first, *between = _BRACKETS.split(part)
+        runs = [list(ranges(inside, wrong)) for inside in between[::2]]
+        if prod(sum(len(run) for _, run in each) for each in runs) > _MOST_HOSTS:
+            raise DataError(wrong)
+        parts = [[f"{k:0{digits}d}{after}" for digits, run in each for k in run]
+                 for each, after in zip(runs, between[1::2], strict=True)]  # fmt: skip
+        found += ["".join(one) for one in product([first], *parts)]
     return found
 
 

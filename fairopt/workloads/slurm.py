@@ -141,7 +141,7 @@ class _Node:
         name = _name(node)
         who = f"node {name}"
         generic = gres(node.get("gres"), who)
-        found = {what: float(amount) for what, amount in {**generic, **tres(node.get("tres"), who)}.items()}
+        found = dict[str, float](generic) | tres(node.get("tres"), who)
         for what, amount in gres(node.get("gres_drained"), who).items():
             found[what] = max(found.get(what, 0.0) - amount, 0.0)
         cpus = number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
@@ -200,7 +200,7 @@ class _Job:
     def of(cls, job: Object, by: str, free: Set[str]) -> _Job:
         who, phase = f"job {str(job.get('job_id'))[:20]}", _phase(job)
         account, person = (str(job.get(key) or "nobody") for key in ("account", "user_name"))
-        asked = {what: float(amount) for what, amount in tres(job.get("tres_req_str"), who).items()}
+        asked = tres(job.get("tres_req_str"), who)
         now = _count(job, "node_count", who) or 1
         nodes = asked.pop("node", None) or now  # a running job counts the nodes that it got
         if not asked:
@@ -220,7 +220,8 @@ class _Job:
         made = cls(
             (account, person) if by == "user" else (account,), who, phase,
             {what: amount for what, amount in total.items() if amount and what not in free},
-            {what: amount for what, amount in each.items() if what not in free}, int(nodes), min(limits, default=np.inf),
+            {what: amount for what, amount in each.items() if what not in free}, int(nodes),
+            min(limits, default=np.inf),
             count, int(_count(job, "array_max_tasks", who) or 0) or throttle, cut,
             int(_count(job, "array_job_id", who) or 0),
             frozenset(words(job.get("partition"), f"partition of {who}")), tuple(place),
@@ -299,12 +300,13 @@ def _holds(job: Object, who: str, asks: _Job) -> dict[str, dict[str, float]]:
     for k, (_, one) in enumerate(zip(names, detail, strict=False)):
         for what, amount in gres(one, who).items():
             weights.setdefault(what, [0.0] * len(names))[k] = float(amount)
-    total = {what: float(amount) for what, amount in tres(job.get("tres_alloc_str"), who).items() if what != "node"}
+    total = tres(job.get("tres_alloc_str"), who)
+    total.pop("node", None)
     asked = asks.total | {what: amount * len(names) for what, amount in asks.each.items()}
     for what in asked.keys() | weights.keys():
         named = sum(weights.get(what, ()))
         if what not in total and (what in asked or what.count(":") == 0) and (named or what in asked):
-            total[what] = named or asked[what] * asks.count
+            total[what] = float(named) or asked[what] * asks.count
     usual = weights["cpu"] if sum(weights["cpu"]) else [1.0] * len(names)
     placed: dict[str, dict[str, float]] = defaultdict(dict)
     for what, amount in total.items():
@@ -451,10 +453,7 @@ def _cut(jobs: Iterable[_Job]) -> list[str]:
 
 def _hidden(nodes: Iterable[_Node], shapes: Iterable[Shape]) -> list[str]:
     """Note on CPUs that nodes count as allocated and no job of the file holds."""
-    held = Counter[str]()
-    for shape in shapes:
-        for name, tasks in shape.held.items():
-            held[name] += tasks * shape.asks.get("cpu", 0.0)  # type: ignore[assignment]
+    held = _sum({name: tasks * shape.asks.get("cpu", 0.0) for name, tasks in shape.held.items()} for shape in shapes)
     lacks = {node.name: (number(node.raw.get("alloc_cpus"), node.name) or 0) - held[node.name] for node in nodes}
     found = [f"{name} {cpus:g}" for name, cpus in lacks.items() if cpus >= 1 - _ROUNDED]
     return (

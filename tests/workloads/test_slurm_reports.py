@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.workloads import Snapshot, slurm
+from fairopt.workloads import Snapshot, _slurm_shares, slurm
+from fairopt.workloads import _slurm_tables as tables
 
 Object = dict[str, Any]
 GPU = "gres/gpu"
@@ -371,3 +373,77 @@ def test_legal_objects_are_read() -> None:
     assert found.cluster.max_tasks.tolist() == [4, 4, 1]
     assert used(found) == {"r1n1": 1, "r2n2": 1}
     assert any("cut off" in note for note in found.notes)
+
+
+#: Reasons of `src/common/job_state_reason.c` (218, two of them twice), by class.
+REASONS = {
+    "room": "None Resources",
+    "turn": "Constraints Priority ReqNodeNotAvail SchedDefer",
+    "dependency": "BeginTime BurstBufferStageIn Cleaning Dependency FedJobLock Prolog Reservation",
+    "hold": "BurstBufferOperation InactiveLimit JobHeldAdmin JobHeldUser JobHoldMaxRequeue JobLaunchFailure "
+    "NonZeroExitCode OutOfMemory RaisedSignal ReservationDeleted ReservationInvalid SystemFailure TimeLimit",
+    "never": "AccountNotAllowed BadConstraints DeadLine DependencyNeverSatisfied InvalidAccount InvalidQOS "
+    "MaxMemPerLimit PartitionConfig PartitionNodeLimit PartitionTimeLimit QOSNotAllowed QOSMinCpuNotSatisfied "
+    "AssocMaxBBMinutesPerJob AssocMaxCpuMinutesPerJobLimit AssocMaxCpuPerJobLimit AssocMaxCpuPerNode "
+    "AssocMaxGRESPerJob AssocMaxMemPerNode AssocMaxNodePerJobLimit AssocMaxWallDurationPerJobLimit "
+    "QOSMaxBillingPerNode QOSMaxCpuPerJobLimit QOSMaxMemoryMinutesPerJob QOSMaxNodeMinutesPerJob "
+    "QOSMaxWallDurationPerJobLimit QOSMinBB QOSMinGRES QOSMinMemory QOSMinNode",
+    "limit": "AccountingPolicy AssocGrpBB AssocGrpCPUMinutesLimit AssocGrpCpuLimit AssocGrpGRES AssocGrpJobsLimit "
+    "AssocGrpWallLimit AssocMaxJobsLimit AssocMaxSubmitJobLimit AssociationJobLimit AssociationResourceLimit "
+    "AssociationTimeLimit BurstBufferResources JobArrayTaskLimit Licenses MaxBBRunMinsPerUser MaxCpuPerAccount "
+    "MaxGRESPerAccount MaxJobsPerAccount MaxPoweredUpNodes MpiPortsBusy NodeDown NvidiaImexChannels PartitionDown "
+    "PartitionInactive QOSGrpCpuLimit QOSGrpNodeLimit QOSJobLimit QOSMaxCpuPerUserLimit QOSMaxGRESPerUser "
+    "QOSMaxJobsPerUserLimit QOSResourceLimit QOSTimeLimit QOSUsageThreshold",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_reasons(kind: str) -> None:
+    """What waits for room, or behind others, is wanted; what no room would start is capped under Slurm's own reason."""
+    for reason in REASONS[kind].split():
+        assert tables.reason_class(reason) == kind, reason
+        found = read(nodes("c1"), job("a", times=3, state_reason=reason, state_description=f"{reason}, more"))
+        said = {"a": {"" if kind == "room" else f"{reason}, more": 3}}
+        assert (found.waiting, found.capped) == ((said, {}) if kind in ("room", "turn") else ({}, said))
+
+
+def test_reasons_that_are_not_known_are_said() -> None:
+    found = read(nodes("c1"), job("a", state_reason="OfNextYear") + job("b", hold=True))
+    assert (found.waiting, found.capped) == ({"a": {"OfNextYear": 1}}, {"b": {"JobHeldUser": 1}})
+
+
+FIELDS = [
+    (table, name)
+    for table in tables.USED
+    for name in (*tables.USED[table].split(), *tables.NO_BEARING[table].split(), *tables.NOTED[table])
+]
+
+
+def test_every_field_is_used_or_noted_or_without_bearing() -> None:
+    """A field has one of the three, those that are used stand in the reader, and those that are noted are, if there."""
+    assert len(FIELDS) == len({*FIELDS})
+    source = "".join(inspect.getsource(module) for module in (slurm, _slurm_shares)).replace("'", '"')
+    for table, name in FIELDS:
+        if name in tables.USED[table].split():
+            assert f'"{name}"' in source, name
+        for value in ("some", {"set": True, "infinite": False, "number": 7}, True, ["some"]):
+            said = tables.notes({table: [{name: value}, {name: None}]})
+            assert [f"Not used: {name} (of 1 in {table}.json)" in note for note in said] == [True] * (
+                name in tables.NOTED[table]
+            )
+        for nothing in ("", "(null)", "N/A", 0, False, None, [], {}, {"set": False, "infinite": False, "number": 7}):
+            assert tables.notes({table: [{name: nothing}]}) == []
+    assert tables.notes({"jobs": [{"of_next_year": 1}]}) == ["Not known, and not used: of_next_year (in jobs.json)."]
+
+
+def test_notes_of_a_snapshot() -> None:
+    """Of jobs that run or wait, and of nodes that are available."""
+    ended = job("a", job_state=["COMPLETED"], licenses="x")
+    found = read(
+        [*nodes("c1", alloc_cpus=3), *nodes("c2", state=["DOWN"], owner="root")],
+        job("a", on="c1", contiguous=True) + ended,
+    )
+    assert [note.partition(";")[0] for note in found.notes] == [
+        "CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: c1 2.",
+        "Not used: contiguous (of 1 in jobs.json)",
+    ]
