@@ -54,6 +54,9 @@ def weights(rows: Iterable[Mapping[str, Any]], active: Collection[Path]) -> tupl
         return found
 
     chains = {path: chain(path if path[0] in persons else path[:1]) for path in sorted(active)}
+    inner = {one for found in chains.values() for one in found[:-1]}
+    for path, found in chains.items():  # jobs of an account itself are beside its members
+        chains[path] = [*found, (*found[-1], "")] if found[-1] in inner else found
     unknown = sorted({path[0] for path in chains if path[0] not in parent}) if parent else []
     notes = [f"Not in shares.json, and counted with 1 share: {listed(unknown)}."] if unknown else []
     if len({(*found[:-1],) for found in chains.values()}) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -108,17 +109,16 @@ def hosts(value: object, who: str) -> list[str]:
     return found
 
 
-def elements(value: object, who: str) -> tuple[int, int | None, bool]:
-    """Number of elements of an array such as `1-10:2,20%4`, its throttle, and whether the list is cut off (`...`)."""
+def elements(value: object, who: str) -> tuple[int, int | None]:
+    """Number of elements of an array such as `1-10:2,20%4`, and its throttle; `...` ends a list that is cut."""
     of = f"array_task_string of {who}"
     listed, _, throttle = text(value, of).partition("%")
-    cut = "..." in listed
     listed = listed.replace("...", "").strip(",[] ")
     wrong = f"{of} is {str(value)[:40]!r}; it must read like 1-10 or 1-9:2,20"
     count = sum(len(run) for _, run in ranges(listed, wrong)) if listed else 1
     if not 1 <= count <= MOST:
         raise DataError(f"{of} stands for {count} jobs; it must be 1 to {MOST}")
-    return count, int(throttle) if throttle.isdecimal() and int(throttle) else None, cut
+    return count, int(throttle.strip("]")) or None if throttle.strip("]").isdecimal() else None
 
 
 def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
@@ -131,6 +131,7 @@ def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
         yield len(match[1]), range(first, last + 1, max(step, 1))
 
 
+@lru_cache(4096)
 def has_features(wanted: str, has: Set[str]) -> bool:
     """True if some node of a job with this constraint may be one with these features.
 

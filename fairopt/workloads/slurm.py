@@ -30,11 +30,14 @@ from .sources import reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 #: States of nodes that are not available, of `--json` and of the text commands.
-_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "DYNAMIC_FUTURE", "ERROR", "FAIL", "FAILING", "FUTURE", "INVAL",
-         "INVALID", "INVALID_REG", "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND", "POWER_DRAIN",
-         "UNKNOWN"}  # fmt: skip
+_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "DRNG", "DYNAMIC_FUTURE", "ERROR", "FAIL", "FAILG", "FAILING", "FUTR",
+         "FUTURE", "INVAL", "INVALID", "INVALID_REG", "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND",
+         "POWER_DRAIN", "UNK", "UNKNOWN"}  # fmt: skip
 #: States that the power saver gives and takes; meanwhile a node does not respond, and is available nevertheless.
 _ASLEEP = {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"}
+_SILENT = {"NOT_RESPONDING", "NO_RESPOND"}
+#: Requests that decide where a job may run.
+_PLACES = ("features", "required_nodes", "excluded_nodes", "resv_name")
 #: Suffixes of states of the text commands.
 _MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "$": "MAINT"}
 #: Requests of jobs that the number of a node must reach.
@@ -96,17 +99,17 @@ def snapshot(
     max_tasks: bool = True,
 ) -> Snapshot:
     """Build the cluster of these nodes and jobs, with weights by these rows of shares. See `slurm`."""
-    report: Counter[str] = Counter()
-    available = [_Node.of(node) for node in nodes if _is_available(node, report)]
+    seen = {"nodes": [node for node in nodes if _is_available(node)], "jobs": [job for job in jobs if _phase(job)]}
+    available = [_Node.of(node) for node in seen["nodes"]]
     if not available:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
-    live = [job for job in jobs if _phase(job)]
     free = {f"gres/{name}" for node in nodes for name in _FREE.findall(str(node.get("gres")))}
-    known = [_Job.of(job, by, free) for job in live]
+    known = [_Job.of(job, by, free) for job in seen["jobs"]]
     if not known:
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
-    report.update(f"jobs {'pending' if job.phase == 'waits' else 'running'}" for job in known)
-    report["jobs that have ended, left out"] = len(jobs) - len(live)
+    report = Counter(f"jobs {'pending' if job.phase == 'waits' else 'running'}" for job in known)
+    report["nodes that are down or drained, left out"] = len(nodes) - len(available)
+    report["jobs that have ended, left out"] = len(jobs) - len(known)
     weights, said = _slurm_shares.weights(shares, {job.path for job in known})
     shapes = _shapes(known, available, weights)
     about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(available)} nodes"
@@ -115,9 +118,10 @@ def snapshot(
         report, ": ", "no node has its partition and features",
         f"{where}: no node may run any of the jobs; look at partitions and features",
     )  # fmt: skip
-    names = {node.name for node in available}
-    seen = {"nodes": [node for node in nodes if node["name"] in names], "jobs": live, "shares": shares}
-    notes = [*found.notes, *said, *_cut(known), *_hidden(available, shapes), *tables.notes(seen)]
+    cut = [f"job {job.get('job_id')}" for job in seen["jobs"] if "..." in str(job.get("array_task_string"))]
+    if cut:
+        said.append(f"Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all): {listed(cut)}.")
+    notes = [*found.notes, *said, *_hidden(available, shapes), *tables.notes({**seen, "shares": shares})]
     return replace(found, notes=tuple(notes))
 
 
@@ -133,25 +137,29 @@ class _Node:
     has: dict[str, float]
     partitions: frozenset[str]
     features: frozenset[str]
-    reservation: str
-    raw: Object
+    reservations: frozenset[str]
+    sizes: tuple[float, ...]  # in the order of `_AT_LEAST`
+    used: float  # CPUs, as the node counts them
 
     @classmethod
     def of(cls, node: Object) -> _Node:
-        name = _name(node)
-        who = f"node {name}"
-        generic = gres(node.get("gres"), who)
-        found = dict[str, float](generic) | tres(node.get("tres"), who)
+        who = f"node {_name(node)}"
+        found = dict[str, float](gres(node.get("gres"), who)) | tres(node.get("tres"), who)
         for what, amount in gres(node.get("gres_drained"), who).items():
             found[what] = max(found.get(what, 0.0) - amount, 0.0)
         cpus = number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
-        memory = number(node.get("real_memory"), f"real_memory of {who}")
-        less = number(node.get("specialized_memory"), f"specialized_memory of {who}") or 0
+        memory = _number(node, "real_memory", who)
         found |= {} if cpus is None else {"cpu": cpus}
-        found |= {} if memory is None else {"memory": max(memory - less, 0) / 1024}
-        features = words(node.get("features", node.get("active_features")), f"features of {who}")
-        return cls(name, found, frozenset(words(node.get("partitions"), f"partitions of {who}")), frozenset(features),
-                   text(node.get("reservation"), f"reservation of {who}"), node)  # fmt: skip
+        if memory is not None:
+            found["memory"] = max(memory - (_number(node, "specialized_memory", who) or 0), 0) / 1024
+        features = node.get("features", node.get("active_features"))
+        sizes = (_number(node, key, who) for key in _AT_LEAST.values())
+        return cls(
+            _name(node), found, frozenset(words(node.get("partitions"), f"partitions of {who}")),
+            frozenset(words(features, f"features of {who}")),
+            frozenset(words(node.get("reservation"), f"reservation of {who}")),
+            tuple(np.inf if size is None else size for size in sizes), _number(node, "alloc_cpus", who) or 0.0,
+        )  # fmt: skip
 
 
 def _name(node: Object) -> str:
@@ -161,86 +169,67 @@ def _name(node: Object) -> str:
     return found
 
 
-def _is_available(node: Object, report: Counter[str]) -> bool:
-    name = _name(node)
+def _number(row: Object, key: str, who: str) -> float | None:
+    return number(row.get(key), f"{key} of {who}")
+
+
+def _is_available(node: Object) -> bool:
+    who = f"node {_name(node)}"
     # Slurm 21 lists flags such as DRAIN separately from the base state; the text commands join them by +.
-    given = [word for key in ("state", "state_flags") for word in words(node.get(key), f"the {key} of node {name}")]
+    given = [word for key in ("state", "state_flags") for word in words(node.get(key), f"the {key} of {who}")]
     state = {word.upper().rstrip("*~#!%$@^-") for one in given for word in one.split("+")}
-    state |= {_MARKS[word[-1]] for word in given if word[-1] in _MARKS}
-    down = (state & _DOWN) - ({"NOT_RESPONDING", "NO_RESPOND"} if state & _ASLEEP else set())
-    if down:
-        report["nodes that are down or drained, left out"] += 1
-    return not down
+    state |= {_MARKS.get(word[-1], "") for word in given}
+    return not (state & _DOWN) - (_SILENT if state & _ASLEEP else set())
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """A job: who, what it asks for in all and on each of its nodes, where, and what it holds."""
+    """A job: who, what it asks for in all and on each of its nodes, where, and what it holds by node."""
 
     path: tuple[str, ...]  # the account, and the person where users are persons
     who: str
-    phase: str  # waits, runs, or leaves
-    total: dict[str, float]
-    each: dict[str, float]
-    nodes: int
+    phase: str
+    total: Amounts
+    each: Amounts
+    nodes: int  # 0 for a running job of which only the nodes that it got are known
     most_nodes: float
     count: int
-    throttle: int | None
-    cut: bool
-    array: int
+    throttle: float | None
+    array: float
     partitions: frozenset[str]
     place: tuple[str, ...]
-    whole: bool
     reason: str
-    holds: dict[str, dict[str, float]] = field(default_factory=dict)  # by node
+    holds: Mapping[str, Amounts] = field(default_factory=dict)
     split: int = 1  # nodes that it is divided over
-    raw: Object = field(default_factory=dict)
 
     @classmethod
     def of(cls, job: Object, by: str, free: Set[str]) -> _Job:
         who, phase = f"job {str(job.get('job_id'))[:20]}", _phase(job)
-        account, person = (str(job.get(key) or "nobody") for key in ("account", "user_name"))
-        asked = tres(job.get("tres_req_str"), who)
-        now = _count(job, "node_count", who) or 1
-        nodes = asked.pop("node", None) or now  # a running job counts the nodes that it got
-        if not asked:
-            asked = _without_tres(job, who, nodes)
-        each, total = _generic(job, who, nodes)
-        # Untyped generic resources of `tres_req_str` are those of `tres_per_...`, which have the types.
-        total |= {what: amount for what, amount in asked.items() if what not in each}
-        count, throttle, cut = elements(job.get("array_task_string"), who)
+        names = [str(job.get(key) or "nobody") for key in ("account", "user_name")]
+        asked, now = tres(job.get("tres_req_str"), who), _number(job, "node_count", who) or 1
+        nodes = asked.pop("node", 0.0) or (now if phase == "waits" else 0.0)
+        each, total = _generic(job, who, nodes or now)
+        # Generic resources of `tres_req_str` are those of `tres_per_...`, which have the types.
+        total |= {what: amount for what, amount in (asked or _without_tres(job, who, now)).items() if what not in each}
+        count, throttle = elements(job.get("array_task_string"), who)
         if count * max(nodes, now) > MOST:
             raise DataError(f"{who} stands for {count * max(nodes, now):.0f} tasks; at most {MOST} are read")
-        limits = [most for most in (_count(job, key, who) for key in ("max_nodes", "tasks")) if most]
-        place = [
-            text(job.get(key), f"{key} of {who}")
-            for key in ("features", "required_nodes", "excluded_nodes", "resv_name")
-        ]
-        place += [str(_count(job, key, who) or 0) for key in _AT_LEAST]
+        limits = [most for most in (_number(job, key, who) for key in ("max_nodes", "tasks")) if most]
+        alone = re.search("none|true", f"{job.get('exclusive') or ''}{job.get('shared') or ''}", re.IGNORECASE)
         made = cls(
-            (account, person) if by == "user" else (account,), who, phase,
-            {what: amount for what, amount in total.items() if amount and what not in free},
-            {what: amount for what, amount in each.items() if what not in free}, int(nodes),
-            min(limits, default=np.inf),
-            count, int(_count(job, "array_max_tasks", who) or 0) or throttle, cut,
-            int(_count(job, "array_job_id", who) or 0),
-            frozenset(words(job.get("partition"), f"partition of {who}")), tuple(place),
-            bool({"none", "true"} & {*words(job.get("exclusive"), who), *words(job.get("shared"), who)}),
-            _reason(job), raw=job,
+            tuple(names if by == "user" else names[:1]), who, phase, _used(total, free), _used(each, free), int(nodes),
+            min(limits, default=np.inf), count, _number(job, "array_max_tasks", who) or throttle,
+            _number(job, "array_job_id", who) or 0, frozenset(words(job.get("partition"), f"partition of {who}")),
+            (*(text(job.get(key), f"{key} of {who}") for key in _PLACES), "alone" if alone else "",
+             *(str(_number(job, key, who) or 0) for key in _AT_LEAST)),
+            _reason(job),
         )  # fmt: skip
-        return made if phase == "waits" else replace(made, holds=_holds(job, who, made))
+        return made if phase == "waits" else replace(made, holds=_holds(job, made, int(nodes or now)))
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What jobs of one user have in common, except for partitions."""
-        return (
-            self.path,
-            frozenset(self.total.items()),
-            frozenset(self.each.items()),
-            self.nodes,
-            self.place,
-            self.whole,
-        )
+        """What jobs of one user have in common, beside partitions and the number of nodes."""
+        return self.path, frozenset(self.total.items()), frozenset(self.each.items()), self.place
 
 
 def _phase(job: Object) -> str:
@@ -251,159 +240,149 @@ def _phase(job: Object) -> str:
     return "leaves" if "COMPLETING" in state else "waits" if "PENDING" in state else ""
 
 
-def _count(job: Object, key: str, who: str) -> float | None:
-    return number(job.get(key), f"{key} of {who}")
+def _used(amounts: Mapping[str, float], free: Set[str]) -> dict[str, float]:
+    """Amounts that are consumed."""
+    return {what: amount for what, amount in amounts.items() if amount and what not in free}
 
 
 def _reason(job: Object) -> str:
     """Reason why a job waits, as Slurm states it, with the description if that says more."""
     reason, more = (str(job.get(key) or "").strip("( )") for key in ("state_reason", "state_description"))
-    if job.get("hold") is True and tables.reason_class(reason) in ("room", "turn"):
+    if job.get("hold") is True and tables.reason_class(reason) in tables.WANTED:
         reason = "JobHeldUser"
-    return more if more.startswith(reason) and more else reason
+    return more if more.startswith(reason) else reason
 
 
 def _without_tres(job: Object, who: str, nodes: float) -> dict[str, float]:
     """CPUs and memory of a job of which `tres_req_str` says nothing."""
-    cpus = _count(job, "cpus", who) or (_count(job, "tasks", who) or 1) * (_count(job, "cpus_per_task", who) or 1)
-    memory = (_count(job, "memory_per_node", who) or 0) * nodes or (_count(job, "memory_per_cpu", who) or 0) * cpus
-    known = any(key in job for key in ("cpus", "tasks"))
-    return {"cpu": cpus, "memory": memory / 1024} if known else {}
+    cpus = _number(job, "cpus", who) or (_number(job, "tasks", who) or 0) * (_number(job, "cpus_per_task", who) or 1)
+    memory = (_number(job, "memory_per_node", who) or 0) * nodes or (_number(job, "memory_per_cpu", who) or 0) * cpus
+    return {"cpu": cpus, "memory": memory / 1024}
 
 
 def _generic(job: Object, who: str, nodes: float) -> tuple[dict[str, float], dict[str, float]]:
     """Generic resources on each node of a job, and in all."""
-    tasks, sockets = _count(job, "tasks", who) or nodes, _count(job, "sockets_per_node", who) or 1
-    times = {"tres_per_node": 1.0, "tres_per_socket": sockets, "tres_per_job": 1.0,
-             "tres_per_task": _count(job, "tasks_per_node", who) or tasks}  # fmt: skip
-    found: dict[bool, dict[str, float]] = {True: {}, False: {}}
-    for key, number_of in times.items():
-        on_each = key in ("tres_per_node", "tres_per_socket") or bool(key == "tres_per_task" and number_of != tasks)
+    tasks, sockets = _number(job, "tasks", who) or nodes, _number(job, "sockets_per_node", who) or 1
+    of_node = _number(job, "tasks_per_node", who)
+    times = {
+        "tres_per_node": 1.0,
+        "tres_per_socket": sockets,
+        "tres_per_job": 1 / nodes,
+        "tres_per_task": of_node or tasks / nodes,
+    }
+    each, total = dict[str, float](), dict[str, float]()
+    for key, several in times.items():
+        fixed = key in ("tres_per_node", "tres_per_socket") or (key == "tres_per_task" and of_node)
         for what, amount in gres(job.get(key), who).items():
-            found[on_each][what] = amount * number_of
-    return found[True], {what: amount for what, amount in found[False].items() if what not in found[True]}
+            (each if fixed else total)[what] = amount * several * (1 if fixed else nodes)
+    return each, total
 
 
-def _holds(job: Object, who: str, asks: _Job) -> dict[str, dict[str, float]]:
+def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     """Amounts that a job holds by node: those of `tres_alloc_str`, as `job_resources` and `gres_detail` place them."""
-    found = job.get("job_resources")
-    resources: Object = found if isinstance(found, Mapping) else {}
-    of = resources.get("nodes")
-    of = of if isinstance(of, Mapping) else {"list": of, "allocation": resources.get("allocated_nodes")}
+    who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
+    found = found if isinstance(found, Mapping) else {}
+    of = found.get("nodes")
+    if not isinstance(of, Mapping):  # before Slurm 24.05
+        of = {"list": of, "allocation": found.get("allocated_nodes")}
     names = hosts(job.get("nodes"), who) or hosts(of.get("list"), who) or [""]
     rows = of.get("allocation") or ()
-    rows = [one for one in (rows.values() if isinstance(rows, Mapping) else rows) if isinstance(one, Mapping)]
-    parts = {str(one.get("name", one.get("nodename", name))): one for one, name in zip(rows, names, strict=False)}
-    weights = {what: [_part(parts.get(name, {}), what, who) for name in names] for what in ("cpu", "memory")}
-    detail = job.get("gres_detail")
-    detail = detail if isinstance(detail, list) else []
-    for k, (_, one) in enumerate(zip(names, detail, strict=False)):
-        for what, amount in gres(one, who).items():
-            weights.setdefault(what, [0.0] * len(names))[k] = float(amount)
-    total = tres(job.get("tres_alloc_str"), who)
-    total.pop("node", None)
-    asked = asks.total | {what: amount * len(names) for what, amount in asks.each.items()}
-    for what in asked.keys() | weights.keys():
-        named = sum(weights.get(what, ()))
-        if what not in total and (what in asked or what.count(":") == 0) and (named or what in asked):
-            total[what] = float(named) or asked[what] * asks.count
-    usual = weights["cpu"] if sum(weights["cpu"]) else [1.0] * len(names)
-    placed: dict[str, dict[str, float]] = defaultdict(dict)
-    for what, amount in total.items():
-        if ":" in what and what not in asked:
-            continue  # the type that Slurm chose is no wish of the job
-        by = weights.get(what, ())
-        by = by if sum(by) else usual
-        for name, part in zip(names, by, strict=True):
-            placed[name][what] = amount * part / sum(by)
-    return placed
+    rows = [row for row in (rows.values() if isinstance(rows, Mapping) else rows) if isinstance(row, Mapping)]
+    by_name = {str(row.get("name", row.get("nodename", name))): row for row, name in zip(rows, names, strict=False)}
+    parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
+    for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):
+        amounts.update(gres(one, who))
+    named, total = _sum(parts), tres(job.get("tres_alloc_str"), who)
+    asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
+    # The type that Slurm chose, `gres/gpu:a100`, is no wish of the job unless it asked for one.
+    kept = {what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what}
+    total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
+
+    def part(amounts: Amounts, what: str) -> float:
+        by = what if named[what] else "cpu"
+        return float(amounts[by] / named[by]) if named[by] else 1 / len(names)
+
+    return {name: {what: amount * part(amounts, what) for what, amount in total.items()}
+            for name, amounts in zip(names, parts, strict=True)}  # fmt: skip
 
 
-def _part(row: Object, what: str, who: str) -> float:
-    """CPUs (or cores, where they are not counted) or GiB of a job on one node, by a row of `job_resources`."""
-    of = f"job_resources of {who}"
-    if what == "memory":
-        found = row.get("memory", row.get("memory_allocated"))
-        return (number(found.get("allocated") if isinstance(found, Mapping) else found, of) or 0.0) / 1024
-    found = row.get("cpus", row.get("cpus_used"))
-    counted = number(found.get("count") if isinstance(found, Mapping) and "count" in found else found, of)
-    return counted or float(str(row.get("sockets")).lower().count("'allocated"))
+def _row(row: Object, who: str) -> dict[str, float]:
+    """CPUs (or cores, where CPUs are not counted) and GiB of a job on one node, by a row of `job_resources`."""
+    cpus, memory = row.get("cpus", row.get("cpus_used")), row.get("memory", row.get("memory_allocated"))
+    counted = number(cpus.get("count") if isinstance(cpus, Mapping) and "count" in cpus else cpus, f"cpus of {who}")
+    allocated = number(memory.get("allocated") if isinstance(memory, Mapping) else memory, f"memory of {who}") or 0
+    return {"cpu": counted or str(row.get("sockets")).lower().count("'allocated"), "memory": allocated / 1024}
 
 
 def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
-    """Jobs of each user: of equal requests and places, and those of one array.
+    """Jobs of each submission: of equal requests and places, and those of one array; the waiting ones first.
 
-    A running job names the partition that it got, of those that it was submitted to, as its siblings still do.
+    A running job names the partition and the nodes that it got, of those that it asked for, as its siblings still do.
     """
-    wide: dict[Any, list[frozenset[str]]] = defaultdict(list)
-    arrays: dict[tuple[Any, int], _Job] = {}
-    for job in sorted(jobs, key=lambda job: job.phase != "waits"):
-        arrays.setdefault((job.path, job.array), job)
-        if job.phase == "waits" and job.partitions not in wide[job.key]:
-            wide[job.key].append(job.partitions)
+    wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
+    arrays: dict[Any, _Job] = {}
+    order = sorted(jobs, key=lambda job: job.phase != "waits")
+    for job in order:
+        arrays.setdefault((job.path, job.array or id(job)), job)
+        if job.phase == "waits":
+            wide[job.key].append((job.partitions, job.nodes))
     found: dict[Any, list[_Job]] = defaultdict(list)
-    for job in jobs:
-        first = arrays[job.path, job.array] if job.array else job
-        places = [place for place in wide[first.key] if first.partitions <= place] if first.phase != "waits" else []
-        found[first.key, places[0] if places else first.partitions].append(job)
+    for job in jobs:  # users are in the order of the file
+        first = arrays[job.path, job.array or id(job)]
+        alike = [one for one in wide[first.key] if first.partitions <= one[0] and first.nodes in (0, one[1])]
+        own = first.partitions, first.nodes
+        found[first.key, own if own in alike or not alike else alike[0]].append(job)
     return [sorted(group, key=lambda job: job.phase != "waits") for group in found.values()]
 
 
 def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple[str, ...], float]) -> list[Shape]:
-    """Users: the groups, of which those whose tasks are the same are one."""
+    """Users: the submissions, of which those whose tasks are the same are one."""
     alike: dict[Any, list[_Job]] = defaultdict(list)
-    where: dict[Any, tuple[bool, ...]] = {}
     for group in _groups(jobs):
-        first = group[0]  # the waiting jobs come first, and state what all of them ask for
+        first = group[0]
         required, excluded = (frozenset(hosts(names, first.who)) for names in first.place[1:3])
         eligible = tuple(_is_eligible(first, node, required, excluded) for node in nodes)
         may = [node for node, yes in zip(nodes, eligible, strict=True) if yes]
         split = _split(first, may)
         asks = {what: amount / split for what, amount in first.total.items()} | first.each
-        if first.whole and may:
+        if "alone" in first.place and may:
             asks["cpu"] = max(asks.get("cpu", 0.0), min(node.has.get("cpu", 0.0) for node in may))
-        key = first.path, frozenset(asks.items()), first.partitions, first.place
-        where[key] = eligible
-        alike[key] += [replace(job, split=split) for job in group]
+        alike[first.path, frozenset(asks.items()), first.partitions, first.place, eligible] += [
+            replace(job, split=split) for job in group
+        ]
     largest = max(nodes, key=lambda node: node.has.get("cpu", 0.0)).has
-    return [_shape(group, dict(key[1]), where[key], weights[key[0]], largest) for key, group in alike.items()]
+    return [_shape(group, dict(key[1]), key[-1], weights[key[0]], largest) for key, group in alike.items()]
 
 
 def _shape(
     group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Mapping[str, float]
 ) -> Shape:
     """User of these jobs, of which a task asks for so much; `node` is a typical node."""
-    holding = [job for job in group if job.holds]
-    parts, allocated = (
-        sum(job.split * job.count for job in holding),
-        _sum(each for job in holding for each in job.holds.values()),
-    )
+    parts = sum(job.split * job.count for job in group if job.holds)
     # What runs says what a task takes: whole cores, or a node by itself.
-    asks |= {what: amount / parts for what, amount in allocated.items() if amount}
-    shape = Shape("/".join(group[0].path), {what: amount for what, amount in asks.items() if amount}, eligible, weight)
-    for job in holding:
+    asks |= {
+        what: amount / parts for what, amount in _sum(each for job in group for each in job.holds.values()).items()
+    }
+    shape = Shape("/".join(group[0].path), asks, eligible, weight)
+    running = Counter(job.array for job in group if job.phase == "runs" and job.array)
+    for job in group:
         tasks, sums = job.split * job.count, _sum(job.holds.values())
         most = max(sums, key=lambda what: sums[what] / (node.get(what) or np.inf), default="")
         for name, amounts in job.holds.items():
-            part = amounts.get(most, 0.0) / sums[most] if sums[most] else 1.0 / len(job.holds)
-            shape.held[name] += tasks * part
-        shape.leaving += tasks if job.phase == "leaves" else 0
-    running = Counter(job.array for job in group if job.phase == "runs" and job.array)
-    for job in group:
-        if job.phase == "waits":
-            _wait(job, running, shape)
+            shape.held[name] += tasks * (amounts[most] / sums[most] if sums else 1 / len(job.holds))
+        if job.phase == "leaves":
+            shape.leaving += tasks
+        if job.phase != "waits":
+            continue
+        # Waiting tasks count by their reasons; those that no room would start are capped.
+        kind, capped = tables.reason_class(job.reason), job.reason
+        start = job.count if kind in tables.WANTED else 0
+        if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
+            start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
+        shape.waiting["" if kind == "room" else job.reason] += start * job.split
+        shape.capped[capped] += (job.count - start) * job.split
     shape.waiting, shape.capped = +shape.waiting, +shape.capped
     return shape
-
-
-def _wait(job: _Job, running: Counter[int], shape: Shape) -> None:
-    """Count the tasks of a waiting job by its reason; those that no room would start are capped."""
-    kind, capped = tables.reason_class(job.reason), job.reason
-    start = job.count if kind in tables.WANTED else 0
-    if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
-        start, capped = min(start, max(job.throttle - running[job.array], 0)), "JobArrayTaskLimit"
-    shape.waiting["" if kind == "room" else job.reason] += start * job.split
-    shape.capped[capped] += (job.count - start) * job.split
 
 
 def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
@@ -422,40 +401,26 @@ def _split(job: _Job, nodes: Sequence[_Node]) -> int:
         parts = [job.total[what] / room[what] if room[what] > 0 else np.inf for what in job.total]
         return float(np.ceil(max(parts, default=1.0) - _ROUNDED)) if min(room.values(), default=0.0) >= 0 else np.inf
 
-    least = min(map(needed, nodes), default=np.inf)
-    return int(least) if job.nodes < least <= min(job.most_nodes, len(nodes)) else job.nodes
+    least, asked = min(map(needed, nodes), default=np.inf), job.nodes or 1
+    return int(least) if asked < least <= min(job.most_nodes, len(nodes)) else asked
 
 
 def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: frozenset[str]) -> bool:
-    features, reservation = job.place[0], job.place[3]
-    reserved = {*words(reservation, job.who)} & {*words(node.reservation, node.name)}
+    reserved = node.reservations & {*words(job.place[3], job.who)}
     return (
         (not job.partitions or bool(job.partitions & node.partitions))
-        and has_features(features, node.features)
+        and has_features(job.place[0], node.features)
         and node.name not in excluded
         and (not required or node.name in required or len(required) < job.nodes)
-        and (bool(reserved) or not (node.reservation or reservation))
-        and all(number(node.raw.get(has), has) is None or float(least) <= (number(node.raw[has], has) or 0)
-                for least, has in zip(job.place[4:], _AT_LEAST.values(), strict=True))
-    )  # fmt: skip
-
-
-def _cut(jobs: Iterable[_Job]) -> list[str]:
-    """Note on arrays whose list of elements Slurm cut off."""
-    cut = [job.who for job in jobs if job.cut]
-    remedy = "set SLURM_BITSTR_LEN=0 for squeue"
-    return (
-        [f"The list of elements of an array is cut off, so that more wait than are counted ({remedy}): {listed(cut)}."]
-        if cut
-        else []
+        and (bool(reserved) or not (node.reservations or job.place[3]))
+        and all(float(least) <= size for least, size in zip(job.place[5:], node.sizes, strict=True))
     )
 
 
 def _hidden(nodes: Iterable[_Node], shapes: Iterable[Shape]) -> list[str]:
     """Note on CPUs that nodes count as allocated and no job of the file holds."""
     held = _sum({name: tasks * shape.asks.get("cpu", 0.0) for name, tasks in shape.held.items()} for shape in shapes)
-    lacks = {node.name: (number(node.raw.get("alloc_cpus"), node.name) or 0) - held[node.name] for node in nodes}
-    found = [f"{name} {cpus:g}" for name, cpus in lacks.items() if cpus >= 1 - _ROUNDED]
+    found = [f"{node.name} {node.used - held[node.name]:g}" for node in nodes if node.used - held[node.name] > 0.99]
     return (
         [f"CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: {listed(found)}."] if found else []
     )
