@@ -53,10 +53,10 @@ def kubernetes_like(rng: np.random.Generator, nodes: int = 100, pods: int = 1000
 
 
 def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> Iterator[dict[str, Any]]:
-    """Yield the objects: namespaces, nodes, a pod of the DaemonSet on each, and pods."""
+    """Yield the objects: namespaces and their queues, nodes, a pod of the DaemonSet on each, and pods."""
     for k in range(namespaces):
-        weight = {"volcano.sh/namespace.weight": str(1 + k % 3)} if k % 3 else {}
-        yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}", "annotations": weight}}
+        yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}"}}
+        yield {"kind": "Queue", "metadata": {"name": f"team{k + 1}"}, "spec": {"weight": 1 + k % 3}}
     kinds = rng.choice(len(_NODES), nodes, p=[kind[0] for kind in _NODES])
     ready = (np.arange(nodes) == 0) | (rng.random(nodes) > 0.01)
     room = Room(np.array([(1000 * cpus, 1024 * memory, gpus, _PODS) for _, cpus, memory, gpus, _ in _NODES])[kinds])
@@ -118,6 +118,7 @@ def _pod(
     if host:
         spec["nodeName"] = host
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    metadata["annotations"] = {"scheduling.volcano.sh/queue-name": namespace}
     if daemon:
         metadata["ownerReferences"] = [{"kind": "DaemonSet", "name": "agent"}]
     phase = "Succeeded" if ended else "Running" if host else "Pending"

@@ -1,11 +1,11 @@
 """Reader of Kubernetes clusters from the output of `kubectl get nodes,pods,namespaces -A -o json`.
 
-Servers are ready and schedulable nodes, with their allocatable resources minus the requests of DaemonSets and of system
-namespaces. A user is the set of pods of a namespace with equal requests and placement constraints, since a mean over
-different pods would be a demand that none of them has. `pods` is a resource, of which each pod requests one.
+Servers are ready and schedulable nodes, with their allocatable resources minus what DaemonSets and system namespaces
+hold. A user is the set of pods of a namespace, and of a queue in it, with equal requests and placement constraints,
+since a mean over different pods would be a demand that none of them has. `pods` is a resource, of which each pod
+requests one. Pods hold what is reserved for them, and pods that suspended jobs want count as waiting.
 
-Source: the Kubernetes documentation, "Resource Management for Pods and Containers", "Init Containers", "Pod Overhead",
-"Assigning Pods to Nodes", "Taints and Tolerations".
+`data/kubernetes_fields.toml` lists the documented fields that are used, and those that are not and get a note.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,144 +25,43 @@ from ..base import files
 from ..base.errors import DataError
 from ..base.libraries import of_an_extra
 from ..base.names import listed
-from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
+from ._fields import Fields
+from ._fields import table as fields_of
+from ._kube import (
+    Object,
+    Rule,
+    amounts,
+    condition,
+    labels,
+    may_run,
+    most,
+    name_of,
+    requests,
+    rules,
+    table,
+    tables,
+    units,
+)
+from ._kube_claims import Claims, volume_claims
+from ._kube_queues import ANNOTATIONS, GATES, Queue, Queues
+from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
-Object = Mapping[str, Any]
-#: A `Counter` with Decimal values, which its stubs do not permit.
-Amounts = Any
+__all__ = ["items", "kubernetes", "may_run", "quantity", "requests", "snapshot"]
 
-_BYTES = ("memory", "ephemeral-storage")
 _SPACE = re.compile(r"[\s,]*")
 _ITEMS = re.compile(r'"items"\s*:\s*\[')
+_STATED = re.compile(r'"(kind|apiVersion)"\s*:\s*"([^"]*)"')
 #: Namespaces whose pods belong to the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-_VOLCANO = "volcano.sh/namespace.weight"
-_KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue", "ResourceQuota")
-
-
-def amounts(table: object, *keys: str) -> Amounts:
-    """Quantities by resource, from the nested table below these keys."""
-    return Counter({str(name): quantity(value) for name, value in _table(table, *keys).items()})
-
-
-def requests(pod: Object) -> Amounts:
-    """Requests of a pod by resource, including `pods: 1`.
-
-        max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
-
-    A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
-    pod as a whole take precedence over those of its containers.
-    """
-    spec, sidecars, most = _table(pod, "spec"), Counter[str](), Counter[str]()
-    for container in _tables(spec, "initContainers"):
-        at_once = sidecars + _container_requests(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars = at_once
-        most |= at_once  # the union of counters takes the maximum by resource
-    total = sum(map(_container_requests, _tables(spec, "containers")), sidecars) | most
-    return Counter({**total, **_container_requests(spec)}) + amounts(spec, "overhead") + Counter(pods=1)
-
-
-def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
-    """Eligibility of a pod on each node: nodeSelector, required node affinity, and taints without toleration."""
-    spec, required = _table(pod, "spec"), "requiredDuringSchedulingIgnoredDuringExecution"
-    wanted, tolerations = _table(spec, "nodeSelector"), _tables(spec, "tolerations")
-    affinity = _table(spec, "affinity", "nodeAffinity")
-    terms = _tables(affinity, required, "nodeSelectorTerms")
-    return [
-        all(_labels(node).get(name) == value for name, value in wanted.items())
-        and (affinity.get(required) is None or any(_term(term, node) for term in terms))
-        and all(_tolerated(taint, tolerations) for taint in _taints(node))
-        for node in nodes
-    ]
-
-
-def _labels(thing: Object) -> Object:
-    """Labels of an object."""
-    return _table(thing, "metadata", "labels")
-
-
-def _name(thing: Object, key: str = "name") -> str:
-    """Name or namespace of an object."""
-    found = _table(thing, "metadata").get(key)
-    if not isinstance(found, str) or not found:
-        raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
-    return found
-
-
-def _table(value: Any, *keys: str) -> Object:
-    """Nested table below these keys; empty if it is missing."""
-    for key in keys:
-        value = value.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
-            raise DataError(f"{key} is {str(value)[:40]!r}; it must be a table")
-    return cast("Object", value)
-
-
-def _tables(value: Any, *keys: str) -> list[Object]:
-    """List of tables below these keys; empty if it is missing."""
-    found = _table(value, *keys[:-1]).get(keys[-1])
-    if found is None:
-        return []
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        raise DataError(f"{keys[-1]} is {str(found)[:40]!r}; it must be a list of tables")
-    return found
-
-
-def _container_requests(container: Object) -> Amounts:
-    return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
-
-
-def _taints(node: Object) -> list[Object]:
-    return [taint for taint in _tables(node, "spec", "taints") if taint.get("effect") in ("NoSchedule", "NoExecute")]
-
-
-def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
-    for each in tolerations:
-        exists = each.get("operator") == "Exists"
-        same_key = (exists and not each.get("key")) or each.get("key") == taint.get("key")
-        same_value = exists or (each.get("value") or "") == (taint.get("value") or "")
-        if same_key and same_value and each.get("effect") in (None, "", taint.get("effect")):
-            return True
-    return False
-
-
-def _term(term: Object, node: Object) -> bool:
-    """True if a node satisfies all expressions of a term; an empty term matches none."""
-    met = [_matches(each, _labels(node)) for each in _tables(term, "matchExpressions")]
-    met += [_matches(each, {"metadata.name": _name(node)}) for each in _tables(term, "matchFields")]
-    return bool(met) and all(met)
-
-
-def _matches(expression: Object, has: Object) -> bool:
-    key, operator = expression.get("key"), expression.get("operator")
-    values = expression.get("values") or []
-    if not isinstance(values, list):
-        raise DataError(f"values of the expression on {key!r} are {str(values)[:40]!r}; they must be a list")
-    value = has.get(key) if isinstance(key, str) else None
-    if operator in ("In", "NotIn"):
-        return bool((value in values) == (operator == "In"))
-    if operator in ("Exists", "DoesNotExist"):
-        return bool((value is not None) == (operator == "Exists"))
-    if operator in ("Gt", "Lt") and len(values) == 1:
-        try:
-            left, right = int(str(value)), int(str(values[0]))
-        except ValueError:
-            return False
-        return left > right if operator == "Gt" else left < right
-    raise DataError(f"the operator {str(operator)[:40]!r} of the expression on {key!r} is not known")
-
-
-def units(what: str, amount: Decimal) -> float:
-    """Convert bytes to GiB, and keep other units."""
-    return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
+#: Owners of pods that belong to their node.
+_OF_NODES = ("DaemonSet", "Node")
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of all lists `items` of a file, as written by `kubectl get -o json`, one at a time.
+
+    Items of a list of the API, such as `PodList`, do not state their kind, which is then that of the list.
 
     Raises
     ------
@@ -171,12 +69,12 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
         The file cannot be read or has no such list, or an item is truncated or invalid; the message has its number.
     """
     text = files.read(path, "snapshot")
-    found = _ITEMS.search(text)
+    found, before = _ITEMS.search(text), 0
     if found is None:
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
     decode = json.JSONDecoder().raw_decode
     while found is not None:  # the outputs of several commands may be concatenated
-        at = found.end()
+        at, unnamed = found.end(), list[dict[str, Any]]()
         for number in count(1):
             at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
             if text.startswith("]", at):
@@ -187,8 +85,40 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
                 raise DataError(f"{path}: item {number} of items is cut off or damaged: {error}") from None
             if not isinstance(item, dict):
                 raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object")
-            yield item
-        found = _ITEMS.search(text, at)
+            if "kind" in item:
+                yield item
+            else:
+                unnamed.append(item)
+        following = _ITEMS.search(text, at)
+        if unnamed:  # the kind of a list is before or after its items
+            end = text.find("}", at) + 1 or len(text)
+            of = dict(_STATED.findall(text[before : found.start()]) + _STATED.findall(text[at:end]))
+            yield from (_named(item, of) for item in unnamed)
+        found, before = following, at
+
+
+def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
+    """Object with the kind and version of the list that it is in, unless it states its own."""
+    kind = str(of.get("kind") or "").removesuffix("List")
+    if not kind:  # as in a list made by hand; nodes and pods are told by what only they have
+        spec, status = item.get("spec") or {}, item.get("status") or {}
+        kind = "Pod" if "containers" in spec else "Node" if "allocatable" in status else ""
+    return ({"kind": kind, "apiVersion": of.get("apiVersion")} if kind else {}) | item
+
+
+@dataclass
+class _Pod:
+    """What is kept of a pod, or of `count` pods that do not exist."""
+
+    thing: Object
+    request: Amounts
+    count: int = 1
+    host: str = ""
+    of_system: bool = False
+    leaving: bool = False
+    queued: bool = False  # waits for admission by a queue
+    waiting: str = ""
+    capped: str = ""
 
 
 @dataclass
@@ -197,11 +127,11 @@ class _Objects:
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
-    pods: list[tuple[str, Amounts, Object, str, bool, bool]] = field(default_factory=list)
-    weights: dict[str, float] = field(default_factory=dict)
-    queues: dict[str, str] = field(default_factory=dict)
-    quotas: dict[str, None] = field(default_factory=dict)  # namespaces with a quota, in order
+    away: list[Object] = field(default_factory=list)  # nodes that accept no pods
+    pods: list[_Pod] = field(default_factory=list)
+    others: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
     report: Counter[str] = field(default_factory=Counter)
+    fields: Fields = field(default_factory=lambda: Fields("kubernetes"))
 
 
 @reader(
@@ -259,23 +189,34 @@ def snapshot(
     nodes = seen.nodes
     if not nodes:
         raise DataError(f"{where} has no node that is ready and schedulable; it has {_counted(seen.report)}")
-    shapes = _shapes(seen, weights)
+    claims, queues = Claims(seen.others), Queues(seen.others)
+    for pod in seen.pods:
+        claims.use(pod.thing)
+    for one in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
+        with files.inside(f"pods of {name_of(one.pod)!r}"):
+            made = _Pod(one.pod, requests(one.pod), one.count, queued=not one.capped)
+            made.waiting, made.capped = ("", one.reason) if one.capped else (one.reason, "")
+            seen.pods.append(made)
+    for pod in seen.pods:
+        pod.request += claims.devices(pod.thing)
+    capacities = _capacities(seen, claims)
+    shapes = _shapes(seen, weights, claims, queues, capacities)
     if not shapes:
         raise DataError(
             f"{where} has no pod that runs or waits outside of {', '.join(system)}; {_counted(seen.report)}"
         )
     about = f"Kubernetes ({Path(where).name}): {{}} users (namespace and shape) on {len(nodes)} nodes"
     found = of_shapes(
-        shapes, [_name(node) for node in nodes], _capacities(seen), max_tasks, about, seen.report, "/",
+        shapes, [name_of(node) for node in nodes], capacities, max_tasks, about, seen.report, "/",
         "no node may run it",
         f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
     counts |= {"pods running": sum(shape.held.total() for shape in shapes)}
     counts |= {"pods pending": sum(shape.waiting.total() + shape.capped.total() for shape in shapes)}
-    quota = f"A snapshot lacks pods that a quota refused: {listed(list(seen.quotas))} may want more than it shows."
-    notes = (*found.notes, quota) if seen.quotas else found.notes
-    return replace(found, report=dict(found.report) | counts, notes=notes)
+    unknown = claims.unknown | queues.unknown
+    more = [f"{what}: {listed(list(dict.fromkeys(whose)))}." for what, whose in unknown.items()]
+    return replace(found, report=dict(found.report) | counts, notes=(*found.notes, *more, *seen.fields.notes()))
 
 
 def _file(path: Path) -> Path:
@@ -306,111 +247,173 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
             documents.append(loader.get_data())
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    return [one for found in documents or [None] for one in objects(found, "items", path, remedy)]
+    return [_named(one, found) for found in documents or [None] for one in objects(found, "items", path, remedy)]
 
 
 def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
-    """Process one object of the snapshot; errors state its name."""
-    kind = item.get("kind")
-    seen.report[f"objects of kind {kind}" if kind in _KINDS else "objects of other kinds, left out"] += 1
+    """Process one object of the snapshot, or those of a list in it; errors state its name."""
+    kind = _kind(item)
+    if isinstance(item.get("items"), list) and str(item.get("kind")).endswith("List"):
+        for one in objects(item, "items", Path(str(item["kind"])), "each item must be an object"):
+            _process(_named(one, item), seen, system)
+        return
     metadata = item.get("metadata")
     who = metadata.get("name") if isinstance(metadata, dict) else None
+    space = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if kind is None:
+        seen.report[f"objects of kind {item.get('kind')}, left out"] += 1
+        return
+    seen.report[f"objects of kind {kind}"] += 1
+    before = len(seen.pods)
     with files.inside(f"{kind} {who!r}"):
         if kind == "Node":
             _node(item, seen)
         elif kind == "Pod":
             _pod(item, seen, system)
-        elif kind == "Namespace":
-            weight = _table(item, "metadata", "annotations")
-            if _VOLCANO in weight:
-                seen.weights[_name(item)] = _positive(weight[_VOLCANO])
-        elif kind == "ClusterQueue":
-            sharing = _table(item, "spec", "fairSharing")
-            if "weight" in sharing:
-                seen.weights[f"queue {_name(item)}"] = _positive(sharing["weight"])
-        elif kind == "ResourceQuota":
-            seen.quotas[_name(item, "namespace")] = None
-        elif kind == "LocalQueue":
-            seen.queues[_name(item, "namespace")] = str(_table(item, "spec").get("clusterQueue"))
+        elif fields_of("kubernetes")[kind].get("used"):
+            seen.others[kind].append(item)
+    if kind != "Pod" or (len(seen.pods) > before and not seen.pods[-1].of_system):
+        seen.fields.see(kind, item, f"{space}/{who}" if space else str(who))
+
+
+def _kind(item: Object) -> str | None:
+    """Kind of an object in the table of fields, where kinds of several groups have the same name; None: unknown."""
+    known, kind, version = fields_of("kubernetes"), str(item.get("kind")), item.get("apiVersion")
+    group = str(version).rpartition("/")[0]
+    for name in (kind, f"{kind}.{group}"):
+        if name in known and (version is None or known[name].get("group", "") == group):
+            return name
+    return None
 
 
 def _node(node: Object, seen: _Objects) -> None:
-    spec = _table(node, "spec")
-    ready = any(one.get("type") == "Ready" and one.get("status") == "True"
-                for one in _tables(node, "status", "conditions"))  # fmt: skip
-    if not ready:
-        seen.report["nodes that are not ready, left out"] += 1
-    elif spec.get("unschedulable"):
-        seen.report["nodes that are not schedulable, left out"] += 1
-    else:
-        kept = {"labels": dict(_labels(node)), "name": _name(node)}
-        seen.nodes.append({"metadata": kept, "spec": {"taints": spec.get("taints")}})
+    spec, metadata = table(node, "spec"), table(node, "metadata")
+    ready = condition(node, "Ready").get("status") == "True"
+    accepts = ready and not spec.get("unschedulable")
+    if not accepts:
+        seen.report[f"nodes that are not {'schedulable' if ready else 'ready'}, left out"] += 1
+    if accepts or metadata.get("name"):
+        kept = {
+            "metadata": {"labels": dict(labels(node)), "name": name_of(node)},
+            "spec": {"taints": spec.get("taints")},
+        }
+        (seen.nodes if accepts else seen.away).append(kept)
+    if accepts:
         seen.allocatable.append(amounts(node, "status", "allocatable"))
 
 
 def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
-    """Extract the namespace, request, placement constraints and node of a pod."""
-    spec = _table(pod, "spec")
-    if _table(pod, "status").get("phase") not in ("Running", "Pending"):
+    """Extract what is relevant of a pod: what it holds or requests, where it may run, its queue, and why it waits."""
+    spec, metadata, status = table(pod, "spec"), table(pod, "metadata"), table(pod, "status")
+    if status.get("phase") in ("Succeeded", "Failed"):
         seen.report["pods that have ended, left out"] += 1
         return
-    namespace = _name(pod, "namespace")
-    daemon = any(one.get("kind") == "DaemonSet" for one in _tables(pod, "metadata", "ownerReferences"))
-    affinity = {"nodeAffinity": _table(spec, "affinity").get("nodeAffinity")}
-    place = {"spec": {name: spec.get(name) for name in ("nodeSelector", "tolerations")} | {"affinity": affinity}}
-    host, of_system = str(spec.get("nodeName") or ""), daemon or namespace in system
-    gated = not host and bool(spec.get("schedulingGates"))
-    seen.pods.append((namespace, requests(pod), place, host, of_system, gated))
+    namespace, marks = name_of(pod, "namespace"), table(pod, "metadata", "annotations")
+    host, leaving = str(spec.get("nodeName") or ""), bool(metadata.get("deletionTimestamp"))
+    if leaving and not host:
+        seen.report["pods that are deleted before they started, left out"] += 1
+        return
+    kept = {key: metadata.get(key) for key in ("namespace", "name", "labels", "ownerReferences")}
+    kept["annotations"] = {key: marks[key] for key in ANNOTATIONS if key in marks}
+    names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims")
+    place = {key: spec[key] for key in names if spec.get(key)}
+    volumes = [one for one in tables(spec, "volumes") if one.get("persistentVolumeClaim") or one.get("ephemeral")]
+    ports = [{"ports": tables(one, "ports")} for one in tables(spec, "containers") if one.get("ports")]
+    thing = {"metadata": kept, "spec": place | {"volumes": volumes, "containers": ports},
+             "status": {"resourceClaimStatuses": status.get("resourceClaimStatuses")}}  # fmt: skip
+    gates = [str(one.get("name")) for one in tables(spec, "schedulingGates")]
+    own = [gate for gate in gates if not gate.startswith(GATES)]
+    why = condition(pod, "PodScheduled")
+    waiting = str(why.get("message") or why.get("reason") or "") if why.get("status") == "False" else ""
+    daemon = any(one.get("kind") in _OF_NODES for one in tables(pod, "metadata", "ownerReferences"))
+    seen.pods.append(_Pod(
+        thing, requests(pod), 1, host, daemon or namespace in system, leaving, bool(gates) and not own,
+        ", ".join(f"scheduling gate {gate}" for gate in gates) or waiting,
+        ", ".join(f"scheduling gate {gate}" for gate in own if not host),
+    ))  # fmt: skip
 
 
-def _shapes(seen: _Objects, weights: str) -> list[Shape]:
-    """Users by namespace, and in order of appearance."""
+def _shapes(
+    seen: _Objects, weights: str, claims: Claims, queues: Queues, capacities: Sequence[Mapping[str, float]]
+) -> list[Shape]:
+    """Users by namespace and queue, and in order of appearance; pods beyond the rules of their kind are capped."""
     known: dict[str, tuple[bool, ...]] = {}
-    found: dict[tuple[Any, ...], Shape] = {}
-    for namespace, request, place, host, of_system, gated in seen.pods:
-        if of_system:
-            seen.report["pods of the system, taken off their nodes"] += 1
+    found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
+    ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
+    for pod in seen.pods:
+        if pod.of_system:
+            seen.report["pods of the system, taken off their nodes"] += pod.count
             continue
-        if (key := repr(place)) not in known:
-            known[key] = tuple(may_run(place, seen.nodes))
-        asks = {what: units(what, amount) for what, amount in request.items()}
-        alike = (namespace, tuple(sorted(request.items())), known[key])
-        shape = found.setdefault(alike, Shape(namespace, asks, known[key], _weight(namespace, seen)))
-        if host:
-            shape.held[host] += 1
-        else:
-            shape.waiting["a scheduling gate" if gated else ""] += 1
-    if weights == "shared":
-        several = Counter(shape.owner for shape in found.values())
-        for shape in found.values():
-            shape.weight /= several[shape.owner]
-    return sorted(found.values(), key=lambda shape: shape.owner)
+        namespace, queue = name_of(pod.thing, "namespace"), queues.of(pod.thing)
+        if (key := repr(_place(pod, queue))) not in known:
+            may = queues.nodes(pod.thing, queue, seen.nodes) if pod.queued else may_run(pod.thing, seen.nodes)
+            near = claims.nodes(pod.thing, seen.nodes)
+            known[key] = tuple(one and other for one, other in zip(may, near, strict=True))
+        limits = tuple(rules(pod.thing))
+        alike = (namespace, queue, tuple(sorted(pod.request.items())), known[key], limits)
+        if alike not in found:
+            asks = {what: units(what, amount) for what, amount in pod.request.items()}
+            found[alike] = Shape(namespace, asks, known[key], queue.weight), queue
+            for rule in limits:
+                ruled[rule].append((found[alike][0], pod.thing))
+        _add(pod, found[alike][0], queue, queues)
+    several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
+    share = Counter(queue.within or shape.owner for shape, queue in found.values())
+    for shape, queue in found.values():
+        shape.weight /= share[queue.within or shape.owner] if weights == "shared" else 1
+        shape.owner += f"/{queue.name}" if several[shape.owner] > 1 and queue.name else ""
+    _cap(ruled, seen, capacities)
+    return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)
 
 
-def _capacities(seen: _Objects) -> list[dict[str, float]]:
-    """Capacities of nodes minus the requests of system pods."""
+def _place(pod: _Pod, queue: Queue) -> list[object]:
+    """What decides where a pod may run."""
+    spec, volumes = table(pod.thing, "spec"), volume_claims(pod.thing)
+    return [spec.get("nodeSelector"), spec.get("tolerations"), table(spec, "affinity").get("nodeAffinity"), volumes,
+            volumes and name_of(pod.thing, "namespace"), pod.queued and queue.within]  # fmt: skip
+
+
+def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
+    """Add a pod to its user: held, waiting or capped."""
+    if pod.host:
+        shape.held[pod.host] += pod.count
+        shape.leaving += pod.count * pod.leaving
+    elif pod.capped or (pod.queued and queue.stopped):
+        shape.capped[pod.capped or queue.stopped] += pod.count
+    else:
+        shape.waiting[(pod.queued and queues.reason(pod.thing)) or pod.waiting] += pod.count
+
+
+def _cap(
+    ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], seen: _Objects, capacities: Sequence[Mapping[str, float]]
+) -> None:
+    """Cap the pods of each rule at what it permits, the users of one rule in order of appearance."""
+    for rule, some in ruled.items():
+        used = sum(shape.held.total() - shape.leaving for shape, _ in some)
+        for shape, thing in some:
+            fits = [
+                int(may and min(has.get(what, 0.0) * (1 + 1e-9) // asks for what, asks in shape.asks.items() if asks))
+                for may, has in zip(shape.eligible, capacities, strict=True)
+            ]
+            permitted = most(rule, thing, [*seen.nodes, *seen.away], [*fits, *[0] * len(seen.away)], shape.held)
+            runs = shape.held.total() - shape.leaving
+            shape.cap(max(permitted - used, 0) + runs, f"{rule}: {permitted} at once")
+            used += shape.wanted - runs
+
+
+def _capacities(seen: _Objects, claims: Claims) -> list[dict[str, float]]:
+    """Capacities of nodes, with the devices that are claimed, minus what system pods hold."""
     taken: dict[str, Amounts] = defaultdict(Counter)
-    for _, request, _, host, of_system, _ in seen.pods:
-        if of_system and host:
-            taken[host] += request
+    for pod in seen.pods:
+        if pod.of_system and pod.host:
+            taken[pod.host] += pod.request
+    devices = claims.offered({what for pod in seen.pods for what in claims.devices(pod.thing)})
     rows = []
     for node, has in zip(seen.nodes, seen.allocatable, strict=True):
-        less = taken[_name(node)]
-        left = {what: units(what, amount - less[what]) for what, amount in has.items()}
+        name = name_of(node)
+        left = {what: units(what, amount - taken[name][what]) for what, amount in (has + devices[name]).items()}
         rows.append({what: max(0.0, amount) for what, amount in left.items()})
     return rows
-
-
-def _weight(namespace: str, seen: _Objects) -> float:
-    queue = seen.queues.get(namespace)
-    return seen.weights.get(f"queue {queue}", seen.weights.get(namespace, 1.0))
-
-
-def _positive(value: object) -> float:
-    found = quantity(value)
-    if found <= 0:
-        raise DataError(f"the weight {value!r} must be above 0: a weight of 0 would give its user no tasks")
-    return float(found)
 
 
 def _counted(report: Mapping[str, int]) -> str:

@@ -112,8 +112,11 @@ def test_gates_and_quotas() -> None:
     pods = [*several(2, "web", host="n1"), *several(2, "rl", schedulingGates=gates)]
     found = reported([node("n1", CORES), *pods, quota])
     held = dict(zip(found.users["user"], found.users["limited by"], strict=True))
-    assert held == {"rl": "another reason than room: a scheduling gate", "web": "nothing: all its tasks run"}
-    assert "A snapshot lacks pods that a quota refused: web may want more than it shows." in found.notes
+    assert held == {
+        "rl": "another reason than room: scheduling gate kueue.x-k8s.io/admission",
+        "web": "nothing: all its tasks run",
+    }
+    assert any(note.startswith("ResourceQuota spec.hard is not used:") and "(web/q)" in note for note in found.notes)
 
 
 def test_a_limit_of_an_account_and_lists_of_nodes() -> None:

@@ -39,6 +39,11 @@ def pod(namespace: str, name: str, asks: Object | None = None, host: str = "", *
     }
 
 
+def prod(name: str) -> Object:
+    return {"metadata": {"namespace": "web", "name": name,
+                         "annotations": {"scheduling.volcano.sh/queue-name": "prod"}}}  # fmt: skip
+
+
 AGENT = {"namespace": "tools", "name": "agent", "ownerReferences": [{"kind": "DaemonSet", "name": "agent"}]}
 NODES = [
     node("plain", {"cpu": "16", "memory": "64Gi", "pods": "110"}),
@@ -52,8 +57,8 @@ NODES = [
     node("drained", {"cpu": "8", "memory": "8Gi"}) | {"spec": {"unschedulable": True}},
 ]
 PODS = [
-    pod("web", "a", {"cpu": "500m", "memory": "1Gi"}, "plain"),
-    pod("web", "b", {"cpu": "0.5", "memory": "1024Mi"}),
+    pod("web", "a", {"cpu": "500m", "memory": "1Gi"}, "plain") | prod("a"),
+    pod("web", "b", {"cpu": "0.5", "memory": "1024Mi"}) | prod("b"),
     pod("ml", "train", {"cpu": "4", "memory": "16Gi", GPU: "1"}, "gpu", tolerations=[{"operator": "Exists"}],
         nodeSelector={"model": "t4"}),
     pod("ml", "clean", {"cpu": "1", "memory": "1Gi"}),
@@ -62,7 +67,7 @@ PODS = [
     pod("web", "old", {"cpu": "9"}, "plain") | {"status": {"phase": "Succeeded"}},
 ]  # fmt: skip
 WEIGHTS = [
-    {"kind": "Namespace", "metadata": {"name": "web", "annotations": {"volcano.sh/namespace.weight": "3"}}},
+    {"kind": "Queue", "metadata": {"name": "prod"}, "spec": {"weight": 3}},
     {"kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"fairSharing": {"weight": "500m"}}},
     {"kind": "LocalQueue", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"clusterQueue": "research"}},
     {"kind": "Service", "metadata": {"name": "s", "namespace": "web"}},
@@ -98,7 +103,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         "pods running": 2,
         "pods pending": 2,
         "pods of the system, taken off their nodes": 2,
-        "objects of other kinds, left out": 1,
+        "objects of kind Service, left out": 1,
     }.items() <= found.report.items()
 
 

@@ -1,0 +1,274 @@
+"""Pods and nodes of Kubernetes: what a pod holds or requests, which nodes may run it, and limits to one per domain.
+
+Source: the Kubernetes documentation, "Resource Management for Pods and Containers", "Init Containers", "Pod Overhead",
+"Resize CPU and Memory Resources assigned to Containers", "Assigning Pods to Nodes", "Taints and Tolerations", "Pod
+Topology Spread Constraints", and the API types of `core/v1`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+from ..base.errors import DataError
+from ._snapshot import GIB, Amounts, quantity
+
+Object = Mapping[str, Any]
+
+_BYTES = ("memory", "ephemeral-storage")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOST = "kubernetes.io/hostname"
+
+
+def amounts(value: object, *keys: str) -> Amounts:
+    """Quantities by resource, from the nested table below these keys."""
+    return Counter({str(name): quantity(amount) for name, amount in table(value, *keys).items()})
+
+
+def units(what: str, amount: Decimal) -> float:
+    """Convert bytes to GiB, and keep other units."""
+    return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
+
+
+def labels(thing: Object) -> Object:
+    """Labels of an object."""
+    return table(thing, "metadata", "labels")
+
+
+def name_of(thing: Object, key: str = "name") -> str:
+    """Name or namespace of an object."""
+    found = table(thing, "metadata").get(key)
+    if not isinstance(found, str) or not found:
+        raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
+    return found
+
+
+def table(value: Any, *keys: str) -> Object:
+    """Nested table below these keys; empty if it is missing."""
+    for key in keys:
+        value = value.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise DataError(f"{key} is {str(value)[:40]!r}; it must be a table")
+    return cast("Object", value)
+
+
+def tables(value: Any, *keys: str) -> list[Object]:
+    """List of tables below these keys; empty if it is missing."""
+    found = table(value, *keys[:-1]).get(keys[-1])
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+        raise DataError(f"{keys[-1]} is {str(found)[:40]!r}; it must be a list of tables")
+    return found
+
+
+def whole(value: object, what: str, default: int = 0) -> int:
+    """Count >= 0; the default if it is missing."""
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**9:
+        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a whole number >= 0")
+    return value
+
+
+def condition(thing: Object, kind: str) -> Object:
+    """Condition of this type in the status of an object; empty if it is missing."""
+    return next((one for one in tables(thing, "status", "conditions") if one.get("type") == kind), {})
+
+
+def requests(pod: Object) -> Amounts:
+    """Requests of a pod by resource, including `pods: 1`; of a pod that runs, what is reserved for it.
+
+        max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
+
+    A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
+    pod as a whole take precedence over those of its containers. While a pod is resized, each of its containers holds
+    the largest of the specified, the allocated and the actual request; of the last two if the resize is infeasible.
+    """
+    spec, status = table(pod, "spec"), table(pod, "status")
+    resizes = condition(pod, "PodResizePending").get("reason") != "Infeasible"
+    known = {one.get("name"): one for key in ("initContainerStatuses", "containerStatuses")
+             for one in tables(status, key)}  # fmt: skip
+
+    def reserved(asks: Amounts, seen: Object) -> Amounts:
+        held = amounts(seen, "allocatedResources") | amounts(seen, "resources", "requests")
+        return held | asks if resizes else Counter({**asks, **held})
+
+    def of(container: Object) -> Amounts:
+        return reserved(_container_requests(container), known.get(container.get("name"), {}))
+
+    sidecars, most = Counter[str](), Counter[str]()
+    for container in tables(spec, "initContainers"):
+        sidecar = container.get("restartPolicy") == "Always"
+        at_once = sidecars + (of(container) if sidecar else _container_requests(container))
+        if sidecar:
+            sidecars = at_once
+        most |= at_once  # the union of counters takes the maximum by resource
+    total = sum(map(of, tables(spec, "containers")), sidecars) | most
+    own = _container_requests(spec)
+    return Counter({**total, **(reserved(own, status) if own else own)}) + amounts(spec, "overhead") + Counter(pods=1)
+
+
+def _container_requests(container: Object) -> Amounts:
+    return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
+
+
+def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
+    """Eligibility of a pod on each node: nodeSelector, required node affinity, and taints without toleration."""
+    spec = table(pod, "spec")
+    wanted, tolerations = table(spec, "nodeSelector"), tables(spec, "tolerations")
+    affinity = table(spec, "affinity", "nodeAffinity")
+    terms = tables(affinity, _REQUIRED, "nodeSelectorTerms")
+    return [
+        all(labels(node).get(name) == value for name, value in wanted.items())
+        and (affinity.get(_REQUIRED) is None or in_terms(terms, node))
+        and all(_tolerated(taint, tolerations) for taint in _taints(node))
+        for node in nodes
+    ]
+
+
+def in_terms(terms: Sequence[Object], node: Object) -> bool:
+    """True if a node satisfies one of the terms of a node selector; an empty term matches none."""
+    for term in terms:
+        met = [_matches(each, labels(node)) for each in tables(term, "matchExpressions")]
+        met += [_matches(each, {"metadata.name": name_of(node)}) for each in tables(term, "matchFields")]
+        if met and all(met):
+            return True
+    return False
+
+
+def selects(selector: object, has: Object) -> bool:
+    """True if a label selector selects these labels; a missing one selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    wanted = table({"labelSelector": selector}, "labelSelector")
+    return all(has.get(name) == value for name, value in table(wanted, "matchLabels").items()) and all(
+        _matches(each, has) for each in tables(wanted, "matchExpressions")
+    )
+
+
+def _taints(node: Object) -> list[Object]:
+    return [taint for taint in tables(node, "spec", "taints") if taint.get("effect") in ("NoSchedule", "NoExecute")]
+
+
+def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
+    for each in tolerations:
+        exists = each.get("operator") == "Exists"
+        same_key = (exists and not each.get("key")) or each.get("key") == taint.get("key")
+        if same_key and each.get("effect") in (None, "", taint.get("effect")) and (exists or _same_value(each, taint)):
+            return True
+    return False
+
+
+def _same_value(toleration: Object, taint: Object) -> bool:
+    value, given, operator = taint.get("value") or "", toleration.get("value") or "", toleration.get("operator")
+    if operator in ("Gt", "Lt"):
+        return _matches({"key": "value", "operator": operator, "values": [given]}, {"value": value})
+    return bool(value == given)
+
+
+def _matches(expression: Object, has: Object) -> bool:
+    key, operator = expression.get("key"), expression.get("operator")
+    values = expression.get("values") or []
+    if not isinstance(values, list):
+        raise DataError(f"values of the expression on {key!r} are {str(values)[:40]!r}; they must be a list")
+    value = has.get(key) if isinstance(key, str) else None
+    if operator in ("In", "NotIn"):
+        return bool((value in values) == (operator == "In"))
+    if operator in ("Exists", "DoesNotExist"):
+        return bool((value is not None) == (operator == "Exists"))
+    if operator in ("Gt", "Lt") and len(values) == 1:
+        try:
+            left, right = int(str(value)), int(str(values[0]))
+        except ValueError:
+            return False
+        return left > right if operator == "Gt" else left < right
+    raise DataError(f"the operator {str(operator)[:40]!r} of the expression on {key!r} is not known")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Limit to the pods of a group in each domain (nodes with one value of the label `key`).
+
+    A domain holds one pod (`skew` 0), or at most `skew` more than the least domain, which counts as empty if there are
+    fewer than `least` domains. With `tainted` the domains include nodes whose taints the pod does not tolerate, and
+    with `anywhere` those outside of its node affinity.
+    """
+
+    what: str
+    key: str
+    group: str
+    skew: int = 0
+    least: int = 0
+    tainted: bool = True
+    anywhere: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what} ({f'skew of at most {self.skew}' if self.skew else 'one'} by {self.key})"
+
+
+def rules(pod: Object) -> Iterator[Rule]:
+    """Limits of a pod to its own kind: required anti-affinity, topology spread, and ports of the host."""
+    spec, own, namespace = table(pod, "spec"), labels(pod), table(pod, "metadata").get("namespace")
+
+    def group(term: Object) -> str:
+        keys = [own.get(key) for key in term.get("matchLabelKeys") or ()]
+        return repr((namespace, term.get("labelSelector"), keys))
+
+    for term in tables(spec, "affinity", "podAntiAffinity", _REQUIRED):
+        if against_itself(term, own, namespace):
+            yield Rule("anti-affinity", str(term.get("topologyKey")), group(term))
+    for one in tables(spec, "topologySpreadConstraints"):
+        if one.get("whenUnsatisfiable") != "ScheduleAnyway" and selects(one.get("labelSelector"), own):
+            skew, least = (whole(one.get(key), key, 1) for key in ("maxSkew", "minDomains"))
+            tainted, anywhere = one.get("nodeTaintsPolicy") != "Honor", one.get("nodeAffinityPolicy") == "Ignore"
+            yield Rule("topology spread", str(one.get("topologyKey")), group(one), skew, least, tainted, anywhere)
+    for container in tables(spec, "containers"):
+        for port in tables(container, "ports"):
+            if port.get("hostPort"):
+                bound = f"{port['hostPort']}/{port.get('protocol', 'TCP')}"
+                yield Rule(f"host port {bound}", _HOST, bound)
+
+
+def against_itself(term: Object, own: Object, namespace: object) -> bool:
+    """True if a term of affinity selects pods with these labels in this namespace."""
+    spaces = term.get("namespaces") or ()
+    here = namespace in spaces if spaces else term.get("namespaceSelector") in (None, {})
+    apart = any(own.get(key) is not None for key in term.get("mismatchLabelKeys") or ())
+    return here and not apart and selects(term.get("labelSelector"), own)
+
+
+def most(rule: Rule, pod: Object, nodes: Sequence[Object], fits: Sequence[int], away: Mapping[str, int]) -> int:
+    """Number of pods of a group that a rule permits at once, where the nodes are otherwise empty.
+
+    Parameters
+    ----------
+    rule : Rule
+    pod : Object
+        A pod of the group.
+    nodes : sequence
+        All nodes, whether or not they accept pods.
+    fits : sequence of int
+        Whole pods that fit on each node; 0 if it may not run them.
+    away : mapping of str to int
+        Pods of the group on nodes that accept no pods.
+    """
+    spec = {**({} if rule.anywhere else table(pod, "spec"))}
+    spec["tolerations"] = [{"operator": "Exists"}] if rule.tainted else tables(pod, "spec", "tolerations")
+    counts = may_run({"spec": spec}, nodes)
+    domains, free = defaultdict[str, int](int), 0
+    for node, count, fit in zip(nodes, counts, fits, strict=True):
+        domain = labels(node).get(rule.key, name_of(node) if rule.key == _HOST else None)
+        if domain is None:  # anti-affinity does not concern nodes without the label, and spread excludes them
+            free += 0 if rule.skew else fit
+        elif count or fit:
+            domains[str(domain)] += fit + away.get(name_of(node), 0)
+    if not rule.skew:
+        return free + sum(count > 0 for count in domains.values())
+    low = min(domains.values(), default=0) if len(domains) >= rule.least else 0
+    return sum(min(count, low + rule.skew) for count in domains.values())
