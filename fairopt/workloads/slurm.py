@@ -5,7 +5,7 @@ job comes), with the resources available to jobs. A user is the set of jobs of a
 same and may run on the same nodes; a task is the part of a job on one node. What runs holds its allocation, what waits
 asks for its request.
 
-What each field means is data in `_slurm_tables`.
+`data/slurm_fields.toml` lists the documented fields that are used, and those that are not and get a note.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import numpy as np
 from ..base import files
 from ..base.errors import DataError
 from ..base.names import listed
-from . import _slurm_shares
-from . import _slurm_tables as tables
-from ._slurm_words import MOST, elements, gres, has_features, hosts, number, text, tres, words
+from . import _slurm_reasons, _slurm_shares
+from ._fields import Fields
+from ._fields import table as fields_of
+from ._slurm_words import MOST, elements, gres, has_features, hosts, number, shown, text, tres, words
 from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes
 from .sources import reader
 
@@ -121,7 +122,7 @@ def snapshot(
     cut = [f"job {job.get('job_id')}" for job in seen["jobs"] if "..." in str(job.get("array_task_string"))]
     if cut:
         said.append(f"Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all): {listed(cut)}.")
-    notes = [*found.notes, *said, *_hidden(available, shapes), *tables.notes({**seen, "shares": shares})]
+    notes = [*found.notes, *said, *_hidden(available, shapes), *_unused({**seen, "shares": shares})]
     return replace(found, notes=tuple(notes))
 
 
@@ -248,7 +249,7 @@ def _used(amounts: Mapping[str, float], free: Set[str]) -> dict[str, float]:
 def _reason(job: Object) -> str:
     """Reason why a job waits, as Slurm states it, with the description if that says more."""
     reason, more = (str(job.get(key) or "").strip("( )") for key in ("state_reason", "state_description"))
-    if job.get("hold") is True and tables.reason_class(reason) in tables.WANTED:
+    if job.get("hold") is True and _slurm_reasons.reason_class(reason) in _slurm_reasons.WANTED:
         reason = "JobHeldUser"
     return more if more.startswith(reason) else reason
 
@@ -375,8 +376,8 @@ def _shape(
         if job.phase != "waits":
             continue
         # Waiting tasks count by their reasons; those that no room would start are capped.
-        kind, capped = tables.reason_class(job.reason), job.reason
-        start = job.count if kind in tables.WANTED else 0
+        kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
+        start = job.count if kind in _slurm_reasons.WANTED else 0
         if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
             start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
         shape.waiting["" if kind == "room" else job.reason] += start * job.split
@@ -424,6 +425,19 @@ def _hidden(nodes: Iterable[_Node], shapes: Iterable[Shape]) -> list[str]:
     return (
         [f"CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: {listed(found)}."] if found else []
     )
+
+
+def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
+    """Notes on the fields of these records that have a bearing and are not used, or that are not known."""
+    seen, unknown = Fields("slurm"), dict[str, None]()
+    for kind, records in rows.items():
+        table = fields_of("slurm")[kind]
+        known = {*table["used"], *table["none"], *table["noted"]}
+        for one in records:
+            said = {name: value for name, value in one.items() if shown(value)}
+            seen.see(kind, said, str(one.get("job_id", one.get("name"))))
+            unknown |= dict.fromkeys(f"{name} of {kind}" for name in said.keys() - known)
+    return [*seen.notes(), *([f"Not known, and not used: {', '.join(unknown)}."] if unknown else [])]
 
 
 def _rows(table: Any, path: Path) -> list[Object]:

@@ -10,7 +10,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.workloads import Snapshot, _slurm_shares, slurm
-from fairopt.workloads import _slurm_tables as tables
+from fairopt.workloads._fields import table
+from fairopt.workloads._slurm_reasons import reason_class
 
 Object = dict[str, Any]
 GPU = "gres/gpu"
@@ -401,7 +402,7 @@ REASONS = {
 def test_reasons(kind: str) -> None:
     """What waits for room, or behind others, is wanted; what no room would start is capped under Slurm's own reason."""
     for reason in REASONS[kind].split():
-        assert tables.reason_class(reason) == kind, reason
+        assert reason_class(reason) == kind, reason
         found = read(nodes("c1"), job("a", times=3, state_reason=reason, state_description=f"{reason}, more"))
         said = {"a": {"" if kind == "room" else f"{reason}, more": 3}}
         assert (found.waiting, found.capped) == ((said, {}) if kind in ("room", "turn") else ({}, said))
@@ -413,27 +414,22 @@ def test_reasons_that_are_not_known_are_said() -> None:
 
 
 FIELDS = [
-    (table, name)
-    for table in tables.USED
-    for name in (*tables.USED[table].split(), *tables.NO_BEARING[table].split(), *tables.NOTED[table])
+    (kind, name, part) for kind, table in table("slurm").items() for part, names in table.items() for name in names
 ]
 
 
 def test_every_field_is_used_or_noted_or_without_bearing() -> None:
     """A field has one of the three, those that are used stand in the reader, and those that are noted are, if there."""
-    assert len(FIELDS) == len({*FIELDS})
+    assert len(FIELDS) == len({(kind, name) for kind, name, _ in FIELDS})
     source = "".join(inspect.getsource(module) for module in (slurm, _slurm_shares)).replace("'", '"')
-    for table, name in FIELDS:
-        if name in tables.USED[table].split():
-            assert f'"{name}"' in source, name
+    for kind, name, part in FIELDS:
+        assert part != "used" or f'"{name}"' in source, name
         for value in ("some", {"set": True, "infinite": False, "number": 7}, True, ["some"]):
-            said = tables.notes({table: [{name: value}, {name: None}]})
-            assert [f"Not used: {name} (of 1 in {table}.json)" in note for note in said] == [True] * (
-                name in tables.NOTED[table]
-            )
+            said = slurm._unused({kind: [{name: value}, {name: None}]})
+            assert [f"{kind} {name} is not used" in note for note in said] == [True] * (part == "noted")
         for nothing in ("", "(null)", "N/A", 0, False, None, [], {}, {"set": False, "infinite": False, "number": 7}):
-            assert tables.notes({table: [{name: nothing}]}) == []
-    assert tables.notes({"jobs": [{"of_next_year": 1}]}) == ["Not known, and not used: of_next_year (in jobs.json)."]
+            assert slurm._unused({kind: [{name: nothing}]}) == []
+    assert slurm._unused({"jobs": [{"of_next_year": 1}]}) == ["Not known, and not used: of_next_year of jobs."]
 
 
 def test_notes_of_a_snapshot() -> None:
@@ -443,7 +439,8 @@ def test_notes_of_a_snapshot() -> None:
         [*nodes("c1", alloc_cpus=3), *nodes("c2", state=["DOWN"], owner="root")],
         job("a", on="c1", contiguous=True) + ended,
     )
-    assert [note.partition(";")[0] for note in found.notes] == [
+    assert [*found.notes] == [
         "CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: c1 2.",
-        "Not used: contiguous (of 1 in jobs.json)",
+        "jobs contiguous is not used: neighbouring nodes are not required here, so that less may fit "
+        "than it seems (1).",
     ]
