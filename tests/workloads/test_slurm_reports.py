@@ -437,7 +437,7 @@ def test_notes_of_a_snapshot() -> None:
     ended = job("a", job_state=["COMPLETED"], licenses="x")
     found = read(
         [*nodes("c1", alloc_cpus=3), *nodes("c2", state=["DOWN"], owner="root")],
-        job("a", on="c1", contiguous=True) + ended,
+        job("a", on="c1", job_id=1, contiguous=True) + ended,
     )
     assert [*found.notes] == [
         "CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: c1 2.",
