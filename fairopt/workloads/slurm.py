@@ -339,15 +339,20 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
 def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple[str, ...], float]) -> list[Shape]:
     """Users: the submissions, of which those whose tasks are the same are one."""
     alike: dict[Any, list[_Job]] = defaultdict(list)
+    places: dict[Any, tuple[tuple[bool, ...], list[dict[str, float]]]] = {}
     for group in _groups(jobs):
         first = group[0]
-        required, excluded = (frozenset(hosts(names, first.who)) for names in first.place[1:3])
-        eligible = tuple(_is_eligible(first, node, required, excluded) for node in nodes)
-        may = [node for node, yes in zip(nodes, eligible, strict=True) if yes]
-        split = _split(first, may)
+        where = first.partitions, first.place, first.nodes
+        if where not in places:
+            required, excluded = (frozenset(hosts(names, first.who)) for names in first.place[1:3])
+            eligible = tuple(_is_eligible(first, node, required, excluded) for node in nodes)
+            kinds = {frozenset(node.has.items()) for node, yes in zip(nodes, eligible, strict=True) if yes}
+            places[where] = eligible, [dict(kind) for kind in kinds]
+        eligible, may = places[where]
+        split = _split(first, may, sum(eligible))
         asks = {what: amount / split for what, amount in first.total.items()} | first.each
         if "alone" in first.place and may:
-            asks["cpu"] = max(asks.get("cpu", 0.0), min(node.has.get("cpu", 0.0) for node in may))
+            asks["cpu"] = max(asks.get("cpu", 0.0), min(has.get("cpu", 0.0) for has in may))
         alike[first.path, frozenset(asks.items()), first.partitions, first.place, eligible] += [
             replace(job, split=split) for job in group
         ]
@@ -394,16 +399,16 @@ def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
     return found
 
 
-def _split(job: _Job, nodes: Sequence[_Node]) -> int:
+def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
     """Number of nodes of a job: the least one from its request on, for which its part of a node fits one of them."""
 
-    def needed(node: _Node) -> float:
-        room = {what: node.has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}
+    def needed(has: Mapping[str, float]) -> float:
+        room = {what: has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}
         parts = [job.total[what] / room[what] if room[what] > 0 else np.inf for what in job.total]
         return float(np.ceil(max(parts, default=1.0) - _ROUNDED)) if min(room.values(), default=0.0) >= 0 else np.inf
 
     least, asked = min(map(needed, nodes), default=np.inf), job.nodes or 1
-    return int(least) if asked < least <= min(job.most_nodes, len(nodes)) else asked
+    return int(least) if asked < least <= min(job.most_nodes, count) else asked
 
 
 def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: frozenset[str]) -> bool:
