@@ -22,6 +22,7 @@ from ..base.names import listed
 _NAMES = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
 
 
+@cache
 def names(path: str) -> tuple[str, ...]:
     """Names along a path."""
     return tuple(one or other for one, other in _NAMES.findall(path))

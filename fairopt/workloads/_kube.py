@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from ..base.errors import DataError
+from ._fields import names
 from ._snapshot import GIB, Amounts, quantity
 
 Object = Mapping[str, Any]
+Key = tuple[str, Any, Any]
 
 _BYTES = ("memory", "ephemeral-storage")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOST = "kubernetes.io/hostname"
 
 
-def amounts(value: object, *keys: str) -> Amounts:
-    """Quantities by resource, from the nested table below these keys."""
-    return Counter({str(name): quantity(amount) for name, amount in table(value, *keys).items()})
+def amounts(value: object, path: str) -> Amounts:
+    """Quantities by resource, from the table at a path."""
+    return Counter({str(name): quantity(amount) for name, amount in table(value, path).items()})
 
 
 def units(what: str, amount: Decimal) -> float:
@@ -33,38 +35,52 @@ def units(what: str, amount: Decimal) -> float:
     return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
 
 
+def at(value: Any, path: str) -> Any:
+    """Value at a path (see `_fields`), without lists; None if it is missing."""
+    before = "it"
+    for key in names(path):
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise DataError(f"{before} is {str(value)[:40]!r}; it must be a table")
+        value, before = value.get(key), key
+    return value
+
+
+def table(value: Any, path: str) -> Object:
+    """Table at a path; empty if it is missing."""
+    found = at(value, path)
+    if not (found is None or isinstance(found, Mapping)):
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a table")
+    return found or {}
+
+
+def tables(value: Any, path: str) -> list[Object]:
+    """List of tables at a path; empty if it is missing."""
+    found = at(value, path)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of tables")
+    return found
+
+
 def labels(thing: Object) -> Object:
     """Labels of an object."""
-    return table(thing, "metadata", "labels")
+    return table(thing, "metadata.labels")
 
 
 def name_of(thing: Object, key: str = "name") -> str:
     """Name or namespace of an object."""
-    found = table(thing, "metadata").get(key)
+    found = at(thing, f"metadata.{key}")
     if not isinstance(found, str) or not found:
         raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
     return found
 
 
-def table(value: Any, *keys: str) -> Object:
-    """Nested table below these keys; empty if it is missing."""
-    for key in keys:
-        value = value.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
-            raise DataError(f"{key} is {str(value)[:40]!r}; it must be a table")
-    return cast("Object", value)
-
-
-def tables(value: Any, *keys: str) -> list[Object]:
-    """List of tables below these keys; empty if it is missing."""
-    found = table(value, *keys[:-1]).get(keys[-1])
-    if found is None:
-        return []
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        raise DataError(f"{keys[-1]} is {str(found)[:40]!r}; it must be a list of tables")
-    return found
+def key_of(kind: str, thing: Object) -> Key:
+    """Key of an object: its kind, namespace and name."""
+    return kind, at(thing, "metadata.namespace"), name_of(thing)
 
 
 def whole(value: object, what: str, default: int = 0) -> int:
@@ -76,9 +92,9 @@ def whole(value: object, what: str, default: int = 0) -> int:
     return value
 
 
-def condition(thing: Object, kind: str) -> Object:
+def condition(thing: object, kind: str) -> Object:
     """Condition of this type in the status of an object; empty if it is missing."""
-    return next((one for one in tables(thing, "status", "conditions") if one.get("type") == kind), {})
+    return next((one for one in tables(thing, "status.conditions") if one.get("type") == kind), {})
 
 
 def requests(pod: Object) -> Amounts:
@@ -95,12 +111,12 @@ def requests(pod: Object) -> Amounts:
     known = {one.get("name"): one for key in ("initContainerStatuses", "containerStatuses")
              for one in tables(status, key)}  # fmt: skip
 
-    def reserved(asks: Amounts, seen: Object) -> Amounts:
-        held = amounts(seen, "allocatedResources") | amounts(seen, "resources", "requests")
+    def reserved(asks: Amounts, seen: object) -> Amounts:
+        held = amounts(seen, "allocatedResources") | amounts(seen, "resources.requests")
         return held | asks if resizes else Counter({**asks, **held})
 
     def of(container: Object) -> Amounts:
-        return reserved(_container_requests(container), known.get(container.get("name"), {}))
+        return reserved(_container_requests(container), known.get(container.get("name")))
 
     sidecars, most = Counter[str](), Counter[str]()
     for container in tables(spec, "initContainers"):
@@ -115,15 +131,15 @@ def requests(pod: Object) -> Amounts:
 
 
 def _container_requests(container: Object) -> Amounts:
-    return Counter({**amounts(container, "resources", "limits"), **amounts(container, "resources", "requests")})
+    return Counter({**amounts(container, "resources.limits"), **amounts(container, "resources.requests")})
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
     """Eligibility of a pod on each node: nodeSelector, required node affinity, and taints without toleration."""
     spec = table(pod, "spec")
     wanted, tolerations = table(spec, "nodeSelector"), tables(spec, "tolerations")
-    affinity = table(spec, "affinity", "nodeAffinity")
-    terms = tables(affinity, _REQUIRED, "nodeSelectorTerms")
+    affinity = table(spec, "affinity.nodeAffinity")
+    terms = tables(affinity, f"{_REQUIRED}.nodeSelectorTerms")
     return [
         all(labels(node).get(name) == value for name, value in wanted.items())
         and (affinity.get(_REQUIRED) is None or in_terms(terms, node))
@@ -153,7 +169,7 @@ def selects(selector: object, has: Object) -> bool:
 
 
 def _taints(node: Object) -> list[Object]:
-    return [taint for taint in tables(node, "spec", "taints") if taint.get("effect") in ("NoSchedule", "NoExecute")]
+    return [taint for taint in tables(node, "spec.taints") if taint.get("effect") in ("NoSchedule", "NoExecute")]
 
 
 def _tolerated(taint: Object, tolerations: list[Object]) -> bool:
@@ -203,6 +219,7 @@ class Rule:
     what: str
     key: str
     group: str
+    part: str = field(default="", compare=False)  # of the group, to which alone the rule applies
     skew: int = 0
     least: int = 0
     tainted: bool = True
@@ -214,20 +231,20 @@ class Rule:
 
 def rules(pod: Object) -> Iterator[Rule]:
     """Limits of a pod to its own kind: required anti-affinity, topology spread, and ports of the host."""
-    spec, own, namespace = table(pod, "spec"), labels(pod), table(pod, "metadata").get("namespace")
+    spec, own, namespace = table(pod, "spec"), labels(pod), at(pod, "metadata.namespace")
 
-    def group(term: Object) -> str:
+    def group(term: Object) -> tuple[str, str]:
         keys = [own.get(key) for key in term.get("matchLabelKeys") or ()]
-        return repr((namespace, term.get("labelSelector"), keys))
+        return repr((namespace, term.get("labelSelector"))), repr(keys)
 
-    for term in tables(spec, "affinity", "podAntiAffinity", _REQUIRED):
+    for term in tables(spec, f"affinity.podAntiAffinity.{_REQUIRED}"):
         if against_itself(term, own, namespace):
-            yield Rule("anti-affinity", str(term.get("topologyKey")), group(term))
+            yield Rule("anti-affinity", str(term.get("topologyKey")), *group(term))
     for one in tables(spec, "topologySpreadConstraints"):
         if one.get("whenUnsatisfiable") != "ScheduleAnyway" and selects(one.get("labelSelector"), own):
             skew, least = (whole(one.get(key), key, 1) for key in ("maxSkew", "minDomains"))
             tainted, anywhere = one.get("nodeTaintsPolicy") != "Honor", one.get("nodeAffinityPolicy") == "Ignore"
-            yield Rule("topology spread", str(one.get("topologyKey")), group(one), skew, least, tainted, anywhere)
+            yield Rule("topology spread", str(one.get("topologyKey")), *group(one), skew, least, tainted, anywhere)
     for container in tables(spec, "containers"):
         for port in tables(container, "ports"):
             if port.get("hostPort"):
@@ -259,7 +276,7 @@ def most(rule: Rule, pod: Object, nodes: Sequence[Object], fits: Sequence[int], 
         Pods of the group on nodes that accept no pods.
     """
     spec = {**({} if rule.anywhere else table(pod, "spec"))}
-    spec["tolerations"] = [{"operator": "Exists"}] if rule.tainted else tables(pod, "spec", "tolerations")
+    spec["tolerations"] = [{"operator": "Exists"}] if rule.tainted else tables(pod, "spec.tolerations")
     counts = may_run({"spec": spec}, nodes)
     domains, free = defaultdict[str, int](int), 0
     for node, count, fit in zip(nodes, counts, fits, strict=True):

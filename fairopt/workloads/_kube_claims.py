@@ -1,7 +1,7 @@
 """Claims of pods on devices and volumes: what they add to requests, and on which nodes they can be met.
 
 Source: the Kubernetes documentation, "Dynamic Resource Allocation", "Persistent Volumes", and the API types of
-`resource/v1` (`v1beta1` names some fields otherwise) and `storage/v1`.
+`resource/v1` (`v1beta1` has some fields elsewhere).
 """
 
 from __future__ import annotations
@@ -9,170 +9,140 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
-from ._kube import Object, in_terms, labels, name_of, table, tables, whole
+from ._kube import Key, Object, at, in_terms, labels, name_of, tables, whole
 from ._snapshot import Amounts
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
 _ATTRIBUTE = re.compile(r"""device\.attributes\[["']([^"']+)["']\]\.(\w+)\s*==\s*["']?([^"']+?)["']?""")
-_ZONES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
-_OLD = "failure-domain.beta.kubernetes.io/"
+_ZONES = r"(topology|failure-domain\.beta)\.kubernetes\.io/(zone|region)"
 
 
+@dataclass
 class Claims:
-    """Claims of the pods of a snapshot, from its objects by kind.
+    """Claims of the pods of a snapshot.
 
     Attributes
     ----------
-    unknown : dict of str to list of str
+    known : mapping of keys to objects
+        Objects by kind, namespace and name.
+    slices : sequence
+        ResourceSlices.
+    unknown : mapping of str to list of str
         What could not be used, with the pods or classes concerned.
     """
 
-    def __init__(self, objects: Mapping[str, Sequence[Object]]) -> None:
-        self._by_name: dict[tuple[str, Any, str], Object] = {
-            (kind, table(one, "metadata").get("namespace"), name_of(one)): one
-            for kind in ("ResourceClaim", "ResourceClaimTemplate", "PersistentVolumeClaim", "PersistentVolume",
-                         "StorageClass", "DeviceClass") for one in objects.get(kind, ())
-        }  # fmt: skip
-        self._slices = objects.get("ResourceSlice", ())
-        self._uses = Counter[tuple[str, Any, str]]()
-        self.unknown: dict[str, list[str]] = defaultdict(list)
+    known: Mapping[Key | None, Object]
+    slices: Sequence[Object]
+    unknown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    _uses: Counter[Key] = field(default_factory=Counter)
 
     def use(self, pod: Object) -> None:
         """Count a pod among those that share its claims."""
-        self._uses.update(name for name, _ in self._claims(pod))
-
-    def _claims(self, pod: Object) -> Iterator[tuple[tuple[str, Any, str], tuple[str, Any, str]]]:
-        """Of each claim of a pod the claim itself and the template that it is made from."""
-        namespace = table(pod, "metadata").get("namespace")
-        made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status", "resourceClaimStatuses")}
-        for one in tables(pod, "spec", "resourceClaims"):
-            claim = one.get("resourceClaimName") or made.get(one.get("name"))
-            template = one.get("resourceClaimTemplateName")
-            yield ("ResourceClaim", namespace, str(claim)), ("ResourceClaimTemplate", namespace, str(template))
+        self._uses.update(name for name, _ in _claims(pod) if name[2])
 
     def devices(self, pod: Object) -> Amounts:
         """Devices that a pod claims, by class; a claim that several pods share counts in equal parts."""
         found: Amounts = Counter()
-        for name, template in self._claims(pod):
-            if (claim := self._by_name.get(name)) is not None:
-                for what, count in self._requests(claim):
-                    found[what] += Decimal(count) / max(self._uses[name], 1)
-            elif template in self._by_name:
-                found.update(self._requests(table(self._by_name[template], "spec")))
-            else:
+        for name, template in _claims(pod):
+            if not (claim := self.known.get(name) or at(self.known.get(template), "spec")):
                 what = "Pods claim devices by a ResourceClaim that is not in the file; these devices are not counted"
                 self.unknown[what].append(name_of(pod))
+            for what, count in self._requests(claim).items():
+                found[what] += Decimal(count) / max(self._uses[name], 1)
         return found
 
-    def _requests(self, claim: Object) -> Amounts:
+    def _requests(self, claim: object) -> Amounts:
         """Devices of a claim by class: those allocated, else those requested; of alternatives the first."""
-        asked: Amounts = Counter()
-        classes: dict[str, str] = {}
-        for request in tables(claim, "spec", "devices", "requests"):
-            name, choices = str(request.get("name")), tables(request, "firstAvailable")
-            classes |= {f"{name}/{one.get('name')}": self._resource(one.get("deviceClassName")) for one in choices}
-            exact = (*choices, table(request, "exactly") or request)[0]
-            if exact.get("deviceClassName") and not exact.get("adminAccess"):
-                classes[name] = self._resource(exact["deviceClassName"])
-                asked[classes[name]] += whole(exact.get("count"), "count", 1)
-        results = tables(claim, "status", "allocation", "devices", "results")
-        return Counter(classes[name] for one in results if (name := str(one.get("request"))) in classes) or asked
+        asked, classes = Counter[str](), dict[str, str]()
+        for request in tables(claim, "spec.devices.requests"):
+            choices = [*tables(request, "firstAvailable"), at(request, "exactly") or request]
+            if choices[0].get("deviceClassName") and not choices[0].get("adminAccess"):
+                name = classes[str(request.get("name"))] = self._resource(choices[0]["deviceClassName"])
+                asked[name] += whole(choices[0].get("count"), "count", 1)
+        given = [str(one.get("request")) for one in tables(claim, "status.allocation.devices.results")]
+        return Counter(classes[name] for one in given if (name := one.partition("/")[0]) in classes) or asked
 
-    def _resource(self, kind: object) -> str:
+    def _resource(self, kind: str) -> str:
         """Name of the resource that stands for a class: the extended resource that it replaces, if any."""
-        found = self._by_name.get(("DeviceClass", None, str(kind)), {})
-        return str(table(found, "spec").get("extendedResourceName") or kind)
+        return str(at(self.known.get(("DeviceClass", None, kind)), "spec.extendedResourceName") or kind)
 
-    def offered(self, asked: set[str]) -> dict[str, Amounts]:
-        """Devices by node and class, of classes that are asked for or replace an extended resource."""
-        newest = Counter[tuple[Any, Any]]()
-        pools = [(table(one, "spec").get("driver"), table(one, "spec", "pool").get("name")) for one in self._slices]
-        for key, one in zip(pools, self._slices, strict=True):
-            newest[key] = max(newest[key], whole(table(one, "spec", "pool").get("generation"), "generation"))
-        classes = {name: thing for (kind, _, name), thing in self._by_name.items() if kind == "DeviceClass"}
-        classes |= {name: {} for name in asked - {self._resource(one) for one in classes}}
-        found: dict[str, Amounts] = defaultdict(Counter)
-        for name, thing in classes.items():
-            meets = self._tests(name, thing)
-            for key, one in zip(pools, self._slices, strict=True):
-                spec = table(one, "spec")
-                if whole(table(spec, "pool").get("generation"), "generation") == newest[key]:
-                    for device in tables(spec, "devices"):
-                        node = device.get("nodeName") or spec.get("nodeName")
-                        if node and all(test(str(key[0]), device) for test in meets):
-                            found[str(node)][self._resource(name)] += 1
+    def offered(self, asked: set[str]) -> Mapping[str, Amounts]:
+        """Devices by node and class, of the classes of the file and of those that are asked for."""
+        paths = ("spec.driver", "spec.pool.name", "spec.pool.generation")
+        pools = [([at(one, path) for path in paths], one) for one in self.slices]
+        pools.sort(key=lambda pool: whole(pool[0][2], "generation"))
+        newest = {(driver, name): generation for (driver, name, generation), _ in pools}
+        found: Mapping[str, Amounts] = defaultdict(Counter)
+        for name in asked.union(key[2] for key in self.known if key and key[0] == "DeviceClass"):
+            wanted = self._wanted(name)
+            for (driver, pool, generation), one in pools:
+                for device in tables(one, "spec.devices") if generation == newest[driver, pool] else ():
+                    node = device.get("nodeName") or at(one, "spec.nodeName")
+                    if node and wanted.items() <= _facts(str(driver), device).items():
+                        found[str(node)][self._resource(name)] += 1
         return found
 
-    def _tests(self, name: str, thing: Object) -> list[Any]:
-        """Conditions of a class on the driver and the attributes of devices; without any the driver's name is its."""
-        tests: list[Any] = []
-        for selector in tables(thing, "spec", "selectors"):
-            for part in str(table(selector, "cel").get("expression")).split("&&"):
+    def _wanted(self, kind: str) -> dict[str, str]:
+        """Driver and attributes that a class wants of devices; without conditions the driver has its name."""
+        found = {}
+        for selector in tables(self.known.get(("DeviceClass", None, kind)), "spec.selectors"):
+            for part in str(at(selector, "cel.expression")).split("&&"):
                 if driver := _DRIVER.fullmatch(part.strip(" ()\n")):
-                    tests.append(partial(_is_by, driver[1]))
+                    found["driver"] = driver[1]
                 elif attribute := _ATTRIBUTE.fullmatch(part.strip(" ()\n")):
-                    tests.append(partial(_has, attribute.groups()))
+                    found[f"{attribute[1]}/{attribute[2]}"] = attribute[3]
                 else:
-                    self.unknown["Conditions of a DeviceClass that are not understood count as met"].append(name)
-        return tests or [partial(_is_by, name)]
+                    self.unknown["Conditions of a DeviceClass that are not understood count as met"].append(kind)
+        return found or {"driver": kind}
 
     def nodes(self, pod: Object, nodes: Sequence[Object]) -> list[bool]:
-        """Nodes from which a pod's volumes can be reached, by the nodes or zones of bound volumes."""
+        """Nodes from which a pod's volumes can be reached, by the nodes and zones of bound volumes."""
         may = [True] * len(nodes)
         for claim in volume_claims(pod):
-            found = self._by_name.get(("PersistentVolumeClaim", table(pod, "metadata").get("namespace"), claim))
-            spec = table(found or {}, "spec")
-            volume = self._by_name.get(("PersistentVolume", None, str(spec.get("volumeName"))))
-            if volume is not None:
-                terms = table(volume, "spec", "nodeAffinity", "required")
-                may = [one and (not terms or in_terms(tables(terms, "nodeSelectorTerms"), node)) and _near(volume, node)
-                       for one, node in zip(may, nodes, strict=True)]  # fmt: skip
-            elif found is None or spec.get("volumeName"):
+            found = self.known.get(("PersistentVolumeClaim", at(pod, "metadata.namespace"), claim))
+            volume = self.known.get(("PersistentVolume", None, at(found, "spec.volumeName")))
+            if volume is None and not (found and not at(found, "spec.volumeName")):
                 what = "Pods use volumes whose claim or volume is not in the file; they may run on fewer nodes"
                 self.unknown[what].append(name_of(pod))
-            elif kind := self._by_name.get(("StorageClass", None, str(spec.get("storageClassName")))):
-                zones = []
-                for term in tables(kind, "allowedTopologies"):
-                    met = [{**one, "operator": "In"} for one in tables(term, "matchLabelExpressions")]
-                    zones.append({"matchExpressions": met})
-                may = [one and (not zones or in_terms(zones, node)) for one, node in zip(may, nodes, strict=True)]
+            elif volume is not None:
+                terms = at(volume, "spec.nodeAffinity.required") and tables(
+                    volume, "spec.nodeAffinity.required.nodeSelectorTerms"
+                )
+                zones = [
+                    (key, str(zone).split("__")) for key, zone in labels(volume).items() if re.fullmatch(_ZONES, key)
+                ]
+                may = [one and (terms is None or in_terms(terms, node))
+                       and all(str(labels(node).get(key)) in some for key, some in zones)
+                       for one, node in zip(may, nodes, strict=True)]  # fmt: skip
         return may
 
 
-def volume_claims(pod: Object) -> list[str]:
+def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
+    """Of each claim of a pod on devices the claim itself and the template that it is made from."""
+    space = at(pod, "metadata.namespace")
+    made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
+    for one in tables(pod, "spec.resourceClaims"):
+        claim = one.get("resourceClaimName") or made.get(one.get("name"))
+        yield ("ResourceClaim", space, claim), ("ResourceClaimTemplate", space, one.get("resourceClaimTemplateName"))
+
+
+def volume_claims(pod: Object) -> list[Any]:
     """Names of the claims on volumes of a pod; those of ephemeral volumes are formed from its name."""
-    found = []
-    for one in tables(pod, "spec", "volumes"):
-        if name := table(one, "persistentVolumeClaim").get("claimName"):
-            found.append(str(name))
-        elif one.get("ephemeral") and "name" in table(pod, "metadata"):
-            found.append(f"{name_of(pod)}-{one.get('name')}")
-    return found
+    volumes = tables(pod, "spec.volumes")
+    own = [f"{name_of(pod)}-{one.get('name')}" for one in volumes if one.get("ephemeral")]
+    return own + [name for one in volumes if (name := at(one, "persistentVolumeClaim.claimName"))]
 
 
-def _near(volume: Object, node: Object) -> bool:
-    """True if a node is in the zone and region that a volume's labels name."""
-    for key in _ZONES:
-        old = _OLD + key.rpartition("/")[2]
-        zones = labels(volume).get(key, labels(volume).get(old))
-        if zones is not None and labels(node).get(key, labels(node).get(old)) not in str(zones).split("__"):
-            return False
-    return True
-
-
-def _is_by(driver: str, by: str, _: Object) -> bool:
-    """True if a device is by this driver."""
-    return by == driver
-
-
-def _has(wanted: tuple[str, ...], driver: str, device: Object) -> bool:
-    """True if a device has this value of an attribute, whose name is qualified unless it is the driver's."""
-    domain, name, value = wanted
-    attributes = table(device, "attributes") or table(device, "basic", "attributes")
-    given = attributes.get(f"{domain}/{name}", attributes.get(name) if domain == driver else None)
-    return isinstance(given, Mapping) and value in [str(one).lower() if isinstance(one, bool) else str(one)
-                                                    for one in given.values()]  # fmt: skip
+def _facts(driver: str, device: Object) -> dict[str, str]:
+    """Driver and attributes of a device; names of attributes are qualified by their domain, else by the driver."""
+    facts = {"driver": driver}
+    for name, given in (at(device, "attributes") or at(device, "basic.attributes") or {}).items():
+        for value in given.values():
+            facts[name if "/" in name else f"{driver}/{name}"] = (
+                str(value).lower() if isinstance(value, bool) else str(value)
+            )
+    return facts

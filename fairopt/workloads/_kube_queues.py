@@ -12,165 +12,127 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from ._kube import Object, condition, labels, may_run, name_of, table, tables, whole
+from ._kube import Key, Object, at, condition, key_of, labels, may_run, name_of, table, tables, whole
 from ._snapshot import quantity
 
-_QUEUE = "kueue.x-k8s.io/queue-name"
+_QUEUE = "metadata.labels[kueue.x-k8s.io/queue-name]"
+_SET = "metadata.labels[jobset.sigs.k8s.io/jobset-name]"
+_WORKLOAD = "metadata.annotations[kueue.x-k8s.io/workload]"
+_VOLCANO = "metadata.annotations[scheduling.volcano.sh/queue-name]"
+_GROUP = "metadata.annotations[scheduling.k8s.io/group-name]"
 #: Gates by which queues hold pods until it is their turn.
 GATES = ("kueue.x-k8s.io/", "scheduling.volcano.sh/")
-_GROUPS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_VOLCANO = "scheduling.volcano.sh/queue-name"
-_SET = "jobset.sigs.k8s.io/jobset-name"
-_WORKLOAD = "kueue.x-k8s.io/workload"
-#: Annotations of pods that are read.
-ANNOTATIONS = (*_GROUPS, _VOLCANO, _WORKLOAD)
-_HELD = ("Hold", "HoldAndDrain")
 
-Key = tuple[str, Any, Any]
 #: Templates of pods with their numbers, whether they wait in a queue, and why they do not exist.
-Asked = tuple[list[tuple[Object, int]], bool, str]
+Asked = tuple[Sequence[tuple[Object, int]], bool, str]
 
 
 @dataclass
 class Missing:
-    """Pods that a controller wants and that do not exist, all alike; `capped` if they cannot come to be now."""
+    """Pods that a controller wants and that do not exist, all alike; `queued` if they wait in a queue."""
 
     pod: Object
     count: int
-    reason: str = ""
-    capped: bool = False
+    queued: bool
+    reason: str
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of a pod: its name within the namespace, that of its weight, and why nothing leaves it, if so."""
+    """Queue of a pod: its name within the namespace, the object with its weight, and why nothing leaves it, if so."""
 
     name: str = ""
-    within: str = ""
+    within: Key | None = None
     weight: float = 1.0
     stopped: str = ""
 
 
 def owners(thing: Object) -> list[Key]:
     """Controllers of a pod or a workload, as far as it names them."""
-    metadata = table(thing, "metadata")
-    space, marks = metadata.get("namespace"), table(metadata, "annotations")
-    found = [(str(one.get("kind")), space, one.get("name")) for one in tables(metadata, "ownerReferences")]
-    named = {"JobSet": labels(thing).get(_SET), "Workload": marks.get(_WORKLOAD)}
+    space = at(thing, "metadata.namespace")
+    found: list[Key] = [
+        (str(one.get("kind")), space, one.get("name")) for one in tables(thing, "metadata.ownerReferences")
+    ]
+    named = {"JobSet": at(thing, _SET), "Workload": at(thing, _WORKLOAD)}
     return found + [(kind, space, name) for kind, name in named.items() if name]
-
-
-def key_of(kind: str, thing: Object) -> Key:
-    """Key of an object."""
-    return kind, table(thing, "metadata").get("namespace"), name_of(thing)
 
 
 @dataclass
 class Queues:
-    """Queues and controllers of a snapshot, from its objects by kind."""
+    """Queues and controllers of a snapshot, from its objects by key and by kind."""
 
+    known: Mapping[Key | None, Object]
     objects: Mapping[str, Sequence[Object]]
     unknown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        known = {key_of(kind, one): one for kind, some in self.objects.items() for one in some}
-        self._known: dict[Key, Object] = known
-        workloads = self.objects.get("Workload", ())
-        self._work = {key: one for one in workloads for key in (key_of("Workload", one), *owners(one))}
+        self._work = {key: one for one in self.objects.get("Workload", ())
+                      for key in (key_of("Workload", one), *owners(one))}  # fmt: skip
         self._only: dict[object, set[object]] = defaultdict(set)
         for one in self.objects.get("LocalQueue", ()):
-            self._only[name_of(one, "namespace")].add(table(one, "spec").get("clusterQueue"))
+            self._only[name_of(one, "namespace")].add(at(one, "spec.clusterQueue"))
 
     def reason(self, pod: Object) -> str:
         """Reason for which Kueue does not admit a pod that is a workload of its own."""
-        return _refusal(self._work.get(key_of("Pod", pod), {}))
+        return _refusal(self._work.get(key_of("Pod", pod)))
 
     def of(self, pod: Object) -> Queue:
         """Queue of a pod."""
-        space, marks = table(pod, "metadata").get("namespace"), table(pod, "metadata", "annotations")
-        above = [key_of("Pod", pod), *owners(pod)]
-        name = labels(pod).get(_QUEUE) or next(filter(None, map(self._local, above)), None)
-        if name:
-            return self._kueue(space, str(name))
-        group = self._known.get(("PodGroup", space, next(filter(None, map(marks.get, _GROUPS)), None)), {})
-        jobs = [self._known.get(("Job.batch.volcano.sh", *key[1:]), {}) for key in above if key[0] == "Job"]
-        given = [marks.get(_VOLCANO), *(table(one, "spec").get("queue") for one in (group, *jobs))]
-        if name := next(filter(None, given), None):
-            return self._volcano(str(name))
-        if len(self._only[space]) == 1:
+        space, above = at(pod, "metadata.namespace"), [key_of("Pod", pod), *owners(pod)]
+        local = [at(pod, _QUEUE)]
+        local += [at(self._work.get(key), "spec.queueName") or at(self.known.get(key), _QUEUE) for key in above]
+        if name := next(filter(None, local), None):
+            return self._kueue(space, name)
+        groups = [("PodGroup", space, at(pod, _GROUP)), *(("Job.batch.volcano.sh", *key[1:]) for key in above)]
+        for name in filter(None, (at(pod, _VOLCANO), *(at(self.known.get(key), "spec.queue") for key in groups))):
+            return self._queue(str(name), ("Queue", None, name), "spec.weight")
+        for of in self._only[space] if len(self._only[space]) == 1 else ():
             what = "Pods name no queue, and are taken to be of the only ClusterQueue of their namespace"
             self.unknown[what].append(str(space))
-            return Queue("", f"ClusterQueue {(of := next(iter(self._only[space])))}", self._weight(of))
+            return self._queue("", ("ClusterQueue", None, of), "spec.fairSharing.weight")
         return Queue()
 
-    def _local(self, key: Key) -> object:
-        """Local queue that a controller names, or its workload."""
-        work = table(self._work.get(key, {}), "spec").get("queueName")
-        return work or labels(self._known.get(key, {})).get(_QUEUE)
-
     def _kueue(self, space: object, name: str) -> Queue:
-        local = self._known.get(("LocalQueue", space, name))
-        of = table(local or {}, "spec").get("clusterQueue")
-        cluster = self._known.get(("ClusterQueue", None, of))
-        if cluster is None:
-            self.unknown["LocalQueue or ClusterQueue that is not in the file, with weight 1"].append(f"{space}/{name}")
-        held = [f"{kind} {name_of(one)} is stopped ({table(one, 'spec').get('stopPolicy')})"
-                for kind, one in (("LocalQueue", local), ("ClusterQueue", cluster))
-                if one and table(one, "spec").get("stopPolicy") in _HELD]  # fmt: skip
-        return Queue(name, f"ClusterQueue {of}", self._weight(of), "; ".join(held))
+        of = at(self.known.get(local := ("LocalQueue", space, name)), "spec.clusterQueue")
+        held = [f"{key[0]} {key[2]} is stopped ({policy})" for key in (local, ("ClusterQueue", None, of))
+                if (policy := at(self.known.get(key), "spec.stopPolicy")) in ("Hold", "HoldAndDrain")]  # fmt: skip
+        return self._queue(name, ("ClusterQueue", None, of), "spec.fairSharing.weight", "; ".join(held))
 
-    def _weight(self, of: object) -> float:
-        sharing = table(self._known.get(("ClusterQueue", None, of), {}), "spec", "fairSharing")
-        return float(quantity(sharing["weight"])) if sharing.get("weight") is not None else 1.0
-
-    def _volcano(self, name: str) -> Queue:
-        queue = self._known.get(("Queue", None, name))
-        if queue is None:
-            self.unknown["Queue of Volcano that is not in the file, with weight 1"].append(name)
-        return Queue(name, f"Queue {name}", float(whole(table(queue or {}, "spec").get("weight"), "weight", 1)))
+    def _queue(self, name: str, key: Key, path: str, stopped: str = "") -> Queue:
+        if key not in self.known:
+            self.unknown["Queues whose weight is not in the file; it is taken to be 1"].append(name)
+        weight = at(self.known.get(key), path)
+        return Queue(name, key, 1.0 if weight is None else float(quantity(weight)), stopped)
 
     def nodes(self, pod: Object, queue: Queue, nodes: Sequence[Object]) -> list[bool]:
         """Nodes for which a flavor of each group of its queue may admit a pod that waits in Kueue."""
-        cluster = self._known.get(("ClusterQueue", None, queue.within.removeprefix("ClusterQueue ")), {})
-        work = next((self._work[key] for key in (key_of("Pod", pod), *owners(pod)) if key in self._work), {})
-        given = {name for one in tables(work, "status", "admission", "podSetAssignments")
-                 for name in table(one, "flavors").values()}  # fmt: skip
         may = may_run(pod, nodes)
-        for group in tables(cluster, "spec", "resourceGroups"):
-            names = [one.get("name") for one in tables(group, "flavors")]
-            flavors = [self._known.get(("ResourceFlavor", None, name)) for name in names if name in given or not given]
+        for k, group in enumerate(tables(self.known.get(queue.within), "spec.resourceGroups")):
+            flavors = [self.known.get(("ResourceFlavor", None, one.get("name"))) for one in tables(group, "flavors")]
             if flavors and None not in flavors:
-                rows = [may_run(one, nodes) for one in (_flavored(pod, flavor or {}) for flavor in flavors) if one]
-                may = [one and any(row[i] for row in rows) for i, one in enumerate(may)]
+                rows = [_admits(pod, flavor, nodes) for flavor in flavors]
+                may = [any(row[i] for row in rows) and (not k or may[i]) for i in range(len(nodes))]
         return may
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Missing]:
         """Pods that controllers want beside those that exist and are not being deleted."""
         exist = Counter(key for pod in pods for key in set(owners(pod)))
-        for one in self.objects.get("Workload", ()):
-            keys = [key_of("Workload", one), *owners(one)]
-            there = max(exist[key] for key in keys)
-            if condition(one, "Finished").get("status") == "True" or any(key[0] == "Pod" for key in keys):
-                continue  # pods that are workloads of their own exist
-            if condition(one, "Admitted").get("status") != "True":
-                idle = table(one, "spec").get("active") is False
-                yield from _made(
-                    (_sets(one), not idle, "deactivated" if idle else _refusal(one)), there, "Workload", one
-                )
-            elif not there:
-                what = "Admitted Workloads, none of whose pods is found by its owner; they count by their pods alone"
-                self.unknown[what].append(name_of(one))
         for kind, asks in _ASKS.items():
             for one in self.objects.get(kind, ()):
                 key = kind.partition(".")[0], *key_of(kind, one)[1:]
-                sets = [of for of in owners(one) if of[0] == "JobSet" and of in self._known]
-                if not sets and not any(of in self._work for of in (key, *owners(one))):  # else counted there
-                    yield from _made(asks(one), exist[key], key[0], one)
+                above = [key, *owners(one)]
+                elsewhere = {"Pod"} if kind == "Workload" else {"JobSet"} - {kind}
+                if any(of[0] in elsewhere and (of in self.known or kind == "Workload") for of in above):
+                    continue  # the pods exist, or the set of jobs counts them
+                if _is(one, "Admitted") and not any(exist[of] for of in above):
+                    what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
+                    self.unknown[what].append(name_of(one))
+                if kind == "Workload" or not any(of in self._work for of in above):
+                    yield from _made(asks(one), max(exist[of] for of in above), key[0], one)
 
 
-def _refusal(work: Object) -> str:
+def _refusal(work: Object | None) -> str:
     """Reason for which Kueue does not admit a workload, as it states it."""
     for kind in ("QuotaReserved", "Admitted"):
         if (found := condition(work, kind)) and found.get("status") != "True":
@@ -186,66 +148,78 @@ def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Missing]:
         metadata = {**table(template, "metadata"), "namespace": space, "name": name_of(of)}
         metadata["ownerReferences"] = [{"kind": kind, "name": name_of(of)}]
         if new:
-            yield Missing({"metadata": metadata, "spec": table(template, "spec")}, new, why, not queued)
+            yield Missing({"metadata": metadata, "spec": table(template, "spec")}, new, queued, why)
 
 
-def _sets(work: Object) -> list[tuple[Object, int]]:
-    """Pod sets of a workload of Kueue, with the counts of its admission, less pods that are no longer needed."""
-    given = {one.get("name"): one.get("count") for one in tables(work, "status", "admission", "podSetAssignments")}
-    less = {one.get("name"): whole(one.get("count"), "count") for one in tables(work, "status", "reclaimablePods")}
-    return [(table(one, "template"), max(whole(given.get(one.get("name")) or one.get("count"), "count", 1)
-             - less.get(one.get("name"), 0), 0)) for one in tables(work, "spec", "podSets")]  # fmt: skip
+def _is(thing: Object, *kinds: str) -> bool:
+    """True if an object has a condition of one of these types."""
+    return any(condition(thing, kind).get("status") == "True" for kind in kinds)
+
+
+def _workload(work: Object) -> Asked:
+    """Pod sets of a workload that Kueue has not admitted, less pods that are no longer needed."""
+    given = {one.get("name"): one.get("count") for one in tables(work, "status.admission.podSetAssignments")}
+    less = {one.get("name"): whole(one.get("count"), "count") for one in tables(work, "status.reclaimablePods")}
+    sets = [(table(one, "template"), whole(given.get(name) or one.get("count"), "count", 1) - less.get(name, 0))
+            for one in tables(work, "spec.podSets") for name in [one.get("name")]]  # fmt: skip
+    active = at(work, "spec.active") is not False
+    return () if _is(work, "Finished", "Admitted") else sets, active, _refusal(work) if active else "deactivated"
+
+
+def _suspended(thing: Object) -> tuple[bool, str]:
+    queued = bool(at(thing, "spec.suspend") and at(thing, _QUEUE))
+    return queued, "suspended by Kueue" if queued else "suspended"
 
 
 def _job(job: Object, times: int = 1) -> Asked:
-    """Pods that a job runs at once, whether they wait in a queue, and why they do not exist."""
-    spec, done = table(job, "spec"), whole(table(job, "status").get("succeeded"), "succeeded")
-    at_once = whole(spec.get("parallelism"), "parallelism", 1)
-    left = whole(spec.get("completions"), "completions", at_once + done) - done
-    over = any(condition(job, kind).get("status") == "True" for kind in ("Complete", "Failed"))
-    count = 0 if over else max(min(at_once, left), 0) * times
-    suspended = bool(spec.get("suspend"))
-    queued = suspended and bool(labels(job).get(_QUEUE))
-    why = "suspended by Kueue" if queued else "suspended" if suspended else "its Job has not created it"
-    return [(table(spec, "template"), count)], queued, why
+    """Pods that a job runs at once."""
+    done, at_once = (
+        whole(at(job, "status.succeeded"), "succeeded"),
+        whole(at(job, "spec.parallelism"), "parallelism", 1),
+    )
+    left = whole(at(job, "spec.completions"), "completions", at_once + done) - done
+    queued, why = _suspended(job)
+    sets = [(table(job, "spec.template"), min(at_once, left) * times)]
+    return () if _is(job, "Complete", "Failed") else sets, queued, why if at(job, "spec.suspend") else _NOT_MADE
 
 
 def _jobset(jobs: Object) -> Asked:
     """Pods of a suspended set of jobs; those of others are found by their jobs."""
-    spec, sets = table(jobs, "spec"), list[tuple[Object, int]]()
-    over = any(condition(jobs, kind).get("status") == "True" for kind in ("Completed", "Failed"))
-    for one in tables(spec, "replicatedJobs") if spec.get("suspend") and not over else ():
-        sets += _job(table(one, "template"), whole(one.get("replicas"), "replicas", 1))[0]
-    queued = bool(labels(jobs).get(_QUEUE))
-    return sets, queued, "suspended by Kueue" if queued else "suspended"
+    sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
+            _job(table(part, "template"), whole(part.get("replicas"), "replicas", 1))[0]]  # fmt: skip
+    idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
+    return sets if idle else (), *_suspended(jobs)
 
 
 def _volcano_job(job: Object) -> Asked:
     """Pods of a job of Volcano, which creates them when the queue has room for the group."""
-    waits = table(job, "status", "state").get("phase") in (None, "", "Pending", "Running", "Restarting")
-    sets = [(table(one, "template"), whole(one.get("replicas"), "replicas", 1)) for one in tables(job, "spec", "tasks")]
-    return sets if waits else [], True, "waits in its queue of Volcano"
+    sets = [(table(one, "template"), whole(one.get("replicas"), "replicas", 1)) for one in tables(job, "spec.tasks")]
+    waits = at(job, "status.state.phase") in (None, "", "Pending", "Running", "Restarting")
+    return sets if waits else (), True, "waits in its queue of Volcano"
 
 
 def _replicas(of: Object) -> Asked:
     """Pods of a set of replicas; a quota may refuse some."""
-    count = whole(table(of, "spec").get("replicas"), "replicas", 1)
-    why = condition(of, "ReplicaFailure").get("message") or "its controller has not created it"
-    return [(table(of, "spec", "template"), count)], False, str(why)
+    count = whole(at(of, "spec.replicas"), "replicas", 1)
+    return (
+        [(table(of, "spec.template"), count)],
+        False,
+        str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE),
+    )
 
 
+_NOT_MADE = "its controller has not created it"
 #: What controllers want, by kind.
 _ASKS: Mapping[str, Callable[[Object], Asked]] = {
-    "Job": _job, "JobSet": _jobset, "Job.batch.volcano.sh": _volcano_job,
-    **dict.fromkeys(("ReplicaSet", "ReplicationController", "StatefulSet"), _replicas),
+    "Workload": _workload, "Job": _job, "JobSet": _jobset, "Job.batch.volcano.sh": _volcano_job,
+    "ReplicaSet": _replicas, "StatefulSet": _replicas,
 }  # fmt: skip
 
 
-def _flavored(pod: Object, flavor: Object) -> Object | None:
-    """Pod with the node labels and tolerations of a flavor; None if it asks for other values of these labels."""
-    selector, given = table(pod, "spec", "nodeSelector"), table(flavor, "spec", "nodeLabels")
-    if any(selector.get(name, value) != value for name, value in given.items()):
-        return None
-    tolerations = [*tables(pod, "spec", "tolerations"), *tables(flavor, "spec", "tolerations")]
-    spec = {**table(pod, "spec"), "nodeSelector": {**selector, **given}, "tolerations": tolerations}
-    return {"metadata": table(pod, "metadata"), "spec": spec}
+def _admits(pod: Object, flavor: Object | None, nodes: Sequence[Object]) -> list[bool]:
+    """Nodes that have the labels of a flavor and may run a pod with its tolerations."""
+    spec = {**table(pod, "spec"), "tolerations": tables(pod, "spec.tolerations") + tables(flavor, "spec.tolerations")}
+    given = table(flavor, "spec.nodeLabels").items()
+    return [
+        one and given <= labels(node).items() for one, node in zip(may_run({"spec": spec}, nodes), nodes, strict=True)
+    ]

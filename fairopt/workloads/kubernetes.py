@@ -28,10 +28,13 @@ from ..base.names import listed
 from ._fields import Fields
 from ._fields import table as fields_of
 from ._kube import (
+    Key,
     Object,
     Rule,
     amounts,
+    at,
     condition,
+    key_of,
     labels,
     may_run,
     most,
@@ -43,7 +46,7 @@ from ._kube import (
     units,
 )
 from ._kube_claims import Claims, volume_claims
-from ._kube_queues import ANNOTATIONS, GATES, Queue, Queues
+from ._kube_queues import GATES, Queue, Queues
 from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
@@ -99,11 +102,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
     """Object with the kind and version of the list that it is in, unless it states its own."""
-    kind = str(of.get("kind") or "").removesuffix("List")
-    if not kind:  # as in a list made by hand; nodes and pods are told by what only they have
-        spec, status = item.get("spec") or {}, item.get("status") or {}
-        kind = "Pod" if "containers" in spec else "Node" if "allocatable" in status else ""
-    return ({"kind": kind, "apiVersion": of.get("apiVersion")} if kind else {}) | item
+    return {"kind": str(of.get("kind")).removesuffix("List"), "apiVersion": of.get("apiVersion")} | item
 
 
 @dataclass
@@ -158,8 +157,8 @@ def kubernetes(
     system : sequence of str
         Namespaces whose pods belong to the cluster, and reduce the capacity of their nodes.
     weights : str
-        The weight of a namespace (`fairSharing.weight` of its Kueue queue, or Volcano's annotation, default 1) applies
-        to `each` of its shapes, or is `shared` equally among them.
+        The weight of a queue (`fairSharing.weight` of a ClusterQueue of Kueue, `weight` of a Queue of Volcano), or of a
+        namespace without one (1), applies to `each` of its users, or is `shared` equally among them.
     max_tasks : bool
         Limit users to their running and pending pods; otherwise they have no limit.
     rng : Generator, optional
@@ -189,13 +188,14 @@ def snapshot(
     nodes = seen.nodes
     if not nodes:
         raise DataError(f"{where} has no node that is ready and schedulable; it has {_counted(seen.report)}")
-    claims, queues = Claims(seen.others), Queues(seen.others)
+    known: dict[Key | None, Object] = {key_of(kind, one): one for kind, some in seen.others.items() for one in some}
+    claims, queues = Claims(known, seen.others["ResourceSlice"]), Queues(known, seen.others)
     for pod in seen.pods:
         claims.use(pod.thing)
     for one in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
         with files.inside(f"pods of {name_of(one.pod)!r}"):
-            made = _Pod(one.pod, requests(one.pod), one.count, queued=not one.capped)
-            made.waiting, made.capped = ("", one.reason) if one.capped else (one.reason, "")
+            made = _Pod(one.pod, requests(one.pod), one.count, queued=one.queued)
+            made.waiting, made.capped = (one.reason, "") if one.queued else ("", one.reason)
             seen.pods.append(made)
     for pod in seen.pods:
         pod.request += claims.devices(pod.thing)
@@ -253,10 +253,6 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
 def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Process one object of the snapshot, or those of a list in it; errors state its name."""
     kind = _kind(item)
-    if isinstance(item.get("items"), list) and str(item.get("kind")).endswith("List"):
-        for one in objects(item, "items", Path(str(item["kind"])), "each item must be an object"):
-            _process(_named(one, item), seen, system)
-        return
     metadata = item.get("metadata")
     who = metadata.get("name") if isinstance(metadata, dict) else None
     space = metadata.get("namespace") if isinstance(metadata, dict) else None
@@ -287,50 +283,39 @@ def _kind(item: Object) -> str | None:
 
 
 def _node(node: Object, seen: _Objects) -> None:
-    spec, metadata = table(node, "spec"), table(node, "metadata")
     ready = condition(node, "Ready").get("status") == "True"
-    accepts = ready and not spec.get("unschedulable")
+    accepts = ready and not at(node, "spec.unschedulable")
     if not accepts:
         seen.report[f"nodes that are not {'schedulable' if ready else 'ready'}, left out"] += 1
-    if accepts or metadata.get("name"):
-        kept = {
-            "metadata": {"labels": dict(labels(node)), "name": name_of(node)},
-            "spec": {"taints": spec.get("taints")},
-        }
-        (seen.nodes if accepts else seen.away).append(kept)
+    if accepts or at(node, "metadata.name"):
+        kept = {"metadata": {"labels": dict(labels(node)), "name": name_of(node)}}
+        (seen.nodes if accepts else seen.away).append(kept | {"spec": {"taints": at(node, "spec.taints")}})
     if accepts:
-        seen.allocatable.append(amounts(node, "status", "allocatable"))
+        seen.allocatable.append(amounts(node, "status.allocatable"))
 
 
 def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Extract what is relevant of a pod: what it holds or requests, where it may run, its queue, and why it waits."""
-    spec, metadata, status = table(pod, "spec"), table(pod, "metadata"), table(pod, "status")
-    if status.get("phase") in ("Succeeded", "Failed"):
+    spec, host, space = table(pod, "spec"), str(at(pod, "spec.nodeName") or ""), name_of(pod, "namespace")
+    leaving = bool(at(pod, "metadata.deletionTimestamp"))
+    if at(pod, "status.phase") in ("Succeeded", "Failed") or (leaving and not host):
         seen.report["pods that have ended, left out"] += 1
         return
-    namespace, marks = name_of(pod, "namespace"), table(pod, "metadata", "annotations")
-    host, leaving = str(spec.get("nodeName") or ""), bool(metadata.get("deletionTimestamp"))
-    if leaving and not host:
-        seen.report["pods that are deleted before they started, left out"] += 1
-        return
-    kept = {key: metadata.get(key) for key in ("namespace", "name", "labels", "ownerReferences")}
-    kept["annotations"] = {key: marks[key] for key in ANNOTATIONS if key in marks}
-    names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims")
-    place = {key: spec[key] for key in names if spec.get(key)}
-    volumes = [one for one in tables(spec, "volumes") if one.get("persistentVolumeClaim") or one.get("ephemeral")]
-    ports = [{"ports": tables(one, "ports")} for one in tables(spec, "containers") if one.get("ports")]
-    thing = {"metadata": kept, "spec": place | {"volumes": volumes, "containers": ports},
-             "status": {"resourceClaimStatuses": status.get("resourceClaimStatuses")}}  # fmt: skip
-    gates = [str(one.get("name")) for one in tables(spec, "schedulingGates")]
+    names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims", "volumes")
+    ports = [{"ports": tables(one, "ports")} for one in tables(spec, "containers")]
+    thing = {
+        "metadata": {key: value for key, value in table(pod, "metadata").items() if key != "managedFields"},
+        "spec": {key: spec[key] for key in names if spec.get(key)} | {"containers": ports},
+        "status": {"resourceClaimStatuses": at(pod, "status.resourceClaimStatuses")},
+    }
+    gates = [str(one.get("name")) for one in tables(spec, "schedulingGates") if not host]
     own = [gate for gate in gates if not gate.startswith(GATES)]
     why = condition(pod, "PodScheduled")
     waiting = str(why.get("message") or why.get("reason") or "") if why.get("status") == "False" else ""
-    daemon = any(one.get("kind") in _OF_NODES for one in tables(pod, "metadata", "ownerReferences"))
-    seen.pods.append(_Pod(
-        thing, requests(pod), 1, host, daemon or namespace in system, leaving, bool(gates) and not own,
-        ", ".join(f"scheduling gate {gate}" for gate in gates) or waiting,
-        ", ".join(f"scheduling gate {gate}" for gate in own if not host),
-    ))  # fmt: skip
+    daemon = any(one.get("kind") in _OF_NODES for one in tables(pod, "metadata.ownerReferences"))
+    said, capped = (", ".join(f"scheduling gate {gate}" for gate in some) for some in (gates, own))
+    of_system, queued = daemon or space in system, bool(gates) and not own
+    seen.pods.append(_Pod(thing, requests(pod), 1, host, of_system, leaving, queued, said or waiting, capped))
 
 
 def _shapes(
@@ -340,6 +325,7 @@ def _shapes(
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
+    parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:
         if pod.of_system:
             seen.report["pods of the system, taken off their nodes"] += pod.count
@@ -356,13 +342,15 @@ def _shapes(
             found[alike] = Shape(namespace, asks, known[key], queue.weight), queue
             for rule in limits:
                 ruled[rule].append((found[alike][0], pod.thing))
+        for rule in limits:
+            parts[rule][rule.part] += pod.count
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
     share = Counter(queue.within or shape.owner for shape, queue in found.values())
     for shape, queue in found.values():
         shape.weight /= share[queue.within or shape.owner] if weights == "shared" else 1
         shape.owner += f"/{queue.name}" if several[shape.owner] > 1 and queue.name else ""
-    _cap(ruled, seen, capacities)
+    _cap(ruled, parts, seen, capacities)
     return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)
 
 
@@ -385,8 +373,9 @@ def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
 
 
 def _cap(
-    ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], seen: _Objects, capacities: Sequence[Mapping[str, float]]
-) -> None:
+    ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], parts: Mapping[Rule, Counter[str]], seen: _Objects,
+    capacities: Sequence[Mapping[str, float]],
+) -> None:  # fmt: skip
     """Cap the pods of each rule at what it permits, the users of one rule in order of appearance."""
     for rule, some in ruled.items():
         used = sum(shape.held.total() - shape.leaving for shape, _ in some)
@@ -396,6 +385,7 @@ def _cap(
                 for may, has in zip(shape.eligible, capacities, strict=True)
             ]
             permitted = most(rule, thing, [*seen.nodes, *seen.away], [*fits, *[0] * len(seen.away)], shape.held)
+            permitted = sum(min(count, permitted) for count in parts[rule].values())
             runs = shape.held.total() - shape.leaving
             shape.cap(max(permitted - used, 0) + runs, f"{rule}: {permitted} at once")
             used += shape.wanted - runs

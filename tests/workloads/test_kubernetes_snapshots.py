@@ -1,186 +1,175 @@
-"""What is held, wanted and entitled in snapshots of Kubernetes, Kueue and Volcano; right values by hand.
-
-Each input is the smallest that shows one kind of fault, with the value that its own rule gives.
-"""
+"""What is held, wanted and entitled in snapshots of Kubernetes, Kueue and Volcano; which fields are used or noted."""
 
 from __future__ import annotations
 
+import json
+import tomllib
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.workloads import Snapshot
+from fairopt.errors import DataError
+from fairopt.workloads._fields import names, table
+from fairopt.workloads.kubernetes import _kind as kind_of
 from fairopt.workloads.kubernetes import snapshot
 from workloads.test_kubernetes import Object, node, pod
 
-CPU = {"cpu": "1"}
-QUEUE = "kueue.x-k8s.io/queue-name"
-HOST = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+LISTS = ("podSets", "podSetAssignments", "replicatedJobs", "tasks")
+ONE = {"cpu": "1"}
+TEMPLATE = {"spec": {"containers": [{"resources": {"requests": ONE}}]}}
+DEVICE = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+CASES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kubernetes_cases.toml").read_text())
+LEGAL = CASES.pop("legal")["objects"]
 
 
-def several(count: int, space: str, asks: Object = CPU, host: str = "", meta: Any = (), **spec: Any) -> list[Object]:
-    """Pods alike, with further metadata."""
-    made = [pod(space, f"{space}{host}{k}", asks, host, **spec) for k in range(count)]
-    return [one | {"metadata": one["metadata"] | dict(meta)} for one in made]
+def several(
+    count: int, space: str, asks: Object, host: str, meta: Object, status: Object, spec: Object
+) -> list[Object]:
+    """Pods alike."""
+    made = [pod(space, meta.get("name", f"{space}{host}{k}"), asks, host, **spec) for k in range(count)]
+    return [one | {"metadata": one["metadata"] | meta, "status": one["status"] | status} for one in made]
 
 
-def nodes(count: int, cpu: str = "8", **labels: str) -> list[Object]:
-    return [node(f"n{k + 1}", {"cpu": cpu, "pods": "110"}, None, "True", **labels) for k in range(count)]
+def expanded(one: Any) -> list[Any]:
+    """The objects that an entry stands for, or the value itself with templates of pods in place of their name."""
+    if isinstance(one, dict) and "node" in one:
+        has = {"cpu": one.get("cpu", "8"), "pods": "110"}
+        made = node(one["node"], has, one.get("taints"), "True", **one.get("labels", {}))
+        return [made | {"spec": made["spec"] | {"unschedulable": one.get("cordoned", False)}}]
+    if isinstance(one, dict) and "in" in one:
+        space, host, meta, status = one["in"], one.get("on", ""), one.get("meta", {}), one.get("status", {})
+        like, spec = (space, one.get("asks", ONE), host), one.get("spec", {})
+        if "pods" in one:
+            return several(one["pods"], *like, meta | ({"name": one["name"]} if "name" in one else {}), status, spec)
+        claims = [{"name": f"c{k}", "namespace": space} for k in range(one["claims"])]
+        asked = {"devices": {"requests": [DEVICE | one.get("request", {})]}}
+        pods = [[{"name": "gpu", "resourceClaimName": claim["name"]}] for claim in claims]
+        return [{"kind": "ResourceClaim", "metadata": claim, "spec": asked} for claim in claims] + [
+            each for k, claim in enumerate(pods)
+            for each in several(1, *like, {"name": f"p{k}"}, {}, {"resourceClaims": claim})
+        ]  # fmt: skip
+    return [filled(one)]
 
 
-def zoned(zones: str, cpu: str = "8") -> list[Object]:
-    """A node in each zone of a text; a zone in capitals is cordoned."""
-    made = [
-        node(f"n{k}", {"cpu": cpu, "pods": "110"}, None, "True", **{ZONE: zone.lower()}) for k, zone in enumerate(zones)
-    ]
-    return [one | {"spec": {"unschedulable": zone.isupper()}} for one, zone in zip(made, zones, strict=True)]
+def filled(value: Any) -> Any:
+    """A value with templates of pods in place of their name."""
+    if isinstance(value, dict):
+        return {key: filled(one) for key, one in value.items()}
+    return [*map(filled, value)] if isinstance(value, list) else TEMPLATE if value == "one cpu" else value
 
 
-def of(kind: str, name: str, space: str = "", status: Object | None = None, meta: Any = (), **spec: Any) -> Object:
-    """An object; `api` among the fields of its spec is its version."""
-    version = {"apiVersion": spec.pop("api")} if "api" in spec else {}
-    metadata = {"name": name} | ({"namespace": space} if space else {}) | dict(meta)
-    return {"kind": kind, "metadata": metadata, "spec": spec, "status": status or {}} | version
-
-
-def sets(count: int, **spec: Any) -> list[Object]:
-    template = {"spec": {"containers": [{"resources": {"requests": CPU}}]} | spec}
-    return [{"name": "main", "count": count, "template": template}]
-
-
-def job(count: int) -> Object:
-    return {"parallelism": count, "template": sets(1)[0]["template"]}
-
-
-def queues(**weights: Any) -> list[Object]:
-    """For each name in `space_queue` form a LocalQueue and its ClusterQueue with this weight."""
-    made = []
-    for name, weight in weights.items():
-        space, _, queue = name.partition("_")
-        made.append(of("LocalQueue", queue, space, clusterQueue=f"cq-{queue}"))
-        made.append(of("ClusterQueue", f"cq-{queue}", fairSharing={"weight": weight}))
-    return made
-
-
-def labelled(queue: str) -> Object:
-    return {"labels": {QUEUE: queue}}
-
-
-def apart(selector: Any = None, key: str = HOST, app: str = "w") -> Object:
-    """Metadata and spec of pods with required anti-affinity, against themselves unless there is a selector."""
-    term = {"topologyKey": key, "labelSelector": selector or {"matchLabels": {"app": app}}}
-    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    return {"meta": {"labels": {"app": app}}, "affinity": {"podAntiAffinity": rule}}
-
-
-def spread(skew: int = 1, **more: Any) -> Object:
-    rule = {"maxSkew": skew, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
-    rule |= {"labelSelector": {"matchLabels": {"app": "w"}}} | more
-    return {"meta": {"labels": {"app": "w"}}, "topologySpreadConstraints": [rule]}
-
-
-def resized(**more: Any) -> Object:
-    """A pod that asks for one CPU, of which four are allocated."""
-    four = {"name": "main", "allocatedResources": {"cpu": "4"}, "resources": {"requests": {"cpu": "4"}}}
-    return pod("a", "r", CPU, "n1") | {"status": {"phase": "Running", "containerStatuses": [four | more]}}
-
-
-def waits(message: str, pods: list[Object]) -> list[Object]:
-    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    return [one | {"status": one["status"] | {"conditions": [why]}} for one in pods]
-
-
-def claimed(space: str, count: int, host: str = "", **spec: Any) -> list[Object]:
-    claim = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
-    return several(count, space, host=host, **claim | spec)
-
-
-def template(space: str, name: str = "one", **request: Any) -> Object:
-    asked = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"} | request}
-    return of("ResourceClaimTemplate", name, space, spec={"devices": {"requests": [asked]}})
-
-
-def devices(host: str, count: int, **more: Any) -> Object:
-    listed = [{"name": f"gpu{k}"} for k in range(count)]
-    spec = {"driver": "gpu.example.com", "nodeName": host, "pool": {"name": host}, "devices": listed} | more
-    return of("ResourceSlice", f"slice-{host}", **spec)
-
-
-def volume(zone: str) -> Object:
-    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
-    return of("PersistentVolume", f"pv-{zone}", nodeAffinity={"required": {"nodeSelectorTerms": [term]}})
-
-
-def claim(zone: str, space: str = "a", **spec: Any) -> list[Object]:
-    """A claim on a volume in a zone."""
-    return [volume(zone), of("PersistentVolumeClaim", "data", space, volumeName=f"pv-{zone}", **spec)]
-
-
-DATA = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-WAITS = {"conditions": [{"type": "QuotaReserved", "status": "False", "message": "insufficient unused quota"}]}
-ADMITTED = {"conditions": [{"type": "Admitted", "status": "True"}]}
-OWN_GATE = {"schedulingGates": [{"name": "example.com/wait"}]}
-GATE = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
-
-#: By name the objects, what DRFH gives by user, and what runs or holds.
-CASES: dict[str, tuple[list[Object], dict[str, float], dict[str, float]]] = {
-    "K9 a resize in progress": (
-        [*nodes(1), resized(), *several(8, "b")], {"a": 1, "b": 4}, {"a": 1, "b": 0},
-    ),
-    "K10 devices by claims": (
-        [*nodes(2), devices("n1", 2), devices("n2", 2), template("a"), template("b"),
-         *claimed("a", 2, "n1"), *claimed("a", 2), *claimed("b", 2, "n2"), *claimed("b", 2)],
-        {"a": 2, "b": 2}, {"a": 2, "b": 2},
-    ),
-    "K11 what is being deleted holds and is not wanted": (
-        [*nodes(1), *several(2, "a", host="n1", meta=DELETED), *several(2, "a", host="n1"), *several(8, "b")],
-        {"a": 2, "b": 6}, {"a": 4, "b": 0},
-    ),
-    "K12 one a host": ([*nodes(2), *several(5, "w", **apart())], {"w": 2}, {"w": 0}),
-    "K16 larger than any node": (
-        [*nodes(1, "4"), *several(4, "a"), *several(1, "b", {"cpu": "8"})], {"a": 4, "b": 0}, {"a": 0, "b": 0},
-    ),
-    "Q1 a suspended job of Kueue": (
-        [*nodes(1), *several(8, "a", host="n1"), of("Workload", "job", "b", WAITS, podSets=sets(8))],
-        {"a": 4, "b": 4}, {"a": 8, "b": 0},
-    ),
-    "Q2 a queue of weight 0": (
-        [*nodes(1), *queues(a_qa="0", b_qb="1"), *several(8, "a", meta=labelled("qa")),
-         *several(5, "b", meta=labelled("qb"))],
-        {"a": 3, "b": 5}, {"a": 0, "b": 0},
-    ),
-    "Q2 that others leave nothing": (
-        [*nodes(1), *queues(a_qa="0", b_qb="1"), *several(8, "a", meta=labelled("qa")),
-         *several(9, "b", meta=labelled("qb"))],
-        {"a": 0, "b": 8}, {"a": 0, "b": 0},
-    ),
-    "Q3 the queue of the pod, not of the namespace": (
-        [*nodes(1, "10"), *queues(s_qa="1", s_qb="9"), *several(10, "s", meta=labelled("qa")), *several(10, "o")],
-        {"s": 5, "o": 5}, {"s": 0, "o": 0},
-    ),
-    "Q3 the other queue": (
-        [*nodes(1, "10"), *queues(s_qb="9", s_qa="1"), *several(10, "s", meta=labelled("qb")), *several(10, "o")],
-        {"s": 9, "o": 1}, {"s": 0, "o": 0},
-    ),
-    "Q6 queues of Volcano": (
-        [*nodes(1), of("Queue", "big", weight=3), of("PodGroup", "g", "a", queue="big"),
-         *several(8, "a", meta={"annotations": {"scheduling.k8s.io/group-name": "g"}}), *several(8, "b")],
-        {"a": 6, "b": 2}, {"a": 0, "b": 0},
-    ),
-}  # fmt: skip
-
-
-def entitled(found: Snapshot) -> dict[str, float]:
-    return dict(zip(found.cluster.users, fo.DRFH().solve(found.cluster).arrays.user_tasks.tolist(), strict=True))
+OBJECTS = {name: [one for entry in case["objects"] for one in expanded(entry)] for name, case in CASES.items()}
+PLAIN = [*expanded({"node": "n1"}), *expanded({"pods": 2, "in": "a"})]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_entitled_and_held(name: str) -> None:
-    objects, tasks, held = CASES[name]
-    found = snapshot(objects, "here")
-    assert entitled(found) == pytest.approx(tasks, abs=1e-4)
+def test_what_is_entitled_held_waiting_and_capped(name: str) -> None:
+    """Capped tasks are listed with their reasons, in the notes too."""
+    case, found = CASES[name], snapshot(OBJECTS[name], "here")
+    entitled = dict(zip(found.cluster.users, fo.DRFH().solve(found.cluster).arrays.user_tasks, strict=True))
+    assert entitled == pytest.approx(case["tasks"], abs=1e-4)
     assert found.placement is not None
-    assert dict(zip(found.cluster.users, found.placement.sum(axis=1), strict=True)) == held
+    assert dict(zip(found.cluster.users, found.placement.sum(axis=1), strict=True)) == case["held"]
+    assert found.waiting == case.get("waiting", found.waiting)
+    assert found.capped == case.get("capped", found.capped)
+    for user, reason in [(user, reason) for user, capped in found.capped.items() for reason in capped]:
+        assert any(f"{reason}: " in note and f"{user} " in note for note in found.notes)
+
+
+def test_weights_of_a_queue_are_shared_by_its_users() -> None:
+    """Two namespaces of one queue have its weight together."""
+    queue = {"meta": {"annotations": {"scheduling.volcano.sh/queue-name": "q"}}, "pods": 8}
+    entries = [{"node": "n1"}, {"in": "s"} | queue, {"in": "t", "asks": {"cpu": "2"}} | queue, {"pods": 8, "in": "o"}]
+    entries += [{"pods": 8, "in": "p"}, {"pods": 8, "in": "p", "asks": {"cpu": "2"}}]
+    found = snapshot([one for entry in entries for one in expanded(entry)], "here", weights="shared")
+    assert found.cluster.weight.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("entry", LEGAL, ids=str)
+def test_one_legal_object_makes_nothing_unreadable(entry: Object) -> None:
+    found = snapshot([*PLAIN, *expanded(entry)], "here")
+    assert found.cluster.max_tasks[found.cluster.users.index("a")] == 2
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_items_have_the_kind_of_their_list(tmp_path: Path, order: int) -> None:
+    """Lists of the API name the kind once, before or after the items."""
+    objects = [*expanded({"node": "n0"}), *PLAIN, *expanded({"pods": 1, "in": "b"})]
+    bare = [{key: value for key, value in one.items() if key != "kind"} for one in objects]
+    lists = [{"kind": kind, "apiVersion": "v1", "items": some}
+             for kind, some in (("NodeList", bare[:2]), ("PodList", bare[2:]))]  # fmt: skip
+    texts = [json.dumps(dict([*one.items()][::order])) for one in lists]
+    path, whole = tmp_path / "snapshot.json", snapshot(objects, "here")
+    path.write_text("\n".join(texts))
+    assert fo.open_source(f"kubernetes:{path}").cluster == whole.cluster
+    yaml = pytest.importorskip("yaml")
+    path.unlink()
+    path.with_suffix(".yaml").write_text(yaml.safe_dump_all(json.loads(json.dumps(lists))))
+    assert fo.open_source(f"kubernetes:{path.with_suffix('.yaml')}").cluster == whole.cluster
+
+
+KINDS = table("kubernetes")
+USED = [(kind, path) for kind, of_kind in KINDS.items() for path in of_kind.get("used", ())]
+NOTED = [(kind, path) for kind, of_kind in KINDS.items() for path in of_kind.get("noted", ())]
+
+
+def outcome(objects: list[Object]) -> object:
+    """All that a snapshot says but for notes; or that it is an error."""
+    try:
+        found = snapshot(objects, "here", weights="shared")
+    except DataError as error:
+        return str(error)
+    cluster = found.cluster
+    tables_ = [cluster.demand, cluster.capacity, cluster.weight, cluster.max_tasks, cluster.eligible, found.placement]
+    numbers = [np.asarray(one).tolist() for one in tables_]
+    return cluster.users, cluster.resources, cluster.servers, numbers, found.waiting, found.capped, found.leaving
+
+
+def without(value: Any, path: tuple[str, ...]) -> Any:
+    """A copy without a field."""
+    if isinstance(value, list):
+        return [without(one, path) for one in value]
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    rest = {key: one for key, one in value.items() if key != path[0]}
+    return rest | ({path[0]: without(value[path[0]], path[1:])} if path[1:] else {})
+
+
+@pytest.mark.parametrize(("kind", "path"), USED, ids=lambda one: one)
+def test_fields_that_are_used_change_the_answer(kind: str, path: str) -> None:
+    keys = names(path)
+    for objects in OBJECTS.values():
+        changed = [without(one, keys) if kind_of(one) == kind else one for one in objects]
+        if changed != objects and outcome(changed) != outcome(objects):
+            return
+    pytest.fail("no case depends on this field")
+
+
+def with_field(kind: str, path: str) -> Object:
+    """An object that states one field."""
+    *keys, last = names(path)
+    value: Any = {last: 3} if last != ">1" else 3
+    if path.endswith(f"[{last}]") and "/" not in last and last != ">1":
+        value = last
+    for key in reversed(keys):
+        value = {"x" if key == "*" else key: [value] if key in LISTS else value}
+    metadata = {"name": "it", "namespace": "a"} | value.pop("metadata", {})
+    made = {"kind": kind.partition(".")[0], "metadata": metadata, "apiVersion": f"{KINDS[kind].get('group', '')}/v1"}
+    made |= {"spec": {"containers": []} if kind == "Pod" else {}, "status": {}}
+    return made | {key: made.get(key, {}) | one if isinstance(one, dict) else one for key, one in value.items()}
+
+
+@pytest.mark.parametrize(("kind", "path"), NOTED, ids=lambda one: one)
+def test_fields_that_are_not_used_get_a_note(kind: str, path: str) -> None:
+    assert not snapshot(PLAIN, "here").notes
+    notes = snapshot([*PLAIN, with_field(kind, path)], "here").notes
+    assert f"{kind} {path} is not used: {KINDS[kind]['noted'][path]} (" in " ".join(notes)
+
+
+def test_each_field_is_in_the_table_once() -> None:
+    for of_kind in KINDS.values():
+        fields = [*of_kind.get("used", ()), *of_kind.get("none", ()), *of_kind.get("noted", ())]
+        assert len({*fields}) == len(fields) > 0
