@@ -21,6 +21,8 @@ _FEATURE = re.compile(r"[&|,()\[\]]|\*[0-9]+|[^&|,()\[\]*\s]+")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
 #: Prefixes of trackable resources that are not capacities of nodes.
 _NOT_SHARED = ("billing", "energy", "fs/", "ic/", "license/", "vmem", "pages", "bb/")
+#: Factor of what is not consumed.
+_PLENTY = 1_000_000
 #: Elements of an array.
 MOST = 10_000_000
 #: Hosts in one part of a list.
@@ -41,7 +43,8 @@ def number(value: object, what: str) -> float | None:
 
 
 def text(value: object, what: str) -> str:
-    """Parse a text; '' for the texts that stand for nothing."""
+    """Parse a text, or a list as one with commas; '' for the texts that stand for nothing."""
+    value = ",".join(map(str, value)) if isinstance(value, list) else value
     if value is None or value in _NOTHING:
         return ""
     if not isinstance(value, str):
@@ -78,17 +81,20 @@ def tres(value: object, who: str) -> dict[str, float]:
 def gres(value: object, who: str) -> Counter[str]:
     """Parse generic resources, as of nodes `gpu:h100:4(S:0-1)`, requests `gres/gpu:h100=2` and allocations.
 
-    A typed resource counts under its name and under that with the type, `gres/gpu` and `gres/gpu:h100`. Resources that
-    are not consumed, and those of `tres` that are not generic, are left out.
+    A typed resource counts under its name and under that with the type, `gres/gpu` and `gres/gpu:h100`. Of one that is
+    not consumed there is as much as anybody may want. Resources of `tres` that are not generic are left out.
     """
     found = Counter[str]()
     for part in items(text(value, f"gres of {who}")):
         name, *more = re.split("[:=]", re.sub(r"^gres[/:]|\(.*", "", part))
-        if name in ("cpu", "mem", "node", *(one.rstrip("/") for one in _NOT_SHARED)) or "no_consume" in more:
+        if name in ("cpu", "mem", "node", *(one.rstrip("/") for one in _NOT_SHARED)):
             continue
         counted = bool(more) and re.fullmatch(r"[0-9]+[kKmMgGtTpP]?", more[-1]) is not None
         amount = more.pop() if counted else "1"
         count = int(quantity(amount.upper() + "i" if amount[-1].isalpha() else amount))
+        if "no_consume" in more:
+            more.remove("no_consume")
+            count *= _PLENTY
         for key in (f"gres/{name}", *(f"gres/{name}:{kind}" for kind in more[:1])):
             found[key] += count
     return found

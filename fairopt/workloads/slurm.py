@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -44,8 +44,6 @@ _MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "
 #: Requests of jobs that the number of a node must reach.
 _AT_LEAST = {"minimum_cpus_per_node": "cpus", "minimum_tmp_disk_per_node": "temporary_disk",
              "sockets_per_node": "sockets", "cores_per_socket": "cores", "threads_per_core": "threads"}  # fmt: skip
-#: Generic resources that jobs do not consume.
-_FREE = re.compile(r"([^,:\s]+)(?::[^,:]+)?:no_consume")
 #: Rounding of sums, relative.
 _ROUNDED = 1e-9
 
@@ -104,8 +102,7 @@ def snapshot(
     available = [_Node.of(node) for node in seen["nodes"]]
     if not available:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
-    free = {f"gres/{name}" for node in nodes for name in _FREE.findall(str(node.get("gres")))}
-    known = [_Job.of(job, by, free) for job in seen["jobs"]]
+    known = [_Job.of(job, by) for job in seen["jobs"]]
     if not known:
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
     report = Counter(f"jobs {'pending' if job.phase == 'waits' else 'running'}" for job in known)
@@ -122,7 +119,7 @@ def snapshot(
     cut = [f"job {job.get('job_id')}" for job in seen["jobs"] if "..." in str(job.get("array_task_string"))]
     if cut:
         said.append(f"Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all): {listed(cut)}.")
-    notes = [*found.notes, *said, *_hidden(available, shapes), *_unused({**seen, "shares": shares})]
+    notes = [*found.notes, *said, *_unused({**seen, "shares": shares})]
     return replace(found, notes=tuple(notes))
 
 
@@ -140,7 +137,6 @@ class _Node:
     features: frozenset[str]
     reservations: frozenset[str]
     sizes: tuple[float, ...]  # in the order of `_AT_LEAST`
-    used: float  # CPUs, as the node counts them
 
     @classmethod
     def of(cls, node: Object) -> _Node:
@@ -159,7 +155,7 @@ class _Node:
             _name(node), found, frozenset(words(node.get("partitions"), f"partitions of {who}")),
             frozenset(words(features, f"features of {who}")),
             frozenset(words(node.get("reservation"), f"reservation of {who}")),
-            tuple(np.inf if size is None else size for size in sizes), _number(node, "alloc_cpus", who) or 0.0,
+            tuple(np.inf if size is None else size for size in sizes),
         )  # fmt: skip
 
 
@@ -204,21 +200,21 @@ class _Job:
     split: int = 1  # nodes that it is divided over
 
     @classmethod
-    def of(cls, job: Object, by: str, free: Set[str]) -> _Job:
+    def of(cls, job: Object, by: str) -> _Job:
         who, phase = f"job {str(job.get('job_id'))[:20]}", _phase(job)
         names = [str(job.get(key) or "nobody") for key in ("account", "user_name")]
         asked, now = tres(job.get("tres_req_str"), who), _number(job, "node_count", who) or 1
         nodes = asked.pop("node", 0.0) or (now if phase == "waits" else 0.0)
         each, total = _generic(job, who, nodes or now)
         # Generic resources of `tres_req_str` are those of `tres_per_...`, which have the types.
-        total |= {what: amount for what, amount in (asked or _without_tres(job, who, now)).items() if what not in each}
+        total |= {what: amount for what, amount in asked.items() if amount and what not in each}
         count, throttle = elements(job.get("array_task_string"), who)
         if count * max(nodes, now) > MOST:
             raise DataError(f"{who} stands for {count * max(nodes, now):.0f} tasks; at most {MOST} are read")
         limits = [most for most in (_number(job, key, who) for key in ("max_nodes", "tasks")) if most]
         alone = re.search("none|true", f"{job.get('exclusive') or ''}{job.get('shared') or ''}", re.IGNORECASE)
         made = cls(
-            tuple(names if by == "user" else names[:1]), who, phase, _used(total, free), _used(each, free), int(nodes),
+            tuple(names if by == "user" else names[:1]), who, phase, total, each, int(nodes),
             min(limits, default=np.inf), count, _number(job, "array_max_tasks", who) or throttle,
             _number(job, "array_job_id", who) or 0, frozenset(words(job.get("partition"), f"partition of {who}")),
             (*(text(job.get(key), f"{key} of {who}") for key in _PLACES), "alone" if alone else "",
@@ -241,24 +237,12 @@ def _phase(job: Object) -> str:
     return "leaves" if "COMPLETING" in state else "waits" if "PENDING" in state else ""
 
 
-def _used(amounts: Mapping[str, float], free: Set[str]) -> dict[str, float]:
-    """Amounts that are consumed."""
-    return {what: amount for what, amount in amounts.items() if amount and what not in free}
-
-
 def _reason(job: Object) -> str:
     """Reason why a job waits, as Slurm states it, with the description if that says more."""
     reason, more = (str(job.get(key) or "").strip("( )") for key in ("state_reason", "state_description"))
     if job.get("hold") is True and _slurm_reasons.reason_class(reason) in _slurm_reasons.WANTED:
         reason = "JobHeldUser"
     return more if more.startswith(reason) else reason
-
-
-def _without_tres(job: Object, who: str, nodes: float) -> dict[str, float]:
-    """CPUs and memory of a job of which `tres_req_str` says nothing."""
-    cpus = _number(job, "cpus", who) or (_number(job, "tasks", who) or 0) * (_number(job, "cpus_per_task", who) or 1)
-    memory = (_number(job, "memory_per_node", who) or 0) * nodes or (_number(job, "memory_per_cpu", who) or 0) * cpus
-    return {"cpu": cpus, "memory": memory / 1024}
 
 
 def _generic(job: Object, who: str, nodes: float) -> tuple[dict[str, float], dict[str, float]]:
@@ -356,28 +340,28 @@ def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple
         alike[first.path, frozenset(asks.items()), first.partitions, first.place, eligible] += [
             replace(job, split=split) for job in group
         ]
-    largest = max(nodes, key=lambda node: node.has.get("cpu", 0.0)).has
-    return [_shape(group, dict(key[1]), key[-1], weights[key[0]], largest) for key, group in alike.items()]
+    most: Amounts = Counter()
+    for node in nodes:
+        most |= Counter(node.has)  # the maximum by resource
+    return [_shape(group, dict(key[1]), key[-1], weights[key[0]], most) for key, group in alike.items()]
 
 
 def _shape(
-    group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Mapping[str, float]
+    group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Amounts
 ) -> Shape:
-    """User of these jobs, of which a task asks for so much; `node` is a typical node."""
-    parts = sum(job.split * job.count for job in group if job.holds)
-    # What runs says what a task takes: whole cores, or a node by itself.
-    asks |= {
-        what: amount / parts for what, amount in _sum(each for job in group for each in job.holds.values()).items()
-    }
+    """User of these jobs, of which a task asks for so much; `node` is the most that a node has."""
+    parts, waits = sum(job.split * job.count for job in group if job.holds), any(job.phase == "waits" for job in group)
+    for what, amount in _sum(each for job in group for each in job.holds.values()).items():
+        # What runs says what a task takes, as whole cores or a node by itself; what waits takes what it asks for.
+        asks[what] = max(amount / parts, asks.get(what, 0.0) * waits)
     shape = Shape("/".join(group[0].path), asks, eligible, weight)
     running = Counter(job.array for job in group if job.phase == "runs" and job.array)
     for job in group:
-        tasks, sums = job.split * job.count, _sum(job.holds.values())
-        most = max(sums, key=lambda what: sums[what] / (node.get(what) or np.inf), default="")
-        for name, amounts in job.holds.items():
-            shape.held[name] += tasks * (amounts[most] / sums[most] if sums else 1 / len(job.holds))
-        if job.phase == "leaves":
-            shape.leaving += tasks
+        sums = _sum(job.holds.values())
+        most = max(sums, key=lambda what: sums[what] / (node[what] or np.inf), default="")
+        tasks = {name: amounts[most] / asks[most] for name, amounts in job.holds.items() if sums}
+        shape.held.update(tasks)
+        shape.leaving += sum(tasks.values()) if job.phase == "leaves" else 0
         if job.phase != "waits":
             continue
         # Waiting tasks count by their reasons; those that no room would start are capped.
@@ -385,6 +369,7 @@ def _shape(
         start = job.count if kind in _slurm_reasons.WANTED else 0
         if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
             start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
+            running[job.array] += start
         shape.waiting["" if kind == "room" else job.reason] += start * job.split
         shape.capped[capped] += (job.count - start) * job.split
     shape.waiting, shape.capped = +shape.waiting, +shape.capped
@@ -420,15 +405,6 @@ def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: fro
         and (not required or node.name in required or len(required) < job.nodes)
         and (bool(reserved) or not (node.reservations or job.place[3]))
         and all(float(least) <= size for least, size in zip(job.place[5:], node.sizes, strict=True))
-    )
-
-
-def _hidden(nodes: Iterable[_Node], shapes: Iterable[Shape]) -> list[str]:
-    """Note on CPUs that nodes count as allocated and no job of the file holds."""
-    held = _sum({name: tasks * shape.asks.get("cpu", 0.0) for name, tasks in shape.held.items()} for shape in shapes)
-    found = [f"{node.name} {node.used - held[node.name]:g}" for node in nodes if node.used - held[node.name] > 0.99]
-    return (
-        [f"CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: {listed(found)}."] if found else []
     )
 
 

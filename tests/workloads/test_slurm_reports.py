@@ -221,6 +221,15 @@ HELD = {
         GPU,
         {"c1": 1, "c2": 0, "c3": 3},
     ),
+    "one of two was made smaller, and a third waits": (
+        [
+            *job("a", "cpu=16,mem=1G,node=1", "c1", tres_alloc_str="cpu=4,mem=4G,node=1"),
+            *job("a", "cpu=16,mem=1G,node=1", "c2"),
+            *job("a", "cpu=16,mem=1G,node=1"),
+        ],
+        "cpu",
+        {"c1": 4, "c2": 16, "c3": 0},
+    ),
     "what ends still holds": (
         job("a", "cpu=4,mem=4G", "c2", job_state=["CANCELLED", "COMPLETING"]) + job("b"),
         "cpu",
@@ -366,12 +375,12 @@ def test_legal_objects_are_read() -> None:
         [
             *job("", "cpu=4,mem=N/A,node=4,license/x=2", "r[1-2]n[1-2]", node_count=4, **nothing),
             *job("b", array_task_string="1-3,7,...%4", gres_detail=None, job_resources=None),
-            *job("c", "", cpus=2, memory_per_cpu=512),
+            *job("c", ""),
         ],
     )
-    assert found.cluster.users == ("nobody", "b", "c")
-    assert found.cluster.demand.tolist() == [[1, 0], [1, 1], [2, 1]]
-    assert found.cluster.max_tasks.tolist() == [4, 4, 1]
+    assert (found.cluster.users, {*found.left_out}) == (("nobody", "b"), {"c"})
+    assert found.cluster.demand.tolist() == [[1, 0], [1, 1]]
+    assert found.cluster.max_tasks.tolist() == [4, 4]
     assert used(found) == {"r1n1": 1, "r2n2": 1}
     assert any("cut off" in note for note in found.notes)
 
@@ -436,11 +445,10 @@ def test_notes_of_a_snapshot() -> None:
     """Of jobs that run or wait, and of nodes that are available."""
     ended = job("a", job_state=["COMPLETED"], licenses="x")
     found = read(
-        [*nodes("c1", alloc_cpus=3), *nodes("c2", state=["DOWN"], owner="root")],
+        [*nodes("c1"), *nodes("c2", state=["DOWN"], owner="root")],
         job("a", on="c1", job_id=1, contiguous=True) + ended,
     )
     assert [*found.notes] == [
-        "CPUs are allocated that no job of jobs.json holds, as if it lacked jobs: c1 2.",
         "jobs contiguous is not used: neighbouring nodes are not required here, so that less may fit "
         "than it seems (1).",
     ]
