@@ -367,6 +367,8 @@ def _shape(
         # Waiting tasks count by their reasons; those that no room would start are capped.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
         start = job.count if kind in _slurm_reasons.WANTED else 0
+        if job.split > sum(eligible):
+            start, capped = 0, f"it asks for {job.split} nodes, and {sum(eligible)} may run it"
         if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
             start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
             running[job.array] += start

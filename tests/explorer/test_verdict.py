@@ -281,7 +281,8 @@ def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_the_explorer_knows_what_runs() -> None:
     snapshot = kubernetes.snapshot(DRAINED, "here")
-    begun = Session(snapshot.cluster, running=snapshot.running).begin()
+    begun = Session(snapshot.cluster, running=snapshot.running, snapshot=snapshot).begin()
+    assert begun["held"] == ["nothing: all its tasks run", "cpu on n1 and n2"]  # of what runs, not of what is entitled
     assert (begun["running"], begun["now"]["complaints"]) == ([13, 3], 1)
     assert Session(snapshot.cluster).begin()["now"] is None
     found = standing(snapshot.cluster, State(edits={"users/0/on": False, "servers/0/count": 3}), snapshot=snapshot)

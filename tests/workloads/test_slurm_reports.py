@@ -153,9 +153,14 @@ ENTITLED = {
     ),
     "held, and larger than every node": (
         nodes("c1", cpu=4),
-        [*job("a", times=4), *job("b", times=4, state_reason="JobHeldUser"), *job("c", "cpu=8", tasks=1)],
+        [
+            *job("a", times=4),
+            *job("b", times=4, state_reason="JobHeldUser"),
+            *job("c", "cpu=8", tasks=1),
+            *job("d", "cpu=9,node=9"),
+        ],
         [],
-        {"a": 4, "b": 0, "c": 0},
+        {"a": 4, "b": 0, "c": 0, "d": 0},
     ),
 }
 
