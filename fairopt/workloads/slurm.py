@@ -280,7 +280,7 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     named, total = _sum(parts), tres(job.get("tres_alloc_str"), who)
     asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
     # The type that Slurm chose, `gres/gpu:a100`, is no wish of the job unless it asked for one.
-    kept = {what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what}
+    kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
     total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
 
     def part(amounts: Amounts, what: str) -> float:
@@ -419,7 +419,7 @@ def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
         for one in records:
             said = {name: value for name, value in one.items() if shown(value)}
             seen.see(kind, said, str(one.get("job_id", one.get("name"))))
-            unknown |= dict.fromkeys(f"{name} of {kind}" for name in said.keys() - known)
+            unknown |= dict.fromkeys(f"{name} of {kind}" for name in said if name not in known)
     return [*seen.notes(), *([f"Not known, and not used: {', '.join(unknown)}."] if unknown else [])]
 
 

@@ -228,7 +228,7 @@ HELD = {
     ),
     "one of two was made smaller, and a third waits": (
         [
-            *job("a", "cpu=16,mem=1G,node=1", "c1", tres_alloc_str="cpu=4,mem=4G,node=1"),
+            *job("a", "cpu=16,mem=1G,node=1", "c1", tres_alloc_str="cpu=4,mem=1G,node=1"),
             *job("a", "cpu=16,mem=1G,node=1", "c2"),
             *job("a", "cpu=16,mem=1G,node=1"),
         ],
