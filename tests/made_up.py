@@ -152,5 +152,5 @@ def slurm_like(rng: np.random.Generator, nodes: int = 60, jobs: int = 300, accou
             "job_state": ["RUNNING" if on else "PENDING"], "nodes": ",".join(str(hosts[n]["name"]) for n in on),
             "tres_req_str": asks + (f",gres/gpu={wide}" if gpu else ""), "array_task_string": "1-5" if array else "",
         })  # fmt: skip
-    weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}
-    return slurm.snapshot(hosts, listed, weights, "slurm-like")
+    shares = [{"name": f"lab{k + 1}", "parent": "root", "shares": 1 + k % 3} for k in range(accounts)]
+    return slurm.snapshot(hosts, listed, shares, "slurm-like")

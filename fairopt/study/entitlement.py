@@ -71,13 +71,13 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     return _validate.per_user(by, "entitlements", cluster.users)
 
 
-def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
+def owed(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> tuple[Array, Array]:
     r"""Tasks below, and tasks above the entitlement, two arrays (users,).
 
     .. math:: (e_n - x_n)^+, \qquad (x_n - e_n)^+
 
-    Differences below one task are 0 if all tasks are whole, since they could not be allocated, and otherwise those
-    below 1e-3 of the entitlement.
+    Differences below one task are 0 if tasks are `whole` (by default if all of them are), since they could not be
+    allocated, and otherwise those below 1e-3 of the entitlement.
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -85,7 +85,7 @@ def owed(allocation: Answer, by: Entitled = None) -> tuple[Array, Array]:
     [[0.0, 1.0], [1.0, 0.0]]
     """
     has, due = allocation.arrays.user_tasks, entitlement(allocation.cluster, by)
-    whole = bool((has == np.rint(has)).all())
+    whole = bool((has == np.rint(has)).all()) if whole is None else whole
     seen = 1e-9 / allocation.cluster.dominant_share_per_task  # 1e-9 of the user's monopoly tasks
     least = np.full(len(has), 1 - _NEAR) if whole else _NEAR * np.maximum(has, due) + seen
     return np.where(due - has >= least, due - has, 0.0), np.where(has - due >= least, has - due, 0.0)
@@ -104,8 +104,8 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
     return np.minimum(ratio(allocation.arrays.user_tasks, entitlement(allocation.cluster, by), np.nan), 1.0)
 
 
-def complaining(allocation: Answer, by: Entitled = None) -> Mask:
-    r"""Mask (users, users) of complaints of user m about user n.
+def complaining(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> Mask:
+    r"""Mask (users, users) of complaints of user m about user n; `whole` is that of `owed`.
 
     .. math:: x_m < e_m, \qquad x_n > e_n, \qquad x_{ni} > 0 \text{ on some server i that m can use}
 
@@ -114,7 +114,7 @@ def complaining(allocation: Answer, by: Entitled = None) -> Mask:
     >>> fo.metrics.complaining(given).tolist()
     [[False, False], [True, False]]
     """
-    below, above = owed(allocation, by)
+    below, above = owed(allocation, by, whole)
     found = np.zeros((len(below), len(below)), dtype=bool)
     i, j = np.flatnonzero(below), np.flatnonzero(above)
     if len(i) and len(j):

@@ -1,16 +1,19 @@
 """Reader of Slurm clusters from the output of `scontrol show nodes --json`, `squeue --json` and `sshare --json`.
 
-Servers are nodes that are neither down nor drained, with the resources available to jobs. A user is the set of jobs of
-an account (or a person) with equal requests per node and equal partitions; a task is the part of a job on one node.
+Servers are nodes that are neither down nor drained (those that the power saver stopped count, as it starts them when a
+job comes), with the resources available to jobs. A user is the set of jobs of an account (or a person) that ask for the
+same and may run on the same nodes; a task is the part of a job on one node. What runs holds its allocation, what waits
+asks for its request.
+
+`data/slurm_fields.toml` lists the documented fields that are used, and those that are not and get a note.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
-from itertools import cycle, islice
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,18 +21,31 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import DataError
-from ._snapshot import GIB, Shape, Snapshot, objects, of_shapes, quantity
+from ..base.names import listed
+from . import _slurm_reasons, _slurm_shares
+from ._fields import Fields
+from ._fields import table as fields_of
+from ._slurm_words import MOST, elements, gres, has_features, hosts, number, shown, text, tres, words
+from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes
 from .sources import reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
-_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
-_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
-_NODES = re.compile(r"([^\[\],\s]+)(?:\[([^\]]*)\]([^\[\],\s]*))?")
-#: Reasons of pending jobs that wait for a limit of their account, another job or a time, as opposed to capacity.
-_LIMITED = re.compile("Assoc|QOS|JobHeld|Dependency|BeginTime|Reservation")
-_MOST = 10_000_000  # tasks of a job array
-#: Prefixes of trackable resources that are not capacities of nodes.
-_NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
+#: States of nodes that are not available, of `--json` and of the text commands.
+_DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "DRNG", "DYNAMIC_FUTURE", "ERROR", "FAIL", "FAILG", "FAILING", "FUTR",
+         "FUTURE", "INVAL", "INVALID", "INVALID_REG", "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND",
+         "POWER_DRAIN", "UNK", "UNKNOWN"}  # fmt: skip
+#: States that the power saver gives and takes; meanwhile a node does not respond, and is available nevertheless.
+_ASLEEP = {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"}
+_SILENT = {"NOT_RESPONDING", "NO_RESPOND"}
+#: Requests that decide where a job may run.
+_PLACES = ("features", "required_nodes", "excluded_nodes", "resv_name")
+#: Suffixes of states of the text commands.
+_MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "$": "MAINT"}
+#: Requests of jobs that the number of a node must reach.
+_AT_LEAST = {"minimum_cpus_per_node": "cpus", "minimum_tmp_disk_per_node": "temporary_disk",
+             "sockets_per_node": "sockets", "cores_per_socket": "cores", "threads_per_core": "threads"}  # fmt: skip
+#: Rounding of sums, relative.
+_ROUNDED = 1e-9
 
 Object = Mapping[str, Any]
 
@@ -43,10 +59,10 @@ def slurm(
 ) -> Snapshot:
     """Read nodes and jobs as a cluster, with resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
 
-    A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres`. A job
-    requests `tres_req_str` divided by its number of nodes on each of them; elements of job arrays count separately. It
-    is eligible on nodes of its partitions with the requested features (joined by `&` or `|`). Numbers are plain, or
-    tables with `set`, `infinite` and `number`.
+    A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres` and
+    `gres`. A job requests `tres_req_str` and `tres_per_...`, divided by its number of nodes, or by the least number on
+    which it fits; elements of job arrays count separately, and up to their throttle. It is eligible on nodes of its
+    partitions and reservation with the requested features, among required and without excluded ones.
 
     Parameters
     ----------
@@ -69,61 +85,78 @@ def slurm(
     if not nodes_path.is_file() or not jobs_path.is_file():
         raise DataError(f"{folder} holds no Slurm snapshot; expected {_LAYOUT}")
     nodes, jobs = (objects(_read(path), path.stem, path, f"expected {_LAYOUT}") for path in (nodes_path, jobs_path))
-    shares = _read(shares_path) if shares_path.is_file() else {}
-    return snapshot(nodes, jobs, _shares(shares, shares_path), str(folder), by, max_tasks)
+    shares = _rows(_read(shares_path), shares_path) if shares_path.is_file() else []
+    return snapshot(nodes, jobs, shares, str(folder), by, max_tasks)
 
 
 def snapshot(
-    nodes: list[Object],
-    jobs: list[Object],
-    weights: Mapping[str, float],
+    nodes: Sequence[Object],
+    jobs: Sequence[Object],
+    shares: Sequence[Object],
     where: str,
     by: Literal["account", "user"] = "account",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of these nodes and jobs, with `weights` by account. See `slurm`."""
-    report: Counter[str] = Counter()
-    hosts = [node for node in nodes if _is_available(node, report)]
-    if not hosts:
+    """Build the cluster of these nodes and jobs, with weights by these rows of shares. See `slurm`."""
+    seen = {"nodes": [node for node in nodes if _is_available(node)], "jobs": [job for job in jobs if _phase(job)]}
+    available = [_Node.of(node) for node in seen["nodes"]]
+    if not available:
         raise DataError(f"{where} has no node that jobs may use; of {len(nodes)} all are down or drained")
-    shapes: dict[object, Shape] = {}
-    for job in jobs:
-        _add(job, by, hosts, weights, shapes, report)
-    if not shapes:
+    known = [_Job.of(job, by) for job in seen["jobs"]]
+    if not known:
         raise DataError(f"{where} has no job that runs or waits; of {len(jobs)} all have ended")
-    about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(hosts)} nodes"
-    return of_shapes(
-        [*shapes.values()], [_name(node) for node in hosts], [_capacity(node) for node in hosts], max_tasks, about,
+    report = Counter(f"jobs {'pending' if job.phase == 'waits' else 'running'}" for job in known)
+    report["nodes that are down or drained, left out"] = len(nodes) - len(available)
+    report["jobs that have ended, left out"] = len(jobs) - len(known)
+    weights, said = _slurm_shares.weights(shares, {job.path for job in known})
+    shapes = _shapes(known, available, weights)
+    about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(available)} nodes"
+    found = of_shapes(
+        shapes, [node.name for node in available], [node.has for node in available], max_tasks, about,
         report, ": ", "no node has its partition and features",
         f"{where}: no node may run any of the jobs; look at partitions and features",
     )  # fmt: skip
+    cut = [f"job {job.get('job_id')}" for job in seen["jobs"] if "..." in str(job.get("array_task_string"))]
+    if cut:
+        said.append(f"Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all): {listed(cut)}.")
+    notes = [*found.notes, *said, *_unused({**seen, "shares": shares})]
+    return replace(found, notes=tuple(notes))
 
 
 def _read(path: Path) -> Any:
     return files.parse_json(files.read(path, "Slurm snapshot"), path)
 
 
-def _number(value: object, what: str) -> int | None:
-    """Parse a number, plain or as {set, infinite, number}; None if it is not set."""
-    if isinstance(value, Mapping):
-        if value.get("infinite") or not value.get("set", True):
-            return None
-        value = value.get("number")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a number >= 0")
-    return int(value)
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """A node: what it has for jobs, and what decides who may use it."""
 
+    name: str
+    has: dict[str, float]
+    partitions: frozenset[str]
+    features: frozenset[str]
+    reservations: frozenset[str]
+    sizes: tuple[float, ...]  # in the order of `_AT_LEAST`
 
-def _words(value: object, what: str) -> list[str]:
-    """Parse a list of words, or words separated by commas."""
-    if value is None:
-        return []
-    words = value.split(",") if isinstance(value, str) else value
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a list of words")
-    return [word.strip() for word in words if word.strip()]
+    @classmethod
+    def of(cls, node: Object) -> _Node:
+        who = f"node {_name(node)}"
+        found = dict[str, float](gres(node.get("gres"), who)) | tres(node.get("tres"), who)
+        for what, amount in gres(node.get("gres_drained"), who).items():
+            found[what] = max(found.get(what, 0.0) - amount, 0.0)
+        cpus = number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
+        memory = _number(node, "real_memory", who)
+        found |= {} if cpus is None else {"cpu": cpus}
+        if memory is not None:
+            found["memory"] = max(memory - (_number(node, "specialized_memory", who) or 0), 0) / 1024
+        features = node.get("features", node.get("active_features"))
+        sizes = (_number(node, key, who) for key in _AT_LEAST.values())
+        return cls(
+            _name(node), found, frozenset(words(node.get("partitions"), f"partitions of {who}")),
+            frozenset(words(features, f"features of {who}")),
+            frozenset(words(node.get("reservation"), f"reservation of {who}")),
+            tuple(np.inf if size is None else size for size in sizes),
+        )  # fmt: skip
 
 
 def _name(node: Object) -> str:
@@ -133,134 +166,265 @@ def _name(node: Object) -> str:
     return found
 
 
-def _is_available(node: Object, report: Counter[str]) -> bool:
-    name = _name(node)
-    # Slurm 21 lists flags such as DRAIN separately from the base state.
-    listed = [word for key in ("state", "state_flags") for word in _words(node.get(key), f"the {key} of node {name}")]
-    state = {word.upper() for word in listed}
-    if state & _DOWN:
-        report["nodes that are down or drained, left out"] += 1
-    return not state & _DOWN
+def _number(row: Object, key: str, who: str) -> float | None:
+    return number(row.get(key), f"{key} of {who}")
 
 
-def _capacity(node: Object) -> dict[str, float]:
-    """CPUs, GiB and generic resources of a node that are available to jobs."""
+def _is_available(node: Object) -> bool:
     who = f"node {_name(node)}"
-    found = {what: float(amount) for what, amount in _tres(node.get("tres"), who).items()}
-    cpus = _number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
-    memory = _number(node.get("real_memory"), f"real_memory of {who}")
-    less = _number(node.get("specialized_memory"), f"specialized_memory of {who}") or 0
-    if cpus is not None:
-        found["cpu"] = float(cpus)
-    if memory is not None:
-        found["memory"] = max(memory - less, 0) / 1024
-    return found
+    # Slurm 21 lists flags such as DRAIN separately from the base state; the text commands join them by +.
+    given = [word for key in ("state", "state_flags") for word in words(node.get(key), f"the {key} of {who}")]
+    state = {word.upper().rstrip("*~#!%$@^-") for one in given for word in one.split("+")}
+    state |= {_MARKS.get(word[-1], "") for word in given}
+    return not (state & _DOWN) - (_SILENT if state & _ASLEEP else set())
 
 
-def _tres(text: object, who: str) -> dict[str, Decimal]:
-    """Parse `cpu=8,mem=16384M,gres/gpu=2`: amounts by resource, with memory (in MB without a unit) converted to GiB."""
-    found: dict[str, Decimal] = {}
-    for part in _words(text, f"tres of {who}"):
-        what, _, value = part.partition("=")
-        if value in ("N/A", "(null)") or what.startswith(_NOT_SHARED):
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A job: who, what it asks for in all and on each of its nodes, where, and what it holds by node."""
+
+    path: tuple[str, ...]  # the account, and the person where users are persons
+    who: str
+    phase: str
+    total: Amounts
+    each: Amounts
+    nodes: int  # 0 for a running job of which only the nodes that it got are known
+    most_nodes: float
+    count: int
+    throttle: float | None
+    array: float
+    partitions: frozenset[str]
+    place: tuple[str, ...]
+    reason: str
+    holds: Mapping[str, Amounts] = field(default_factory=dict)
+    split: int = 1  # nodes that it is divided over
+
+    @classmethod
+    def of(cls, job: Object, by: str) -> _Job:
+        who, phase = f"job {str(job.get('job_id'))[:20]}", _phase(job)
+        names = [str(job.get(key) or "nobody") for key in ("account", "user_name")]
+        asked, now = tres(job.get("tres_req_str"), who), _number(job, "node_count", who) or 1
+        nodes = asked.pop("node", 0.0) or (now if phase == "waits" else 0.0)
+        each, total = _generic(job, who, nodes or now)
+        # Generic resources of `tres_req_str` are those of `tres_per_...`, which have the types.
+        total |= {what: amount for what, amount in asked.items() if amount and what not in each}
+        count, throttle = elements(job.get("array_task_string"), who)
+        if count * max(nodes, now) > MOST:
+            raise DataError(f"{who} stands for {count * max(nodes, now):.0f} tasks; at most {MOST} are read")
+        limits = [most for most in (_number(job, key, who) for key in ("max_nodes", "tasks")) if most]
+        alone = re.search("none|true", f"{job.get('exclusive') or ''}{job.get('shared') or ''}", re.IGNORECASE)
+        made = cls(
+            tuple(names if by == "user" else names[:1]), who, phase, total, each, int(nodes),
+            min(limits, default=np.inf), count, _number(job, "array_max_tasks", who) or throttle,
+            _number(job, "array_job_id", who) or 0, frozenset(words(job.get("partition"), f"partition of {who}")),
+            (*(text(job.get(key), f"{key} of {who}") for key in _PLACES), "alone" if alone else "",
+             *(str(_number(job, key, who) or 0) for key in _AT_LEAST)),
+            _reason(job),
+        )  # fmt: skip
+        return made if phase == "waits" else replace(made, holds=_holds(job, made, int(nodes or now)))
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What jobs of one user have in common, beside partitions and the number of nodes."""
+        return self.path, frozenset(self.total.items()), frozenset(self.each.items()), self.place
+
+
+def _phase(job: Object) -> str:
+    """`waits`, `runs`, or `leaves` for jobs that still hold resources while they end; '' for those that have ended."""
+    state = {word.upper() for word in words(job.get("job_state"), f"job_state of job {str(job.get('job_id'))[:20]}")}
+    if state & {"RUNNING", "SUSPENDED"}:
+        return "runs"
+    return "leaves" if "COMPLETING" in state else "waits" if "PENDING" in state else ""
+
+
+def _reason(job: Object) -> str:
+    """Reason why a job waits, as Slurm states it, with the description if that says more."""
+    reason, more = (str(job.get(key) or "").strip("( )") for key in ("state_reason", "state_description"))
+    if job.get("hold") is True and _slurm_reasons.reason_class(reason) in _slurm_reasons.WANTED:
+        reason = "JobHeldUser"
+    return more if more.startswith(reason) else reason
+
+
+def _generic(job: Object, who: str, nodes: float) -> tuple[dict[str, float], dict[str, float]]:
+    """Generic resources on each node of a job, and in all."""
+    tasks, sockets = _number(job, "tasks", who) or nodes, _number(job, "sockets_per_node", who) or 1
+    of_node = _number(job, "tasks_per_node", who)
+    times = {
+        "tres_per_node": 1.0,
+        "tres_per_socket": sockets,
+        "tres_per_job": 1 / nodes,
+        "tres_per_task": of_node or tasks / nodes,
+    }
+    each, total = dict[str, float](), dict[str, float]()
+    for key, several in times.items():
+        fixed = key in ("tres_per_node", "tres_per_socket") or (key == "tres_per_task" and of_node)
+        for what, amount in gres(job.get(key), who).items():
+            (each if fixed else total)[what] = amount * several * (1 if fixed else nodes)
+    return each, total
+
+
+def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
+    """Amounts that a job holds by node: those of `tres_alloc_str`, as `job_resources` and `gres_detail` place them."""
+    who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
+    found = found if isinstance(found, Mapping) else {}
+    of = found.get("nodes")
+    if not isinstance(of, Mapping):  # before Slurm 24.05
+        of = {"list": of, "allocation": found.get("allocated_nodes")}
+    names = hosts(job.get("nodes"), who) or hosts(of.get("list"), who) or [""]
+    rows = of.get("allocation") or ()
+    rows = [row for row in (rows.values() if isinstance(rows, Mapping) else rows) if isinstance(row, Mapping)]
+    by_name = {str(row.get("name", row.get("nodename", name))): row for row, name in zip(rows, names, strict=False)}
+    parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
+    for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):
+        amounts.update(gres(one, who))
+    named, total = _sum(parts), tres(job.get("tres_alloc_str"), who)
+    asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
+    # The type that Slurm chose, `gres/gpu:a100`, is no wish of the job unless it asked for one.
+    kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
+    total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
+
+    def part(amounts: Amounts, what: str) -> float:
+        by = what if named[what] else "cpu"
+        return float(amounts[by] / named[by]) if named[by] else 1 / len(names)
+
+    return {name: {what: amount * part(amounts, what) for what, amount in total.items()}
+            for name, amounts in zip(names, parts, strict=True)}  # fmt: skip
+
+
+def _row(row: Object, who: str) -> dict[str, float]:
+    """CPUs (or cores, where CPUs are not counted) and GiB of a job on one node, by a row of `job_resources`."""
+    cpus, memory = row.get("cpus", row.get("cpus_used")), row.get("memory", row.get("memory_allocated"))
+    counted = number(cpus.get("count") if isinstance(cpus, Mapping) and "count" in cpus else cpus, f"cpus of {who}")
+    allocated = number(memory.get("allocated") if isinstance(memory, Mapping) else memory, f"memory of {who}") or 0
+    return {"cpu": counted or str(row.get("sockets")).lower().count("'allocated"), "memory": allocated / 1024}
+
+
+def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
+    """Jobs of each submission: of equal requests and places, and those of one array; the waiting ones first.
+
+    A running job names the partition and the nodes that it got, of those that it asked for, as its siblings still do.
+    """
+    wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
+    arrays: dict[Any, _Job] = {}
+    order = sorted(jobs, key=lambda job: job.phase != "waits")
+    for job in order:
+        arrays.setdefault((job.path, job.array or id(job)), job)
+        if job.phase == "waits":
+            wide[job.key].append((job.partitions, job.nodes))
+    found: dict[Any, list[_Job]] = defaultdict(list)
+    for job in jobs:  # users are in the order of the file
+        first = arrays[job.path, job.array or id(job)]
+        alike = [one for one in wide[first.key] if first.partitions <= one[0] and first.nodes in (0, one[1])]
+        own = first.partitions, first.nodes
+        found[first.key, own if own in alike or not alike else alike[0]].append(job)
+    return [sorted(group, key=lambda job: job.phase != "waits") for group in found.values()]
+
+
+def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple[str, ...], float]) -> list[Shape]:
+    """Users: the submissions, of which those whose tasks are the same are one."""
+    alike: dict[Any, list[_Job]] = defaultdict(list)
+    places: dict[Any, tuple[tuple[bool, ...], list[dict[str, float]]]] = {}
+    for group in _groups(jobs):
+        first = group[0]
+        where = first.partitions, first.place, first.nodes
+        if where not in places:
+            required, excluded = (frozenset(hosts(names, first.who)) for names in first.place[1:3])
+            eligible = tuple(_is_eligible(first, node, required, excluded) for node in nodes)
+            kinds = {frozenset(node.has.items()) for node, yes in zip(nodes, eligible, strict=True) if yes}
+            places[where] = eligible, [dict(kind) for kind in kinds]
+        eligible, may = places[where]
+        split = _split(first, may, sum(eligible))
+        asks = {what: amount / split for what, amount in first.total.items()} | first.each
+        if "alone" in first.place and may:
+            asks["cpu"] = max(asks.get("cpu", 0.0), min(has.get("cpu", 0.0) for has in may))
+        alike[first.path, frozenset(asks.items()), first.partitions, first.place, eligible] += [
+            replace(job, split=split) for job in group
+        ]
+    most: Amounts = Counter()
+    for node in nodes:
+        most |= Counter(node.has)  # the maximum by resource
+    return [_shape(group, dict(key[1]), key[-1], weights[key[0]], most) for key, group in alike.items()]
+
+
+def _shape(
+    group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Amounts
+) -> Shape:
+    """User of these jobs, of which a task asks for so much; `node` is the most that a node has."""
+    parts, waits = sum(job.split * job.count for job in group if job.holds), any(job.phase == "waits" for job in group)
+    for what, amount in _sum(each for job in group for each in job.holds.values()).items():
+        # What runs says what a task takes, as whole cores or a node by itself; what waits takes what it asks for.
+        asks[what] = max(amount / parts, asks.get(what, 0.0) * waits)
+    shape = Shape("/".join(group[0].path), asks, eligible, weight)
+    running = Counter(job.array for job in group if job.phase == "runs" and job.array)
+    for job in group:
+        sums = _sum(job.holds.values())
+        most = max(sums, key=lambda what: sums[what] / (node[what] or np.inf), default="")
+        tasks = {name: amounts[most] / asks[most] for name, amounts in job.holds.items() if sums}
+        shape.held.update(tasks)
+        shape.leaving += sum(tasks.values()) if job.phase == "leaves" else 0
+        if job.phase != "waits":
             continue
-        binary = "i" if value[-1:].isalpha() else "Mi" if what == "mem" else ""
-        try:
-            amount = quantity(value + binary)
-        except DataError:
-            raise DataError(f"tres of {who} has {part[:40]!r}; it must read like cpu=8 or mem=16G") from None
-        if what == "mem":
-            found["memory"] = amount / GIB
-        else:
-            found[what] = amount
+        # Waiting tasks count by their reasons; those that no room would start are capped.
+        kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
+        start = job.count if kind in _slurm_reasons.WANTED else 0
+        if job.split > sum(eligible):
+            start, capped = 0, f"it asks for {job.split} nodes, and {sum(eligible)} may run it"
+        if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
+            start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
+            running[job.array] += start
+        shape.waiting["" if kind == "room" else job.reason] += start * job.split
+        shape.capped[capped] += (job.count - start) * job.split
+    shape.waiting, shape.capped = +shape.waiting, +shape.capped
+    return shape
+
+
+def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
+    """Sum by resource."""
+    found: Amounts = Counter()
+    for each in amounts:
+        found.update(each)
     return found
 
 
-def _add(
-    job: Object, by: str, hosts: list[Object], weights: Mapping[str, float], shapes: dict[object, Shape],
-    report: Counter[str],
-) -> None:  # fmt: skip
-    """Add a job to those of its owner with equal requests per node and equal partitions."""
-    who = f"job {str(job.get('job_id'))[:20]}"
-    state = {word.upper() for word in _words(job.get("job_state"), f"job_state of {who}")}
-    runs = "RUNNING" in state
-    if not runs and "PENDING" not in state:
-        report["jobs that have ended, left out"] += 1
-        return
-    report["jobs running" if runs else "jobs pending"] += 1
-    account, person = (str(job.get(key) or "nobody") for key in ("account", "user_name"))
-    nodes = max(_number(job.get("node_count"), f"node_count of {who}") or 1, 1)
-    asks = {what: amount / nodes for what, amount in _tres(job.get("tres_req_str"), who).items() if amount}
-    features = job.get("features") or ""
-    if not isinstance(features, str):
-        raise DataError(f"features of {who} is {str(features)[:40]!r}; it must be a text")
-    partitions = frozenset(_words(job.get("partition"), f"partition of {who}"))
-    owner = account if by == "account" else f"{account}/{person}"
-    key = (owner, frozenset(asks.items()), partitions, features)
-    if key not in shapes:
-        eligible = tuple(_is_eligible(partitions, features, node) for node in hosts)
-        amounts = {what: float(amount) for what, amount in asks.items()}
-        shapes[key] = Shape(owner, amounts, eligible, weights.get(account, 1.0))
-    count = _elements(job.get("array_task_string"), who) * nodes
-    if count > _MOST:
-        raise DataError(f"{who} stands for {count} tasks, on {nodes} nodes each; at most {_MOST} are read")
-    reason = str(job.get("state_reason") or "")
-    if runs:
-        shapes[key].held.update(islice(cycle(_hosts(job.get("nodes"), who, count)), count))
-    else:
-        (shapes[key].capped if _LIMITED.match(reason) else shapes[key].waiting)[reason] += count
+def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
+    """Number of nodes of a job: the least one from its request on, for which its part of a node fits one of them."""
+
+    def needed(has: Mapping[str, float]) -> float:
+        room = {what: has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}
+        parts = [job.total[what] / room[what] if room[what] > 0 else np.inf for what in job.total]
+        return float(np.ceil(max(parts, default=1.0) - _ROUNDED)) if min(room.values(), default=0.0) >= 0 else np.inf
+
+    least, asked = min(map(needed, nodes), default=np.inf), job.nodes or 1
+    return int(least) if asked < least <= min(job.most_nodes, count) else asked
 
 
-def _hosts(text: object, who: str, most: int) -> list[str]:
-    """Expand a host list such as `n[001-003,7],login`; [''] if it is empty."""
-    found: list[str] = []
-    for before, inside, after in _NODES.findall(str(text or "")):
-        if not inside:
-            found.append(before)
-        for digits, numbers in _ranges(inside, f"nodes of {who} is {str(text)[:40]!r}; it must read like n[001-003,7]"):
-            found += [f"{before}{number:0{digits}d}{after}" for number in numbers[:most]]
-    return found or [""]
-
-
-def _elements(text: object, who: str) -> int:
-    """Number of elements of an array specification such as `1-10:2,20%4`; 1 without one."""
-    of = f"array_task_string of {who}"
-    listed = "" if text is None else str(text).partition("%")[0]
-    ranges = _ranges(listed, f"{of} is {str(text)[:40]!r}; it must read like 1-10 or 1-9:2,20")
-    count = sum(len(numbers) for _, numbers in ranges) if listed else 1
-    if not 1 <= count <= _MOST:
-        raise DataError(f"{of} stands for {count} jobs; it must be 1 to {_MOST}")
-    return count
-
-
-def _ranges(text: str, wrong: str) -> Iterator[tuple[int, range]]:
-    """Parse ranges such as `001-003,7` or `1-9:2`, each with the number of digits of its start."""
-    for part in text.split(",") if text else ():
-        match = _RANGE.fullmatch(part.strip())
-        if match is None:
-            raise DataError(wrong)
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        yield len(match[1]), range(first, last + 1, max(step, 1))
-
-
-def _is_eligible(partitions: frozenset[str], features: str, node: Object) -> bool:
-    name = _name(node)
-    there = set(_words(node.get("partitions"), f"partitions of node {name}"))
-    has = set(_words(node.get("features", node.get("active_features")), f"features of node {name}"))
-    if partitions and not there & partitions:
-        return False
-    return not features or any(
-        all(word.strip(" ()[]") in has for word in choice.split("&") if word) for choice in features.split("|")
+def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: frozenset[str]) -> bool:
+    reserved = node.reservations & {*words(job.place[3], job.who)}
+    return (
+        (not job.partitions or bool(job.partitions & node.partitions))
+        and has_features(job.place[0], node.features)
+        and node.name not in excluded
+        and (not required or node.name in required or len(required) < job.nodes)
+        and (bool(reserved) or not (node.reservations or job.place[3]))
+        and all(float(least) <= size for least, size in zip(job.place[5:], node.sizes, strict=True))
     )
 
 
-def _shares(table: Any, path: Path) -> dict[str, float]:
-    """Positive raw shares by account."""
+def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
+    """Notes on the fields of these records that have a bearing and are not used, or that are not known."""
+    seen, unknown = Fields("slurm"), dict[str, None]()
+    for kind, records in rows.items():
+        table = fields_of("slurm")[kind]
+        known = {*table["used"], *table["none"], *table["noted"]}
+        for one in records:
+            said = {name: value for name, value in one.items() if shown(value)}
+            seen.see(kind, said, str(one.get("job_id", one.get("name"))))
+            unknown |= dict.fromkeys(f"{name} of {kind}" for name in said if name not in known)
+    return [*seen.notes(), *([f"Not known, and not used: {', '.join(unknown)}."] if unknown else [])]
+
+
+def _rows(table: Any, path: Path) -> list[Object]:
+    """Rows of the associations of `sshare --json`."""
     while isinstance(table, Mapping):
         table = table.get("shares") or []
-    found = {}
-    for row in objects({"shares": table}, "shares", path, f"expected {_LAYOUT}"):
-        number = _number(row.get("shares"), f"shares of {str(row.get('name'))[:40]!r}")
-        if number and "USER" not in _words(row.get("type"), "the type of an association"):
-            found[str(row.get("name"))] = float(number)
-    return found
+    return objects({"shares": table}, "shares", path, f"expected {_LAYOUT}")

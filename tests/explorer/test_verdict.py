@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +21,9 @@ from fairopt import metrics
 from fairopt.app.cli import main
 from fairopt.app.explorer import Session, State
 from fairopt.app.explorer.standing import Standing, standing
+from fairopt.app.explorer.verdict import next_starts
 from fairopt.errors import DataError
+from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.workloads import kubernetes, slurm
 
 GPU = "nvidia.com/gpu"
@@ -119,12 +123,12 @@ def test_a_limit_of_an_account_and_lists_of_nodes() -> None:
     nodes = [{"name": f"n{k}", "state": ["IDLE"], "effective_cpus": 4, "real_memory": 4096} for k in (8, 9, 10)]
     job = {"tres_req_str": "cpu=8,mem=2G", "node_count": 2, "account": "bio", "job_state": ["RUNNING"]}
     waits = job | {"job_state": ["PENDING"], "state_reason": "AssocGrpCpuLimit", "account": "geo"}
-    found = slurm.snapshot(nodes, [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], {}, "here")
+    found = slurm.snapshot(nodes, [job | {"nodes": "n[8-9]"}, job | {"nodes": "n10,n8"}, waits], [], "here")
     assert np.array_equal(found.placement, [[2, 1, 1], [0, 0, 0]])  # type: ignore[arg-type]
     assert found.capped == {"geo": {"AssocGrpCpuLimit": 2}}
     assert found.running.flagged  # type: ignore[union-attr]
     with pytest.raises(DataError, match=r"nodes of job None is 'n\[x\]'"):
-        slurm.snapshot(nodes, [job | {"nodes": "n[x]"}], {}, "here")
+        slurm.snapshot(nodes, [job | {"nodes": "n[x]"}], [], "here")
 
 
 def test_the_report_of_a_slurm_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,8 +258,18 @@ def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixtur
     place.write_text(json.dumps({"items": DRAINED}))
     assert main(["report", f"kubernetes:{place}", "-m", "drfh,tsf", "--policy", "utilitarian", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["verdict"][0].startswith("Under DRFH 1 of 2 users is below")
-    assert {*found} == {"verdict", "measures", "groups", "users", "resources", "margins", "changes", "notes"}
+    jsonschema.Draft202012Validator(SCHEMAS["report"]()).validate(found)
+    assert found["version"] == 1
+    keys = {key for part in ("measures", "groups", "resources", "margins", "changes") for key in found[part][0]}
+    assert all(re.fullmatch("[a-z0-9_]+", key) for key in keys)
+    said = found["verdict"]
+    assert said["sentences"][0].startswith("Under DRFH 1 of 2 users is below")
+    assert (said["mechanism"], said["distance"], said["users_below"]) == ("DRFH", pytest.approx(5 / 16), 1)
+    assert [(one["user"], one["shortfall"], one["could_give"]) for one in said["below"]] == [
+        ("web", pytest.approx(5), {"db": pytest.approx(5)})
+    ]
+    assert [(one["user"], one["excess"]) for one in said["above"]] == [("db", pytest.approx(5))]
+    assert found["users"][0]["entitled"] == {"DRFH": pytest.approx(8), "TSF": pytest.approx(8)}
     changes = pd.DataFrame(found["changes"])
     assert changes.sort_values("user")["running"].tolist() == [13, 3]
     assert changes["change"].abs().is_monotonic_decreasing
@@ -267,8 +281,84 @@ def test_what_a_policy_would_change(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_the_explorer_knows_what_runs() -> None:
     snapshot = kubernetes.snapshot(DRAINED, "here")
-    begun = Session(snapshot.cluster, running=snapshot.running).begin()
+    begun = Session(snapshot.cluster, running=snapshot.running, snapshot=snapshot).begin()
+    assert begun["held"] == ["nothing: all its tasks run", "cpu on n1 and n2"]  # of what runs, not of what is entitled
     assert (begun["running"], begun["now"]["complaints"]) == ([13, 3], 1)
     assert Session(snapshot.cluster).begin()["now"] is None
     found = standing(snapshot.cluster, State(edits={"users/0/on": False, "servers/0/count": 3}), snapshot=snapshot)
     assert found.users["running"].tolist() == [3]
+
+
+#: Two nodes of 4 CPUs; a runs 4 of 8, b none of 8; c is larger than the free node, d is held, e ends.
+QUEUED = [
+    *({"account": "a", "job_state": ["RUNNING"], "nodes": "n1"},) * 3,
+    *({"account": "a", "job_state": ["PENDING"], "state_reason": "Priority"},) * 3,
+    *({"account": "b", "job_state": ["PENDING"], "state_reason": "Resources"},) * 8,
+    {"account": "d", "job_state": ["PENDING"], "state_reason": "JobHeldUser"},
+    {"account": "e", "job_state": ["COMPLETING"], "nodes": "n2"},
+]
+
+
+def queued(**more: Any) -> list[dict[str, Any]]:
+    return [{"tres_req_str": "cpu=1,mem=1G", "partition": "p"} | one | more for one in QUEUED]
+
+
+def cpus(*names: str) -> list[dict[str, Any]]:
+    return [
+        {"name": n, "state": ["IDLE"], "effective_cpus": 4, "real_memory": 65536, "partitions": ["p"]} for n in names
+    ]
+
+
+def test_what_waits_for_another_reason_than_room() -> None:
+    """4 each of 8 CPUs are due to a and b; a runs 3, b none, and what ends holds one."""
+    found = standing(
+        (snapshot := slurm.snapshot(cpus("n1", "n2"), queued(), [], "here")).cluster, State("drfh"), snapshot=snapshot,
+        compared=[],
+    )  # fmt: skip
+    held = dict(zip(found.users["user"], found.users["limited by"], strict=True))
+    assert held == {"a": "another reason than room: Priority", "b": "nothing: there is idle room", "d": "JobHeldUser",
+                    "e": "nothing: all its tasks run"}  # fmt: skip
+    assert found.verdict[0] == (
+        "Under DRFH 2 of 4 users are below what they are entitled to, most of all b, which runs 0 of 4 tasks, although "
+        "there is idle room for 4 on n1 and n2; above at the cost of others: e by 1 (1 of them ending)."
+    )
+    assert found.judged is not None
+    names = [snapshot.cluster.users[n] for n, _ in next_starts(found.judged.runs, found.judged.due)]
+    assert names == ["b", "b", "b", "a"]
+    late = slurm.snapshot(cpus("n1", "n2"), queued(state_reason="ReqNodeNotAvail"), [], "here")
+    said = standing(late.cluster, State("drfh"), snapshot=late, compared=[]).verdict[0]
+    assert "b, which runs 0 of 3.5 tasks, and waits for another reason than room: ReqNodeNotAvail;" in said
+
+
+def test_nodes_that_may_run_it_are_counted() -> None:
+    """Of six nodes that may run it four have room, and two are full: of those with room there are not `all 4`."""
+    on = [{"account": "a", "tres_req_str": "cpu=4,mem=1G", "job_state": ["RUNNING"], "nodes": n} for n in ("n1", "n2")]
+    waits = {"account": "b", "tres_req_str": "cpu=1,mem=1G", "job_state": ["PENDING"], "state_reason": "Resources"}
+    found = slurm.snapshot(cpus(*(f"n{k}" for k in range(1, 7))), [*on, *[waits] * 9], [], "here")
+    users = standing(found.cluster, State("drfh"), snapshot=found, compared=[]).users.set_index("user")
+    assert users["could give"]["b"] == "idle room for 16 on 4 of 6 nodes that may run it"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_why_a_user_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    for name, of in (("nodes", cpus("n1", "n2")), ("jobs", queued())):
+        (tmp_path / f"{name}.json").write_text(json.dumps({name: of}))
+    asked = ["report", f"slurm:{tmp_path}", "-m", "drfh,tsf", "--user"]
+    assert main([*asked, "b", *["--json"] * (form == "json")]) == 0
+    out = capsys.readouterr().out
+    if form == "json":
+        (why,) = json.loads(out)["why"]
+        jsonschema.Draft202012Validator(SCHEMAS["report"]()).validate(json.loads(out))
+        assert (why["shortfall"], why["could_start"], why["starts"], why["holders"]) == (4, 4, 3, {"a": 3, "e": 1})
+        return
+    for said in (
+        "b runs 0, wants 8, and is entitled to 4 tasks under DRFH at weight 1.",
+        "Waiting, by the system's own reason: 8 for room.",
+        "If nothing is stopped, 3 of its tasks start, after 0 of others.",
+        "With one more node like n: entitled to 6; 2 more start there at once.",
+        "With a weight of 2 in place of 1: entitled to 5.333.",
+    ):
+        assert said in out
+    assert main([*asked, "d"]) == 0
+    assert "With no JobHeldUser: entitled to 1." in capsys.readouterr().out
+    assert main([*asked, "nobody"]) == 2

@@ -26,7 +26,8 @@ def explore(options: argparse.Namespace) -> int:
         raise DataError(f"--out {out}: a page ends in .html")
     named = opened(options)
     name = named.called.splitlines()[0]
-    session = Session(named.cluster, State(options.mechanism, alpha(options.alpha)), name, named.running, options.tol)
+    state = State(options.mechanism, alpha(options.alpha))
+    session = Session(named.cluster, state, name, named.running, options.tol, named.snapshot)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
         print(f"-> {out}")
@@ -49,16 +50,20 @@ def explore(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """`fairopt report FILE [--what-if ...] [--out FILE]`: report on the users of a cluster."""
+    """`fairopt report FILE [--user NAME] [--what-if ...] [--out FILE]`: report on the users of a cluster, or on one."""
     from ...base import files
     from ..explorer import State
     from ..explorer import report as wording
+    from ..explorer.document import document
     from ..explorer.edits import alpha
     from ..explorer.standing import COMPARED, standing
+    from ..explorer.why import sentences, why
 
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
         raise DataError(f"--out {out}: a report ends in .md or .html")
+    if out is not None and options.user is not None:
+        raise DataError(f"--out {out}: what --user asks is printed; leave one out")
     if options.weights == "shared" and "weights=shared" in options.file:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     named = opened(options)
@@ -74,14 +79,15 @@ def report(options: argparse.Namespace) -> int:
         compared=others or COMPARED,
         tol=options.tol,
     )
+    asked = None if options.user is None else why(found, options.user, named.snapshot)
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
         files.write(out, page, "report")
         print(f"-> {out}")
     elif options.json:
-        names = ("measures", "groups", "users", "resources", "margins", "changes")
-        made = {name: frame.to_dict("records") for name in names if (frame := getattr(found, name)) is not None}
-        print_json({"verdict": found.verdict} | made | {"notes": found.notes})
+        print_json(document(found, named.snapshot, asked))
+    elif asked is not None and found.judged is not None:
+        _screen.say(line for one in asked for line in sentences(one, found.judged.mechanism))
     else:
-        print(wording.text(found, lambda frame: _screen.table(frame, 40)))
+        print(wording.text(found, _screen.table))
     return 0

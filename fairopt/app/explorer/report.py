@@ -15,7 +15,8 @@ import numpy as np
 from ...base.libraries import pd
 from ...harness.report.export import escape, for_people, markdown
 from . import page as pages
-from .standing import MORE, Standing, in_shares
+from .standing import MORE, Standing
+from .verdict import in_shares
 
 #: Largest number of rows of a table; users with the largest deficits come first.
 _ROWS = 40
@@ -108,8 +109,16 @@ def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
-    """Report as plain text; `table` formats a frame."""
-    parts = _blocks(found, {"title": str, "line": str, "section": "\n{}".format, "table": table})
+    """Report as plain text; `table` formats a frame. Texts that no column has room for are lines below it."""
+
+    def shown(frame: pd.DataFrame) -> str:
+        longer = [name for name in ("limited by", "could give") if name in frame]
+        rows = frame[[frame.columns[0], *longer]].itertuples(index=False) if longer else ()
+        said = [f"  {user}: " + "; ".join(f"{name} {text}" for name, text in zip(longer, texts, strict=True) if text)
+                for user, *texts in rows]  # fmt: skip
+        return "\n".join([table(frame.drop(columns=longer)), *said])
+
+    parts = _blocks(found, {"title": str, "line": str, "section": "\n{}".format, "table": shown})
     return "\n".join([*parts, *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())])
 
 

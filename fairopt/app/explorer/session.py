@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,11 @@ from ...model.cluster import Cluster, expected
 from ...result.allocation import Allocation
 from . import texts
 from .edits import Edited, Start, State
+from .verdict import held_now
 from .view import SHOWN, Bands, bands, measures, tidied, view
+
+if TYPE_CHECKING:
+    from ...workloads import Snapshot
 
 #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
 _DERIVED = 4000
@@ -54,6 +58,7 @@ class Session:
     source : what the cluster is called
     running : what runs on it, where that is known
     tol : what certificates must reach, as in `Mechanism.solve`
+    snapshot : where what runs comes from, with the reasons why other tasks wait
     """
 
     cluster: Cluster
@@ -61,6 +66,7 @@ class Session:
     source: str = "cluster"
     running: Allocation | None = None
     tol: float | None = None
+    snapshot: Snapshot | None = None
     start: Start = field(init=False)
     last: State = field(init=False)
     _edited: tuple[str, Edited] | None = field(init=False, default=None)
@@ -123,6 +129,7 @@ class Session:
                 for name, demand, weight, limit in users
             ],
             "running": None if self.running is None else tidied(self.running.arrays.user_tasks),
+            "held": None if self.running is None else [one.words for one in held_now(self.running, self.snapshot)],
             "measures": list(SHOWN.items()),
             "now": None if self.running is None else measures(self.running),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,

@@ -15,14 +15,15 @@ import numpy as np
 
 from ...base.errors import DataError, FairoptError
 from ...base.libraries import pd
-from ...base.names import listed, some
-from ...model._arrays import Array, Mask
+from ...base.names import some
+from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...study import metrics
 from .edits import MOST_SERVERS, Edited, Start, State, alpha, number
 from .session import Session, margins, summed
+from .verdict import Verdict, judge, unfit
 from .view import SHOWN, held_texts, words
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Standing:
     ----------
     session : Session
         Session of the cluster; its state precedes the what-if.
-    verdict : tuple of str
-        Sentences on the fairness of running tasks; empty if these are unknown.
+    judged : Verdict or None
+        Who is below or above its entitlement, and what holds it; None if running tasks are unknown.
     users : DataFrame
         By user: group, running, wanted, weight, entitlement in tasks by mechanism; and of running tasks satisfaction,
         below, limited by, could give, or else limited by of the allocation.
@@ -70,7 +71,7 @@ class Standing:
     """
 
     session: Session
-    verdict: tuple[str, ...]
+    judged: Verdict | None
     users: pd.DataFrame
     groups: pd.DataFrame
     resources: pd.DataFrame
@@ -80,6 +81,11 @@ class Standing:
     measures: pd.DataFrame
     requested: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Sentences on the fairness of running tasks; empty if these are unknown."""
+        return () if self.judged is None else self.judged.sentences
 
 
 def standing(
@@ -118,7 +124,7 @@ def standing(
     DataError
         A change is invalid, or a mechanism does not apply to the cluster.
     """
-    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running, tol)
+    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running, tol, snapshot)
     first = session.state
     then = what_if(session.start, first, requested)
     if policy is not None:
@@ -126,10 +132,9 @@ def standing(
     edited, found = session.edited(first), session.allocation(first)
     entitled, failed = _entitlements(session, found, compared)
     runs = session.runs(edited)
-    holding = (held_texts(found, holds(found)), [""] * len(found.arrays.user_tasks))
-    if runs is not None and snapshot is not None:
-        holding = held_now(runs, snapshot)
-    users = _users(session.start, edited, found, entitled, runs, *holding)
+    judged = None if runs is None or snapshot is None else judge(runs, found.mechanism, entitled, snapshot)
+    limited = held_texts(found, holds(found)) if judged is None else [one.words for one in judged.held]
+    users = _users(session.start, edited, found, entitled, runs, judged, limited)
     notes = [*_source_notes(snapshot, runs), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
@@ -140,7 +145,7 @@ def standing(
     more, note = margins(session.start, edited, found, session.mechanism(first), _SECONDS)
     return Standing(
         session,
-        () if runs is None else verdict(runs, found.mechanism, entitled, *holding, snapshot.capped if snapshot else {}),
+        judged,
         users,
         _groups(session.start, edited, found, users),
         _resources(session, first, found, runs),
@@ -178,20 +183,17 @@ def _source_notes(snapshot: Snapshot | None, runs: Allocation | None) -> list[st
 
 def _users(
     start: Start, edited: Edited, found: Allocation, entitled: Mapping[str, Array], runs: Allocation | None,
-    held: list[str], rooms: list[str],
+    judged: Verdict | None, limited: list[str],
 ) -> pd.DataFrame:  # fmt: skip
     cluster = edited.cluster
     frame: dict[str, Any] = {"user": list(cluster.users), "group": [start.groups[n] for n in edited.user_of]}
     if runs is not None:
         frame["running"] = runs.arrays.user_tasks
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
-    if runs is None:
-        return pd.DataFrame(frame | {"limited by": held})
-    frame["satisfaction"] = metrics.satisfactions(runs, found)
-    frame["below"], above = metrics.owed(runs, found)
-    frame["limited by"] = held
-    frame["could give"] = givers(runs, metrics.complaining(runs, found), above, rooms)
-    return pd.DataFrame(frame)
+    if runs is None or judged is None:
+        return pd.DataFrame(frame | {"limited by": limited})
+    frame |= {"satisfaction": metrics.satisfactions(runs, found), "below": judged.below, "limited by": limited}
+    return pd.DataFrame(frame | {"could give": [judged.givers(n) for n in range(len(limited))]})
 
 
 def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
@@ -285,7 +287,7 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
             at = alpha(value)
         elif kind == "weight" and name:
             weight = number(value, ("weight",), f"the weight in {text!r}")
-            edits |= {f"users/{n}/weight": weight for n in _named_users(start, name)}
+            edits |= {f"users/{n}/weight": weight for n in named_users(start, name)}
         elif kind == "nodes" and name:
             entry = _entry(start, name)
             edits[f"servers/{entry}/count"] = _count(start, edits, entry, value, text)
@@ -294,7 +296,8 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
     return State(state.mechanism, at, edits)
 
 
-def _named_users(start: Start, name: str) -> list[int]:
+def named_users(start: Start, name: str) -> list[int]:
+    """Users of a namespace or account, or the user of this name."""
     for names in (start.groups, start.cluster.users):
         if found := [n for n, one in enumerate(names) if one == name]:
             return found
@@ -321,108 +324,3 @@ def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: st
     if not 0 <= made <= MOST_SERVERS:
         raise DataError(f"--what-if {text}: that would be {made} nodes, of {before} now")
     return made
-
-
-#: Relative slack of capacities for the next task, as sums of running tasks are rounded.
-_ROUNDED = 1e-9
-
-
-def verdict(
-    runs: Allocation, mechanism: str, entitled: Mapping[str, Array], held: Sequence[str], rooms: Sequence[str],
-    capped: Mapping[str, Mapping[str, float]],
-) -> tuple[str, ...]:  # fmt: skip
-    """Sentences on fairness, by the mechanism and by the others; `held` and `rooms` are those of `held_now`."""
-    cluster, due = runs.cluster, entitled[mechanism]
-    below, above = metrics.owed(runs, due)
-    others = [name for name in entitled if name != mechanism]
-    lacks = np.array([metrics.owed(runs, each)[0] > 0 for each in entitled.values()])
-    every, either = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
-    under = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
-    same = f"{'The same users are below' if either else 'Nor is anybody below'} under {under}."
-    differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
-    further = [same if every == either else differ] if others else []
-    nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable)
-               if cluster.max_tasks[n] > 0 or cluster.users[n] in capped]  # fmt: skip
-    if nowhere:
-        further.append(f"No node may run a task of {listed(nowhere)}.")
-    if not below.any():
-        met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
-        return (f"Under {mechanism} nobody lacks a whole task of what it is entitled to{met}.", *further)
-    n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
-    blamed = _largest(in_shares(cluster, above * metrics.complaining(runs, due).any(axis=0)))
-    cost = listed([f"{_quoted(cluster.users[j])} by {above[j]:.3g}" for j in blamed])
-    who = "is below what it is entitled to:" if users == 1 else "are below what they are entitled to, most of all"
-    why = f"although there is {rooms[n]}" if rooms[n] else f"held back by {held[n]}"
-    ends = f"above at the cost of others: {cost}" if blamed else "nobody is above at another's cost"
-    said = f"{_quoted(cluster.users[n])}, which runs {runs.arrays.user_tasks[n]:g} of {due[n]:.3g} tasks"
-    return (f"Under {mechanism} {users} of {len(below)} users {who} {said}, {why}; {ends}.", *further)
-
-
-def in_shares(cluster: Cluster, tasks: Array) -> Array:
-    """Convert tasks of users to dominant shares; 0 for users that can run nothing."""
-    return np.where(cluster.runnable, cluster.dominant_share_per_task, 0.0) * tasks
-
-
-def _largest(values: Array) -> list[int]:
-    """Indices of positive values, in decreasing order of value."""
-    return [n for n in np.argsort(-values, kind="stable").tolist() if values[n] > 0]
-
-
-def _quoted(name: str) -> str:
-    return f"'{name}'" if "," in name else name
-
-
-def held_now(runs: Allocation, snapshot: Snapshot) -> tuple[list[str], list[str]]:
-    """Bottleneck of each user's next task beside the running ones, and the room for further tasks, in words."""
-    cluster = runs.cluster
-    free = cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ cluster.demand
-    held, rooms = [], []
-    for n, wants in enumerate(metrics.wanting(runs).tolist()):
-        may, needs = cluster.usable[n], cluster.demand[n] > 0
-        fits = np.floor((free[may][:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
-        room, capped = fits.sum(), snapshot.capped.get(cluster.users[n], {})
-        stated = [reason for reason in snapshot.waiting.get(cluster.users[n], {}) if reason]
-        rooms.append("")
-        if not wants:
-            held.append("; ".join(capped) or ("nothing: all its tasks run" if may.any() else "nowhere to run"))
-        elif room > 0 and stated:
-            held.append(f"another reason than room: {'; '.join(stated)}")
-        elif room > 0:
-            where = np.flatnonzero(may)[fits > 0]
-            rooms[-1] = f"idle room for {room:g} on {_nodes(cluster.servers, where.tolist(), len(where))}"
-            held.append("nothing: there is idle room")
-        else:
-            short = free[may] < cluster.demand[n]
-            r = int(np.lexsort((-cluster.share_per_task[n], -short.sum(axis=0)))[0])
-            where = np.flatnonzero(may)[short[:, r]]
-            held.append(f"{cluster.resources[r]} on {_nodes(cluster.servers, where.tolist(), int(may.sum()))}")
-    return held, rooms
-
-
-def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
-    if len(some) <= 2:
-        return " and ".join(names[i] for i in some)
-    return f"all {of} nodes that may run it" if len(some) == of else f"{len(some)} of {of} nodes that may run it"
-
-
-def givers(runs: Allocation, complains: Mask, above: Array, rooms: Sequence[str]) -> list[str]:
-    """Sources of the tasks that each user lacks: free capacity, and users above their entitlement on its servers."""
-    cluster = runs.cluster
-    found = []
-    for room, row in zip(rooms, complains, strict=True):
-        named = [f"{cluster.users[j]} {above[j]:.3g}" for j in _largest(in_shares(cluster, above * row))]
-        found.append("; ".join(filter(None, (room, listed(named)))))
-    return found
-
-
-def unfit(runs: Allocation) -> list[str]:
-    """Describe running tasks that violate constraints, as after a drain, a new taint, or a smaller node."""
-    cluster = runs.cluster
-    use = runs.tasks.T @ cluster.demand
-    over = np.argwhere(use > cluster.capacity * (1 + 1e-6))
-    stray = np.argwhere((runs.tasks > 0) & ~cluster.usable)
-    said = [f"{cluster.resources[r]} of {cluster.servers[i]} ({use[i, r]:.4g} of {cluster.capacity[i, r]:.4g})"
-            for i, r in over.tolist()]  # fmt: skip
-    lost = [f"{cluster.users[n]} on {cluster.servers[i]} ({runs.tasks[n, i]:g})" for n, i in stray.tolist()]
-    heads = {"More runs than there is room for": said, "Tasks run where they may not be started now": lost}
-    return [f"{head}: {listed(some)}." for head, some in heads.items() if some]

@@ -1,4 +1,4 @@
-"""JSON Schemas of cluster files and experiment files, for editors: from the declarations that their readers use."""
+"""JSON Schemas of cluster files, experiment files and reports, from the declarations that read and write them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from ...model import cluster_file
 from ..experiment import MECHANISMS, POLICIES
+from . import reported
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _AMOUNT = {"type": "number", "minimum": 0}
@@ -65,5 +66,12 @@ def experiments() -> dict[str, Any]:
     return dict(msgspec.json.decode(msgspec.json.encode(schema)))  # lists in place of tuples
 
 
+def report() -> dict[str, Any]:
+    """The schema of what `fairopt report --json` prints (docs/explorer.md)."""
+    return {"$schema": _DRAFT, "title": "fairopt: a report", **msgspec.json.schema(reported.Report)}
+
+
 #: Schemas by the names of what they describe.
-SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"cluster": cluster, "experiment": experiments}
+SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "cluster": cluster, "experiment": experiments, "report": report,
+}  # fmt: skip

@@ -22,9 +22,9 @@ const scrolled = (label, table) => el("div", { class: "fo-scroll", tabindex: 0, 
 
 // One row per user: switch, demands, weight, task limit; beside them the answer.
 function userTable(start, change, locked) {
-  const body = el("tbody"), groups = el("tbody"), { running } = start;
+  const body = el("tbody"), groups = el("tbody"), { running, held: holds } = start;
   const table = el("table", { class: "fo-table" }, caption("Users", "users"),
-    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? "running" : [], "tasks", "share", "limited by"), body, groups);
+    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? ["running", "next one held by"] : [], running ? "entitled" : "tasks", "share", running ? "entitled limited by" : "limited by"), body, groups);
   const rows = new Map();
   function row(n) {
     if (rows.has(n)) return rows.get(n);
@@ -34,7 +34,7 @@ function userTable(start, change, locked) {
       user.demand.map((d, r) => field(`users/${n}/demand/${r}`, d, `${start.resources[r]} a task of ${user.name}`, change, locked)),
       field(`users/${n}/weight`, user.weight, `weight of ${user.name}`, change, locked),
       field(`users/${n}/max_tasks`, user.max_tasks, `task limit of ${user.name}, empty for none`, change, locked),
-      running ? el("td", { class: "fo-number" }, digits(running[n])) : null, cells);
+      running ? [el("td", { class: "fo-number" }, digits(running[n])), el("td", {}, holds[n])] : null, cells);
     rows.set(n, { made, cells, swatch: made.querySelector(".fo-swatch") });
     return rows.get(n);
   }
@@ -58,7 +58,7 @@ function userTable(start, change, locked) {
       if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},
-      el("th", { scope: "row", colspan: start.resources.length + (running ? 4 : 3) }, `${g.users.toLocaleString("en-US")} more users`),
+      el("th", { scope: "row", colspan: start.resources.length + (running ? 5 : 3) }, `${g.users.toLocaleString("en-US")} more users`),
       el("td", { class: "fo-number" }, digits(g.tasks)), el("td", { class: "fo-number" }, `${percent(g.least)} to ${percent(g.most)}`), el("td", {}, g.held))));
   }
   return { node: scrolled("Users", table), show };

@@ -1,0 +1,237 @@
+"""Who is below or above its entitlement now, what holds the next task of each user, and which would start next.
+
+All of it comes from what runs on the nodes, as opposed to the bottlenecks of an allocation (`fairopt.result.holds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...base.names import listed
+from ...model._arrays import Array, Mask
+from ...model.cluster import Cluster
+from ...result.allocation import Allocation
+from ...study import metrics
+
+if TYPE_CHECKING:
+    from ...workloads import Snapshot
+
+#: Relative slack of capacities for the next task, as sums of running tasks are rounded.
+_ROUNDED = 1e-9
+
+
+@dataclass(frozen=True)
+class Held:
+    """What holds a user's next task beside the running ones.
+
+    Attributes
+    ----------
+    words : str
+        The resource that its nodes lack, or the reason why it waits although they do not.
+    could_start : float
+        Whole tasks for which its nodes have room now, at most those that it wants.
+    room : str
+        That room in words; empty if there is none, or if the system states another reason.
+    reasons : mapping of str to float
+        Its waiting tasks by the system's own reason, those that cannot run included.
+    """
+
+    words: str
+    could_start: float
+    room: str
+    reasons: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Running tasks judged by entitlements.
+
+    Attributes
+    ----------
+    runs : Allocation
+        Running tasks.
+    mechanism : str
+        Mechanism of the entitlements.
+    due, below, above : (users,)
+        Entitlements, and the tasks that are missing, or run beyond them, where that is a whole task or more.
+    complains : (users, users) of bool
+        Pairs of a user below and one above on a node that the first may use.
+    held : sequence of Held
+        By user.
+    sentences : tuple of str
+        The verdict in words, by the mechanism and by those beside it.
+    """
+
+    runs: Allocation
+    mechanism: str
+    due: Array
+    below: Array
+    above: Array
+    complains: Mask
+    held: Sequence[Held]
+    sentences: tuple[str, ...]
+
+    def givers(self, n: int) -> str:
+        """Sources of the tasks that a user lacks: idle room, and users above their entitlement on its nodes."""
+        return "; ".join(
+            filter(None, (self.held[n].room, listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n)])))
+        )
+
+    def over(self, n: int) -> list[tuple[str, float]]:
+        """Users above their entitlement on nodes that user n may use, by so many tasks, the largest share first."""
+        cluster = self.runs.cluster
+        return [
+            (cluster.users[j], float(self.above[j]))
+            for j in largest(in_shares(cluster, self.above * self.complains[n]))
+        ]
+
+
+def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
+    """Judge running tasks by a mechanism's entitlements, and by those of others in words."""
+    cluster, due = runs.cluster, entitled[mechanism]
+    # Tasks of a system are whole, even if what one holds is not a multiple of what it asked for.
+    whole = True if snapshot.report else None
+    below, above = metrics.owed(runs, due, whole)
+    held, complains = held_now(runs, snapshot), metrics.complaining(runs, due, whole)
+    others = [name for name in entitled if name != mechanism]
+    lacks = np.array([metrics.owed(runs, each, whole)[0] > 0 for each in entitled.values()])
+    every, either = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
+    under = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
+    same = f"{'The same users are below' if either else 'Nor is anybody below'} under {under}."
+    differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
+    further = [same if every == either else differ] if others else []
+    capped = [user for user in cluster.users if user in snapshot.capped]
+    nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable)
+               if cluster.max_tasks[n] > 0 or cluster.users[n] in capped]  # fmt: skip
+    if nowhere:
+        further.append(f"No node may run a task of {listed(nowhere)}.")
+    if below.any():
+        first = _worst(runs, due, below, above, complains, held, snapshot.leaving)
+    else:
+        met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
+        first = f"nobody lacks a whole task of what it is entitled to{met}."
+    said = (f"Under {mechanism} {first}", *further)
+    return Verdict(runs, mechanism, due, below, above, complains, held, said)
+
+
+def _worst(
+    runs: Allocation, due: Array, below: Array, above: Array, complains: Mask, held: Sequence[Held],
+    leaving: Mapping[str, float],
+) -> str:  # fmt: skip
+    """Sentence on the user that lacks the largest share, and on those above at the cost of others."""
+    cluster = runs.cluster
+    n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
+    cost = []
+    for j in largest(in_shares(cluster, above * complains.any(axis=0))):
+        ends = leaving.get(cluster.users[j], 0.0)
+        cost.append(f"{_quoted(cluster.users[j])} by {above[j]:.3g}{f' ({ends:g} of them ending)' if ends else ''}")
+    who = "is below what it is entitled to:" if users == 1 else "are below what they are entitled to, most of all"
+    why = f", although there is {held[n].room}" if held[n].room else f", held back by {held[n].words}"
+    if held[n].words.startswith(OTHER):
+        why = f", and waits for {held[n].words}"
+    end = f"above at the cost of others: {listed(cost)}" if cost else "nobody is above at another's cost"
+    said = f"{_quoted(cluster.users[n])}, which runs {runs.arrays.user_tasks[n]:.5g} of {due[n]:.3g} tasks"
+    return f"{users} of {len(below)} users {who} {said}{why}; {end}."
+
+
+def in_shares(cluster: Cluster, tasks: Array) -> Array:
+    """Convert tasks of users to dominant shares; 0 for those that need what no node has."""
+    share = cluster.dominant_share_per_task
+    return np.where(np.isfinite(share), share, 0.0) * tasks
+
+
+def largest(values: Array) -> list[int]:
+    """Indices of positive values, in decreasing order of value."""
+    return [n for n in np.argsort(-values, kind="stable").tolist() if values[n] > 0]
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if "," in name else name
+
+
+#: Words before a reason of the system where a whole task would fit.
+OTHER = "another reason than room: "
+
+
+def free_capacity(runs: Allocation) -> Array:
+    """Capacity that running tasks leave, (servers, resources), with a slack for rounding."""
+    return np.asarray(runs.cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ runs.cluster.demand)
+
+
+def fitting(cluster: Cluster, n: int, free: Array) -> Array:
+    """Whole tasks of user n for which each server has room, (servers,)."""
+    needs = cluster.demand[n] > 0
+    fits = np.floor((free[:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
+    return np.where(cluster.usable[n], fits, 0.0)
+
+
+def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
+    """What holds each user's next task beside the running ones."""
+    cluster, free, made = runs.cluster, free_capacity(runs), list[Held]()
+    for n, wants in enumerate(metrics.wanting(runs).tolist()):
+        user, may = cluster.users[n], cluster.usable[n]
+        waiting = dict(snapshot.waiting.get(user, {})) if snapshot else {}
+        capped = dict(snapshot.capped.get(user, {})) if snapshot else {}
+        stated, fits = [reason for reason in waiting if reason], fitting(cluster, n, free)
+        could, room = 0.0, ""
+        if not wants:
+            held = "; ".join(capped) or ("nothing: all its tasks run" if may.any() else "nowhere to run")
+        elif fits.any():
+            could = float(min(fits.sum(), np.ceil(cluster.max_tasks[n] - runs.arrays.user_tasks[n])))
+            held = OTHER + "; ".join(stated) if stated else "nothing: there is idle room"
+            where = _nodes(cluster.servers, np.flatnonzero(fits).tolist(), int(may.sum()))
+            room = "" if stated else f"idle room for {fits.sum():g} on {where}"
+        else:
+            short = free[may] < cluster.demand[n]
+            r = int(np.lexsort((-cluster.share_per_task[n], -short.sum(axis=0)))[0])
+            where = _nodes(cluster.servers, np.flatnonzero(may)[short[:, r]].tolist(), int(may.sum()))
+            held = f"{cluster.resources[r]} on {where}"
+        made.append(
+            Held(held, could, room, {reason: tasks for reason, tasks in {**waiting, **capped}.items() if reason})
+        )
+    return made
+
+
+def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
+    if len(some) <= 2:
+        return " and ".join(names[i] for i in some)
+    return f"all {of} nodes that may run it" if len(some) == of else f"{len(some)} of {of} nodes that may run it"
+
+
+def next_starts(runs: Allocation, due: Array, most: int = 1000) -> list[tuple[int, int]]:
+    """Whole tasks that would start next if nothing is stopped, as (user, server), at most so many.
+
+    Of the users whose next task fits somewhere, one that runs the smallest part of its entitlement is next, on the node
+    that has least left beside it.
+    """
+    cluster, free = runs.cluster, free_capacity(runs)
+    has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()
+    open_ = {n for n in np.flatnonzero(metrics.wanting(runs)).tolist() if fitting(cluster, n, free).any()}
+    while open_ and len(made) < most:
+        n = min(open_, key=lambda n: (has[n] / due[n] if due[n] > 0 else np.inf, n))
+        fits = fitting(cluster, n, free)
+        if not fits.any() or has[n] > cluster.max_tasks[n] - 1 + _ROUNDED:
+            open_.discard(n)
+            continue
+        i = int(np.where(fits > 0, fits, np.inf).argmin())
+        free[i] -= cluster.demand[n]
+        has[n] += 1
+        made.append((n, i))
+    return made
+
+
+def unfit(runs: Allocation) -> list[str]:
+    """Describe running tasks that violate constraints, as after a drain, a new taint, or a smaller node."""
+    cluster = runs.cluster
+    use = runs.tasks.T @ cluster.demand
+    over = np.argwhere(use > cluster.capacity * (1 + 1e-6))
+    stray = np.argwhere((runs.tasks > 0) & ~cluster.usable)
+    said = [f"{cluster.resources[r]} of {cluster.servers[i]} ({use[i, r]:.4g} of {cluster.capacity[i, r]:.4g})"
+            for i, r in over.tolist()]  # fmt: skip
+    lost = [f"{cluster.users[n]} on {cluster.servers[i]} ({runs.tasks[n, i]:g})" for n, i in stray.tolist()]
+    heads = {"More runs than there is room for": said, "Tasks run where they may not be started now": lost}
+    return [f"{head}: {listed(some)}." for head, some in heads.items() if some]

@@ -1,0 +1,128 @@
+"""The document that `fairopt report --json` prints, as types; `fairopt schema report` prints its JSON Schema.
+
+A number that has no limit or is not known is null. `version` changes if a key changes its meaning or goes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+#: Version of the document.
+VERSION = 1
+
+Number = float | None
+#: One number to alert on.
+Distance = Annotated[Number, msgspec.Meta(
+    description="dominant shares that would have to change hands until every user runs what it is entitled to: 0 where "
+    "all do, at most the number of resources; alert where it stays above a threshold such as 0.1",
+)]  # fmt: skip
+
+
+class Below(msgspec.Struct):
+    """A user that lacks a whole task of its entitlement, or more."""
+
+    user: str
+    group: str
+    running: float
+    entitled: float
+    shortfall: float
+    shortfall_share: float
+    held_by: str
+    reasons: dict[str, float]
+    could_start: float
+    could_give: dict[str, float]
+
+
+class Above(msgspec.Struct):
+    """A user that runs a whole task more than its entitlement, or more."""
+
+    user: str
+    group: str
+    running: float
+    entitled: float
+    excess: float
+    leaving: float
+
+
+class Start(msgspec.Struct):
+    """Whole tasks that would start next on a node if nothing is stopped."""
+
+    user: str
+    node: str
+    tasks: int
+
+
+class Verdict(msgspec.Struct):
+    """Running tasks judged by what a mechanism gives; `below` and `above` by the largest share first."""
+
+    mechanism: str
+    sentences: list[str]
+    distance: Distance
+    satisfaction: Number
+    complaints: Number
+    users_below: int
+    below: list[Below]
+    above: list[Above]
+    next_starts: list[Start]
+
+
+class User(msgspec.Struct):
+    """A user; `entitled` by mechanism, and what depends on running tasks null where these are not known."""
+
+    user: str
+    group: str
+    running: Number
+    wanted: Number
+    weight: float
+    entitled: dict[str, Number]
+    satisfaction: Number
+    below: Number
+    limited_by: str
+    could_give: str | None
+
+
+class WhatIf(msgspec.Struct):
+    """A change, the entitlement after it, and the tasks that would start at once without stopping any (or null)."""
+
+    change: str
+    entitled: float
+    starts: Number
+
+
+class Why(msgspec.Struct):
+    """Why a user runs what it runs (`--user`): what it wants, what holds it and who, what comes next, and what if."""
+
+    user: str
+    weight: float
+    running: float
+    wanted: Number
+    waiting: dict[str, float]
+    capped: dict[str, float]
+    leaving: float
+    entitled: float
+    entitled_limited_by: str
+    shortfall: float
+    held_by: str
+    holders: dict[str, float]
+    could_start: float
+    starts: int
+    starts_before: int
+    what_if: list[WhatIf]
+
+
+class Report(msgspec.Struct):
+    """A report on the users of a cluster."""
+
+    version: int
+    source: str
+    verdict: Verdict | None
+    measures: list[dict[str, Any]]
+    users: list[User]
+    groups: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    margins: list[dict[str, Any]]
+    changes: list[dict[str, Any]] | None
+    why: list[Why] | None
+    notes: list[str]

@@ -1,0 +1,32 @@
+"""Reasons of pending jobs by class, as data.
+
+Source: `src/common/job_state_reason.c` of Slurm 26.05, and the page "Job Reason Codes" of its documentation.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Classes of reasons whose jobs want to run now; the others wait for what no room on nodes would give.
+WANTED = ("room", "turn")
+
+#: Patterns of reasons by class, in order.
+REASONS = {
+    "room": "Resources|None|InvalidReason",
+    "turn": "Priority|ReqNodeNotAvail|Constraints|SchedDefer",
+    "never": "(Assoc|QOS)Max.*Per(Job|Node)(Limit)?|QOSMin.*|QOSNotAllowed|AccountNotAllowed|InvalidAccount|InvalidQOS|"
+    "BadConstraints|DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|PartitionNodeLimit|PartitionTimeLimit|"
+    "PartitionConfig",
+    "hold": "JobHeld.*|JobHoldMaxRequeue|JobLaunchFailure|NonZeroExitCode|RaisedSignal|SystemFailure|TimeLimit|"
+    "InactiveLimit|OutOfMemory|BurstBufferOperation|Reservation(Deleted|Invalid)",
+    "dependency": "Dependency|BeginTime|Reservation|Cleaning|Prolog|BurstBufferStageIn|FedJobLock",
+    "limit": "Assoc.*|QOS.*|Max.*|AccountingPolicy|JobArrayTaskLimit|Licenses|BurstBufferResources|MpiPortsBusy|"
+    "NvidiaImexChannels|Partition(Down|Inactive)|NodeDown|FrontEndDown|Power(NotAvail|Reserved)",
+}
+
+
+def reason_class(reason: str) -> str:
+    """Class of a reason; "turn" for one that is not known, so that the job counts as wanted and the reason is said."""
+    first = re.split(r"[,( ]", reason.strip("( "))[0]
+    found = (name for name, pattern in REASONS.items() if re.fullmatch(pattern, first, re.IGNORECASE))
+    return next(found, "turn" if first else "room")
