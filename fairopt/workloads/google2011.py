@@ -14,20 +14,24 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..base.errors import DataError
 from ..base.libraries import pd
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
+from ..scheduling.workload import one_of
 from . import _csv
 from ._csv import Column
-from ._draw import Amount, choose, finite, not_negative
+from ._draw import Amount, Probability, choose, eligible, finite, not_negative, placed
 from ._snapshot import Snapshot
 from .sources import reader
 
 RESOURCES = ("cpu", "memory")
+#: Kinds of machines by which users are placed.
+Kinds = Literal["class", "machine"]
 
 _LAYOUT = "a folder with the sub-folders machine_events and task_events of part-*.csv or part-*.csv.gz files"
 _END = 2.0**63  # the trace writes 2^63-1 for "after the end"
@@ -159,6 +163,8 @@ def cluster(
     servers: Amount = None,
     every_machine: bool = False,
     max_tasks: bool = False,
+    density: Probability = 1.0,
+    by: Kinds = "class",
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
@@ -179,6 +185,10 @@ def cluster(
         All 12,583 machines of the published table in place of those present at `at`.
     max_tasks : bool
         Limit each user to the number of its tasks. Default: no limit.
+    density : float
+        Probability in (0, 1] that a user may use a kind of machines; each may use at least one.
+    by : "class" or "machine"
+        Kinds that users are placed by: machines of equal capacities, or single ones.
 
     Raises
     ------
@@ -209,6 +219,7 @@ def cluster(
     result = Cluster(
         present.to_numpy()[hosts],
         demand.to_numpy()[chosen],
+        eligible=placement(present.to_numpy()[hosts], len(chosen), density, by, rng),
         max_tasks=count.to_numpy(dtype=float)[chosen] if max_tasks else None,
         resources=RESOURCES,
         users=[names[n] for n in chosen],
@@ -218,9 +229,15 @@ def cluster(
     source = (
         f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {when}, "
         f"mean requests; {len(hosts)} of {len(present)} machines "
-        f"{'ever seen' if every_machine else f'present at {at:g} s'}"
+        f"{'ever seen' if every_machine else f'present at {at:g} s'}{placed(density, by)}"
     )
     return Snapshot(result, source, dict(report), left_out)
+
+
+def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.random.Generator | None) -> Mask | None:
+    """Draw the machines that each user may use, by kind, (users, machines); None for all."""
+    same = one_of(by, "by", Kinds) == "class"
+    return eligible([tuple(row) for row in capacity.tolist()] if same else range(len(capacity)), users, density, rng)
 
 
 def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
