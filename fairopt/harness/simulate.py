@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..scheduling.dedicated_servers import dedicated
 from ..scheduling.fluid import FluidSchedule, fluid
 from ..scheduling.policies import Policy
 from ..scheduling.schedule import Schedule
-from ..scheduling.setup import Thrashing
+from ..scheduling.setup import Slows, Thrashing
 from ..scheduling.simulator import simulate
 from ..scheduling.workload import Workload
 from . import code, origin
@@ -131,6 +132,8 @@ class Simulate:
         "report" or "raise", for tasks that no server can run.
     thrashing : float or None
         Slowdown of tasks on overcommitted servers, a factor; None: 1.
+    slows : str
+        Which tasks slow down: `short` or `all`, as `Thrashing.slows`.
     """
 
     what: Named[Policy | Mechanism]
@@ -138,6 +141,7 @@ class Simulate:
     every: float | None
     impossible: str
     thrashing: float | None
+    slows: Slows = "short"
 
     schema: ClassVar[Schema] = SIMULATIONS
     random: ClassVar[bool] = False
@@ -152,13 +156,15 @@ class Simulate:
     @property
     def fields(self) -> Row:
         """Parameters that enter the key."""
-        return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
+        left = {"what"} if self.slows != "short" else {"what", "slows"}
+        return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name not in left}
 
     @property
     def asked(self) -> Row:
         """Columns of a row that describe the question."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
+        options |= {"slows": asked.pop("slows")} if "slows" in asked else {}
         return asked | {"name": self.what.text.partition("(")[0], "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
@@ -193,7 +199,7 @@ class Simulate:
             return fluid(workload, what, every=every, until=self.until, throw=False, progress=progress)
         how: dict[str, Any] = {
             "until": self.until,
-            "thrashing": None if self.thrashing is None else Thrashing(self.thrashing),
+            "thrashing": None if self.thrashing is None else Thrashing(self.thrashing, self.slows),
             "timeline": self.every,
             "progress": progress,
         }
@@ -204,11 +210,13 @@ class Simulate:
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
     """All jobs of a grid of policies and parameters."""
-    until, every, thrashing = (
-        None if values[key][0] is None else float(values[key][0]) for key in ("until", "every", "thrashing")
-    )
-    for text in values["policies"]:
-        yield Simulate.of(text, until, every, values["impossible"][0], thrashing)
+    until, every = (None if values[key][0] is None else float(values[key][0]) for key in ("until", "every"))
+    for factor, slows in product(values["thrashing"], values["slows"]):
+        if slows != values["slows"][0] and factor in (None, 1):
+            continue  # nothing slows down
+        for text in values["policies"]:
+            thrashing = None if factor is None else float(factor)
+            yield Simulate.of(text, until, every, values["impossible"][0], thrashing, slows)
 
 
 def numbers(found: Ran) -> Row:

@@ -11,11 +11,13 @@ from pathlib import Path
 from ... import harness
 from ...base import clock
 from ...base import files as _files
+from ...base.errors import DataError
 from ...base.libraries import pd
 from ...base.names import meant
 from ...harness import papers, report
 from ...harness.experiment import known
 from ...harness.report import figures as drawing
+from ...harness.report import judging
 from ...harness.report.stored import manifest
 from ...harness.report.typeset import PAGE
 from . import _screen
@@ -91,7 +93,7 @@ def figures(options: argparse.Namespace) -> int:
 
     def make(name: str) -> None:
         figure = drawing.draw(name, results, options.width, options.style)
-        written = drawing.save(figure, out, drawing.title(name), drawing.caption(name), options.style)
+        written = drawing.save(figure, out, drawing.title(name), judging.caption(name, results), options.style)
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:
@@ -139,7 +141,15 @@ def figures_of(paper: str) -> list[str]:
 def reproduce(options: argparse.Namespace) -> int:
     """`fairopt reproduce`; exit status 1 if a cell failed or a computed value of a claim is wrong, 130 after Ctrl-C."""
     folder = Path(options.out or Path("reproduced", options.paper))
-    store, names, status = folder / "store", experiments_of(options.paper), 0
+    judged = papers.judged(PAPERS[options.paper])
+    chosen = judging.of_figure(judged, options.explain) if options.explain else []
+    if options.explain and not chosen:
+        figures = [name for name in drawing.known() if judging.of_figure(judged, name)]
+        raise DataError(
+            f"no statement of {options.paper} is judged by {options.explain!r}; known: {', '.join(figures)}"
+        )
+    names = list(dict.fromkeys(judging.wide(one.experiment) for one in chosen)) or experiments_of(options.paper)
+    store, status = folder / "store", 0
     # The defaults of `fairopt sweep`.
     vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)
     seconds: dict[str, float] = {}
@@ -151,6 +161,8 @@ def reproduce(options: argparse.Namespace) -> int:
     if options.dry_run:
         return 0
     results, inches = report.Results(store, options.smoke, options.traces), options.width or PAGE
+    if options.explain:
+        return _explain(options.explain, chosen, results, folder, inches)
     with _timed(seconds, "tables"):
         made = [table for name in names for table in report.tables_of(name, results)]
         with _screen.remarks() as remarks:
@@ -158,7 +170,14 @@ def reproduce(options: argparse.Namespace) -> int:
     with _timed(seconds, "figures"):
         for name in figures_of(options.paper):
             figure = drawing.draw(name, results, options.width)
-            files += drawing.save(figure, folder / "figures", name, drawing.caption(name))
+            files += drawing.save(figure, folder / "figures", name, judging.caption(name, results))
+    with _timed(seconds, "verdicts"):
+        frame = judging.verdicts((one for one in judged if one.experiment in names), results)
+        if frame.size and not options.smoke:
+            files += judging.table(options.paper, frame).write(folder / "tables", inches)
+            _screen.say(
+                f"{row.where}: {row.claim}: {row.verdict}" for row in frame.drop_duplicates("claim").itertuples()
+            )
     with _timed(seconds, "claims"):
         checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
@@ -168,6 +187,24 @@ def reproduce(options: argparse.Namespace) -> int:
     _screen.say([f"claims: {papers.summary(checked)}"])
     print(f"{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s")
     return int(status > 0 or checked["verdict"].str.startswith(papers.NOT_REPRODUCED).any())
+
+
+def _explain(name: str, chosen: list[papers.Judged], results: report.Results, folder: Path, inches: float) -> int:
+    """Print the assumptions of a figure's set-up, the outcome under each, and which make its statements come out."""
+    frame = judging.verdicts(chosen, results, judging.wide)
+    print(_screen.table(judging.assumptions(chosen), 60), "", sep="\n")
+    print(_screen.table(frame[["where", "claim", "assuming", "ours", "+- ours", "n", "outcome"]], 60), "", sep="\n")
+    for one, verdict in zip(chosen, frame.drop_duplicates("claim")["verdict"], strict=True):
+        print(f"{one.where}: {one.statement} ({one.printed}): {verdict}")
+    same, under = judging.together(frame)
+    if len(same) > 1:
+        print(f"\nThese {len(same)} statements come out together: {' | '.join(under) or 'under no combination'}",
+              *(f"- {claim}" for claim in same), sep="\n")  # fmt: skip
+    with _screen.remarks():
+        files = judging.table(name, frame).write(folder / "explained", inches)
+    notes = dict.fromkeys(note for one in chosen for note in results.of(judging.wide(one.experiment)).notes)
+    print(*(f"- {note}" for note in notes), f"-> {', '.join(map(str, files))}", sep="\n")
+    return 0
 
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[pd.DataFrame, list[Path]]:

@@ -17,6 +17,13 @@ correct value, or `derived` the function that computes it; `printed` is the text
 `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
 direction in the five papers, and `assuming` is an assumption of ours without which the printed value does not come out.
 
+A `[[judged]]` statement is about simulated or measured results: `statistic` names a function of `simulated` with its
+arguments, which reads the cells of the `experiment`, and `low`, `high` bound the values that agree. It is judged for
+each combination of the options in `[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or
+`not said`), what its values mean, the value of cells that do not state it (none for a column that the statistic makes),
+and the value that is `decided` if the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in
+`judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
+
 The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition`, `cannot be
 judged here:`, `drawn, not judged yet:` or `not judged yet`; or, for what a paper proves, the properties that each
 mechanism has or has `not`, which are compared with the table of properties.
@@ -41,7 +48,7 @@ from ...base.libraries import pd
 from ...base.names import meant
 from ...base.progress import tqdm
 from ...model.cluster import Cluster
-from . import _ours, pf_measured
+from . import _judged, _ours, pf_measured
 from ._claim import (
     CANNOT,
     DEFINITION,
@@ -59,6 +66,7 @@ from ._claim import (
     Value,
     show,
 )
+from ._judged import Assumption, Judged
 from .pf_measured import Measurements, measurements
 
 __all__ = [
@@ -70,6 +78,7 @@ __all__ = [
     "REPRODUCED",
     "Claim",
     "Instance",
+    "Judged",
     "Measurements",
     "Printed",
     "check",
@@ -77,6 +86,7 @@ __all__ = [
     "counts",
     "instance",
     "instances",
+    "judged",
     "measurements",
     "show",
     "summary",
@@ -107,7 +117,20 @@ class Paper:
         groups = [(group, one) for group in self._said["group"] for one in group["claims"]]
         found = (claim for group, one in groups for claim in _claims(self._name, self.key, group | one))
         others = self._said.get("statements", {}).items()
-        return (*found, *(_statement(self.key, int(number), *said) for number, said in others))
+        return (
+            *found,
+            *map(_as_claim, self.judged),
+            *(_statement(self.key, int(number), *said) for number, said in others),
+        )
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """Statements about simulated and measured results."""
+        stated = {
+            name: tuple(Assumption(option, **one) for option, one in of.items())
+            for name, of in self._said.get("assumptions", {}).items()
+        }
+        return tuple(_judged_statement(self.key, dict(one), stated) for one in self._said.get("judged", ()))
 
 
 def _instance(of: str, said: dict[str, Any]) -> Instance:
@@ -135,6 +158,31 @@ def _statement(paper: str, number: int, where: str, text: str, verdict: str | di
     ours = partial(_ours.properties, cells=[(mechanism, one.removeprefix("not ")) for mechanism, one in cells])
     about = "; ".join(f"{mechanism}: {said}" for mechanism, said in verdict.items())
     return Claim(0, paper, where, "", text, ours, held, Printed(_AS_STATED), about, states=(number,), agreed=PROPERTY)
+
+
+def _judged_statement(paper: str, said: dict[str, Any], stated: Mapping[str, tuple[Assumption, ...]]) -> Judged:
+    states, statistic = tuple(said.pop("states")), tuple(said.pop("statistic"))
+    bounds = {"low": float(said.pop("low", -np.inf)), "high": float(said.pop("high", np.inf))}
+    assumptions = stated.get(said["experiment"], ())
+    return Judged(paper=paper, states=states, statistic=statistic, assumptions=assumptions, **bounds, **said)
+
+
+def _as_claim(one: Judged) -> Claim:
+    """Claim whose verdict follows from the shipped intervals."""
+    found = _judged.setups(one, _judged.shipped(one.paper))
+    printed, note = Printed(one.printed), one.numbers(found)
+    return Claim(0, one.paper, one.where, "", one.statement, None, "", printed, note, states=one.states,
+                 agreed=one.verdict(found))  # fmt: skip
+
+
+def judged(paper: str | None = None) -> tuple[Judged, ...]:
+    """Return the statements about simulated and measured results, of all papers or of one, by its key.
+
+    >>> import fairopt as fo
+    >>> fo.papers.judged("DRFH")[0].experiment
+    'drfh_dynamic'
+    """
+    return tuple(one for each in _PAPERS if paper in (None, each.key) for one in each.judged)
 
 
 def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:

@@ -26,7 +26,7 @@ PROPERTY = "as in the table of properties"
 DERIVED = "derived"
 PAPER_IN_ERROR = "paper in error, correct value"
 #: Verdict on times and observations, which cannot be proved: the paper's measurements differ from those here.
-MEASURED_OTHERWISE = "measured otherwise"
+MEASURED_OTHERWISE = "not reproduced under any set-up tried"
 NOT_REPRODUCED = "NOT REPRODUCED"
 #: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
 DEFINITION, CANNOT, DRAWN, OPEN = "definition", "cannot be judged here:", "drawn, not judged yet:", "not judged yet"

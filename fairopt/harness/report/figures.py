@@ -94,9 +94,14 @@ def _of_file(path: Path) -> ModuleType:
     return made
 
 
-def caption(name: str) -> str:
-    """Caption of a figure: its `CAPTION`, or the first paragraph of its docstring."""
+def caption(name: str, results: Results | None = None) -> str:
+    """Caption of a figure: its `CAPTION`, or the first paragraph of its docstring.
+
+    If a figure has a function `caption`, its text on the results follows.
+    """
     found = module(name)
+    if results is not None and hasattr(found, "caption"):
+        return f"{caption(name)} {found.caption(results)}"
     return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
 
 

@@ -360,6 +360,15 @@ def typed(text: Any) -> Any:
         return text
 
 
+def option(cells: pd.DataFrame, name: str, default: str) -> pd.Series[str]:
+    """Values of an option as text: a column of the cells, or an option of their source, policy or simulation."""
+    if name in cells:
+        shown = cells[name].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
+        return shown.where(cells[name].notna(), default)
+    texts = cells[[one for one in ("source", "policy", "options") if one in cells]].astype(str).agg(" ".join, axis=1)
+    return texts.str.extract(rf"""\b{name}"?(?:=|: )"?([^&,)"}}\s]*)""")[0].fillna(default)
+
+
 def defaults(name: str) -> dict[str, Any]:
     """Parameters of a mechanism or policy with their defaults, by its name; none if it is not installed."""
     kind: Any = ({**POLICIES, **REGISTRY}).get(re.sub(r"^\w+:|\*$", "", name))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...base.libraries import pd
+from ...base.libraries import pd, stats
 from ...scheduling.workload import Workload
 from .._draw import Count, Positive, measured
 from ..sources import workload_generator
 
 #: DRF 7.1: demands (CPUs, GB) of tasks of job 1 and of job 2 in the three phases.
 _PHASES = {"1": ((1, 10), (1, 1)), "2": ((2, 4), (1, 3)), "3": ((1, 7), (1, 4))}
-#: DRFH, figure 4: CPU, memory and number of six of Google's types of servers; the most likely mix of 100 servers with
-#: the printed totals.
-_FIGURE4 = ((0.5, 0.4995, 70), (0.5, 0.2493, 13), (0.5, 0.749, 9), (1, 1, 6), (0.25, 0.2498, 1), (0.5, 0.1241, 1))
+#: DRFH, figure 4: CPU and memory of the six most frequent of Google's types of servers, and how many there are.
+_TYPES = ((0.5, 0.4995), (0.5, 0.2493), (0.5, 0.749), (1, 1), (0.25, 0.2498), (0.5, 0.1241))
+_FREQUENT = (6732, 3863, 1001, 795, 126, 52)
 
 
 @workload_generator("drf-dynamic", "DRF section 7.1: two jobs on 48 servers, one of the three phases")
@@ -66,7 +68,10 @@ def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count
 
 @workload_generator("drfh-figure4", "DRFH figure 4: three users come to 100 servers, the first one leaves")
 def drfh_figure4(
-    rng: np.random.Generator, seconds: Positive = 20.0, servers: Literal["likely", "drawn"] = "likely"
+    rng: np.random.Generator,
+    seconds: Positive = 20.0,
+    servers: Literal["totals", "drawn"] = "totals",
+    mix: Count = 1,
 ) -> Workload:
     """Users with tasks of (.2, .3), (.5, .1) and (.1, .3) of CPU and memory that arrive at 0, 200 and 500 s.
 
@@ -76,11 +81,13 @@ def drfh_figure4(
     Parameters
     ----------
     servers : str
-        `likely`: 70, 13, 9, 6, 1 and 1 servers of the first six types of table I, with 52.75 CPUs as printed and a
-        memory of 51.37 (51.32 with the trace's unrounded numbers). `drawn`: 100 servers drawn from table I.
+        `totals`: a mix of the first six types of table I with the printed totals, 52.75 CPUs and a memory of 51.32.
+        `drawn`: 100 servers drawn from table I.
+    mix : int
+        Which of the mixes with the printed totals: 1 is the most probable one if servers are drawn from table I.
     """
-    kinds = np.array(_FIGURE4)
-    count = kinds[:, 2].astype(int)
+    kinds, mixes = np.array(_TYPES), figure4_mixes()
+    count = mixes[min(mix, len(mixes)) - 1]
     if servers == "drawn":
         table = np.array(measured("google_jobs")[1]["servers 2011"], dtype=float)
         kinds, count = table, rng.multinomial(100, table[:, 2] / table[:, 2].sum())
@@ -95,6 +102,23 @@ def drfh_figure4(
     users = pd.DataFrame({"user": ["user 1", "user 2", "user 3"], "leaves": [1080.0, np.inf, np.inf]})
     tasks = pd.concat(parts, ignore_index=True)
     return Workload.from_frames(tasks, hosts[hosts["count"] > 0], users, source="DRFH, figure 4")
+
+
+@cache
+def figure4_mixes() -> NDArray[np.int64]:
+    """Numbers of servers by type, (mixes, 6): mixes of 100 with the totals of DRFH figure 4, most probable first.
+
+    With n4 of 1 CPU and n5 of .25 the CPUs are 52.75 if and only if n4 = 5.5 + n5 / 2. Mixes beyond these ranges have
+    less than a thousandth of the probability of the first.
+    """
+    n5, n2, n3, n6 = np.meshgrid((1, 3, 5), np.arange(61), np.arange(41), np.arange(5), indexing="ij", sparse=True)
+    n4 = (11 + n5) // 2
+    n1 = 100 - n2 - n3 - n4 - n5 - n6
+    every = np.stack(np.broadcast_arrays(n1, n2, n3, n4, n5, n6))
+    memory = np.tensordot(np.array(_TYPES)[:, 1], every, 1)
+    found = every[:, (np.abs(memory - 51.32) <= 0.005) & (n1 >= 0)].T
+    part = np.array(_FREQUENT) / sum(_FREQUENT)
+    return np.asarray(found[np.argsort(-stats.multinomial(100, part).logpmf(found), kind="stable")])
 
 
 @workload_generator("mqdrf-figure2", "MQDRF figures 2 and 3: three users or more come to one server")

@@ -1,0 +1,192 @@
+"""Statements about simulated and measured results: a statistic of stored cells, the values that agree, and verdicts.
+
+A statement is judged for each combination of the assumptions that its paper leaves open, by the 95% interval of the
+mean of a statistic over draws. Intervals are shipped in `data/judged-PAPER.csv`, which `research/verdicts.py` writes,
+so that verdicts need no simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from io import StringIO
+from itertools import combinations, product
+from typing import Any
+
+from ...base.libraries import pd
+from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
+
+#: Outcomes of a combination of assumptions: the interval is within the values that agree, outside, or across a bound.
+AGREES, DIFFERS, UNDECIDED = "comes out", "does not", "undecided"
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Option of a set-up: what the paper says of it, and what its values mean.
+
+    Attributes
+    ----------
+    name : str
+        Option of the source, parameter of the policy, or column of the cells or of a statistic.
+    paper : str
+        Sentence of the paper that decides it; `not said` without one.
+    means : mapping
+        Values, as text, with what they mean in a verdict.
+    default : str
+        Value of cells that do not state the option; '' for a column that the statistic makes.
+    decided : str
+        The value that the sentence decides: verdicts count no other; '' leaves the option open.
+    """
+
+    name: str
+    paper: str
+    means: Mapping[str, str] = field(hash=False)
+    default: str = ""
+    decided: str = ""
+
+    def said(self, values: Iterable[str]) -> str:
+        """Values in words: `one or another`."""
+        return " or ".join(self.means.get(value, f"{self.name}={value}") for value in values)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Statement of a paper, a statistic of stored cells, and the bounds within which it agrees.
+
+    Attributes
+    ----------
+    states, where, statement, printed
+        As of `Claim`.
+    experiment : str
+        Experiment whose cells the statistic reads.
+    statistic : tuple
+        Function of `simulated`, and its arguments.
+    low, high : float
+        Bounds of the statistic that agree with the paper.
+    assumptions : tuple of Assumption
+    only : mapping
+        Columns of cells with the value, or the values, of those that the statistic reads.
+    note : str
+    """
+
+    paper: str
+    states: tuple[int, ...]
+    where: str
+    statement: str
+    printed: str
+    experiment: str
+    statistic: tuple[Any, ...]
+    low: float
+    high: float
+    assumptions: tuple[Assumption, ...]
+    only: Mapping[str, str | Sequence[str]] = field(default_factory=dict, hash=False)
+    note: str = ""
+
+    def outcome(self, mean: float, half: float) -> str:
+        """Compare an interval with the bounds; an unknown half-width decides nothing."""
+        if self.low <= mean - half and mean + half <= self.high:
+            return AGREES
+        return DIFFERS if mean + half < self.low or mean - half > self.high else UNDECIDED
+
+    def verdict(self, setups: pd.DataFrame) -> str:
+        """Verdict on the statement from its set-ups: columns of assumptions, `mean`, `half`, `n`, `outcome`."""
+        axes = [one for one in self.assumptions if one.name in setups]
+        setups = self.as_said(setups)
+        agrees = setups[setups["outcome"] == AGREES]
+        if len(agrees) == len(setups) > 0:
+            return REPRODUCED
+        if len(agrees):
+            return f"{UNDER} {described(setups, agrees, axes)}"
+        if (setups["outcome"] == UNDECIDED).any() or setups.empty:
+            return f"{CANNOT} {_draws(setups)} do not decide it"
+        return f"{MEASURED_OTHERWISE}{_tried(setups, axes)}"
+
+    def as_said(self, setups: pd.DataFrame) -> pd.DataFrame:
+        """Set-ups that contradict no sentence of the paper; all, if none is left."""
+        for one in self.assumptions:
+            if one.name in setups and one.decided and (setups[one.name] == one.decided).any():
+                setups = setups[setups[one.name] == one.decided]
+        return setups
+
+    def numbers(self, setups: pd.DataFrame) -> str:
+        """Intervals that decide, of the set-ups that agree before others; ranges of means if there are many."""
+        parts, setups = [], self.as_said(setups)
+        for outcome in (AGREES, UNDECIDED, DIFFERS):
+            of = setups[setups["outcome"] == outcome]
+            if len(of) == 1:
+                parts.append(f"{outcome}: {interval_said(of['mean'].iloc[0], of['half'].iloc[0])}")
+            elif len(of):
+                parts.append(
+                    f"{outcome} in {len(of)} set-ups: {_short(of['mean'].min())} to {_short(of['mean'].max())}"
+                )
+        bounds = f"agrees {_bounds(self.low, self.high)}"
+        return "; ".join([*parts, bounds, *filter(None, [_draws(setups), self.note])])
+
+
+def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumption]) -> str:
+    """Describe the combinations that agree: the largest product of values of the options within them, and how many."""
+    varying = [one for one in axes if setups[one.name].nunique() > 1]
+    options = [list(dict.fromkeys(setups[one.name])) for one in varying]
+    subsets = [[some for k in range(1, len(of) + 1) for some in combinations(of, k)] for of in options]
+    names = [one.name for one in varying]
+    outcomes = dict(zip(setups[names].itertuples(index=False, name=None), setups.index.isin(agrees.index), strict=True))
+
+    def size(chosen: tuple[tuple[str, ...], ...]) -> int:
+        """Number of combinations of a product, 0 if one of them does not agree."""
+        inside = [agreed for row, agreed in outcomes.items() if all(a in b for a, b in zip(row, chosen, strict=True))]
+        return len(inside) * all(inside)
+
+    best = max(product(*subsets), key=size)
+    said = [one.said(some) for one, some, every in zip(varying, best, options, strict=True) if len(some) < len(every)]
+    part = "" if size(best) == len(agrees) else f" ({len(agrees)} of {len(setups)} combinations agree)"
+    return f"{', '.join(said)}{part}"
+
+
+def _tried(setups: pd.DataFrame, axes: Sequence[Assumption]) -> str:
+    """Values of the options that were tried, in brackets."""
+    varying = {one: list(dict.fromkeys(setups[one.name])) for one in axes if setups[one.name].nunique() > 1}
+    return f" ({'; '.join(one.said(several) for one, several in varying.items())})" if varying else ""
+
+
+def _draws(setups: pd.DataFrame) -> str:
+    if setups.empty:
+        return "no draws"
+    least, most = int(setups["n"].min()), int(setups["n"].max())
+    return f"{least}{f' to {most}' * (least < most)} draw{'s' * (most > 1)}"
+
+
+def interval_said(mean: float, half: float) -> str:
+    """Mean with the half-width of its interval: `12.3 +- 0.4`."""
+    known = math.isfinite(half) and half > 1e-9 * abs(mean)
+    return f"{_short(mean)} +- {_short(half)}" if known else _short(mean)
+
+
+def _short(value: float) -> str:
+    return show(float(f"{value:.3g}"))
+
+
+def _bounds(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"from {show(low)} on"
+    return f"up to {show(high)}" if math.isinf(low) else f"from {show(low)} to {show(high)}"
+
+
+@cache
+def shipped(paper: str) -> pd.DataFrame:
+    """Intervals shipped with fairopt, or no rows: columns `statement`, `setup` (JSON), `mean`, `half`, `n`."""
+    file = resources.files(__package__) / "data" / f"judged-{paper.lower()}.csv"
+    columns = ["statement", "setup", "mean", "half", "n"]
+    return pd.read_csv(StringIO(file.read_text())) if file.is_file() else pd.DataFrame(columns=columns)
+
+
+def setups(judged: Judged, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Set-ups of a statement, as `Judged.verdict` takes them, from intervals as `shipped` has them."""
+    mine = intervals[intervals["statement"] == judged.statement].reset_index(drop=True)
+    options = pd.DataFrame([json.loads(text) for text in mine["setup"]], mine.index, dtype=object)
+    found = mine.drop(columns=["statement", "setup"]).join(options)
+    pairs = zip(found["mean"], found["half"], strict=True)
+    return found.assign(outcome=[judged.outcome(mean, half) for mean, half in pairs])
