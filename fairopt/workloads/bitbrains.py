@@ -12,6 +12,7 @@ are properties of the data and not malformed. No field may be empty.
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
@@ -236,7 +237,7 @@ def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, 
 
 def _find(directory: str | Path, part: str | None) -> Path:
     root = _csv.existing(directory, _LAYOUT)
-    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    folders = sorted(Path(folder) for folder, _, _ in os.walk(root))
     if part is not None:
         folders = [folder for folder in folders if part in folder.relative_to(root).as_posix()]
     found = {folder: len(files) for folder in folders if (files := _vm_files(folder))}

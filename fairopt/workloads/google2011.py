@@ -197,11 +197,16 @@ def cluster(
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
-    present = machines(folder, None if every_machine else at, skip_malformed, report)
-    active = tasks(folder, at, window, skip_malformed, report)
-    groups = active.groupby("user", sort=True)
-    demand = groups[list(RESOURCES)].mean()
-    count = groups.size()
+    when = None if every_machine else at
+    present = _csv.once(
+        "machines present", lambda counts: machines(folder, when, skip_malformed, counts),
+        _csv.table_files(folder / "machine_events"), (when, skip_malformed), report,
+    )  # fmt: skip
+    active = _csv.once(
+        "active users", lambda counts: _active(tasks(folder, at, window, skip_malformed, counts)),
+        _csv.table_files(folder / "task_events"), (at, window, skip_malformed), report,
+    )  # fmt: skip
+    demand, count = active[list(RESOURCES)], active["tasks"]
     report["users found"] = len(demand)
     usable = (demand.fillna(0) > 0).any(axis=1)
     left_out = {
@@ -225,13 +230,19 @@ def cluster(
         users=[names[n] for n in chosen],
         servers=[f"machine{machine}" for machine in present.index[hosts]],
     )
-    when = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
+    then = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
     source = (
-        f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {when}, "
+        f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {then}, "
         f"mean requests; {len(hosts)} of {len(present)} machines "
         f"{'ever seen' if every_machine else f'present at {at:g} s'}{placed(density, by)}"
     )
     return Snapshot(result, source, dict(report), left_out)
+
+
+def _active(table: pd.DataFrame) -> pd.DataFrame:
+    """Users of a table of tasks: mean requests, and the number of tasks."""
+    groups = table.groupby("user", sort=True)
+    return groups[list(RESOURCES)].mean().assign(tasks=groups.size())
 
 
 def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.random.Generator | None) -> Mask | None:
