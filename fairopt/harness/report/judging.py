@@ -9,7 +9,7 @@ from typing import Any
 
 from ...base.libraries import pd
 from ..experiment import known
-from ..papers import Judged, simulated
+from ..papers import Judged, allocated, simulated
 from ..papers._judged import AGREES
 from . import figures
 from .stored import Results, StoredCells, interval, option
@@ -37,7 +37,7 @@ def evaluate(judged: Judged, found: StoredCells) -> pd.DataFrame:
     for column, values in judged.only.items():
         cells = cells[cells[column].isin([values] if isinstance(values, str) else values)]
     name, *arguments = judged.statistic
-    measure: Callable[..., pd.DataFrame] = getattr(simulated, name)
+    measure: Callable[..., pd.DataFrame] = getattr(simulated if hasattr(simulated, name) else allocated, name)
     values = measure(replace(found, cells=cells), [*of_cells], *arguments)
     by = [one.name for one in axes if one.name in values]
     certain = not cells["seed"].any()
