@@ -167,6 +167,23 @@ def idle(cluster: Cluster, mechanism: str) -> Array:
     return np.asarray(cluster.pooled_capacity - bundles(cluster, mechanism).sum(axis=0))
 
 
+def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
+    """True if users who have all that they demand demand less than the others, at any capacity of one resource."""
+    for units in range(2, int(cluster.max_tasks.sum()) + 1):
+        found = tasks(cluster.replace(capacity=[[units]]), mechanism)
+        done = found >= cluster.max_tasks * (1 - TOL)
+        if not (cluster.max_tasks[done].max(initial=0) < cluster.max_tasks[~done]).all():
+            return False
+    return True
+
+
+def trades_off(cluster: Cluster, alphas: tuple[float, ...]) -> bool:
+    """True if under alpha-fairness the sum of dominant shares never rises with alpha, and the smallest never falls."""
+    shares = np.array([dominant_shares(cluster, f"alpha-fair(alpha={alpha})") for alpha in alphas])
+    sums, least = np.diff(shares.sum(axis=1)), np.diff(shares.min(axis=1))
+    return bool((sums <= 1e-6).all() and (least >= -1e-6).all())
+
+
 def used_part(cluster: Cluster, mechanism: str) -> float:
     """Utilization of the first resource."""
     return float(bundles(cluster, mechanism).sum(axis=0)[0] / cluster.pooled_capacity[0])
