@@ -6,15 +6,21 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import shares
-from .style import SINGLE
+from .stacks import has, said, shares
+from .style import SINGLE, name
 
 NEEDS = ("drf_figures",)
 CAPTION = (
-    "Parts of the pool of DRF's section 4.1 under DRF, asset fairness and CEEI; diamonds are what the paper "
-    "prints. DRF equalises dominant shares, and CEEI uses all of both resources."
+    "Parts of the pool of DRF's section 4.1 under DRF, asset fairness and CEEI; diamonds are what the paper prints."
 )
 _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "ceei": "CEEI: tasks"}
+
+
+def caption(results: Results) -> str:
+    """Tasks under each mechanism."""
+    found = results.of("drf_figures")
+    each = [f"{said(found, 'example', one)} under {name(one)}" for one in _PRINTED if has(found, one)]
+    return f"Tasks of both users: {', '.join(each)}."
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:

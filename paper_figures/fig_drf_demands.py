@@ -14,7 +14,7 @@ from .style import DOUBLE, NARROW, TALLEST, legend, line, new
 NEEDS = ("drf_demands",)
 CAPTION = (
     "Demands per task in traces of Google and Alibaba (areas count tasks, and the line is the shape of a server), "
-    "and the part of tasks that need at most so much of a slot. Hardly a task is of the size or shape of a slot."
+    "and the part of tasks that need at most so much of a slot, of which a server of mean size has twelve."
 )
 _NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
 #: Slots of a server of mean size, as in the paper.

@@ -6,16 +6,23 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import beside, has, printed, tasks
+from .stacks import beside, has, printed, said, tasks
 from .style import SINGLE, groups, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
     "Tasks of both users before and after resource 2 of the pool grows, twofold under asset fairness (DRF theorem "
-    "3) and fourfold under DRF (theorem 6); diamonds are what the paper prints. User A has fewer tasks "
-    "afterwards, although nothing was taken away."
+    "3) and fourfold under DRF (theorem 6); diamonds are what the paper prints."
 )
 _CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "thm6-quadrupled", "×4"))
+
+
+def caption(results: Results) -> str:
+    """Tasks before and after the increase."""
+    found = results.of("drf_figures")
+    each = [f"under {name(one)} {said(found, before, one)} become {said(found, after, one)}"
+            for one, before, after, _ in _CASES if has(found, one)]  # fmt: skip
+    return f"Tasks of both users: {'; '.join(each)}."
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:

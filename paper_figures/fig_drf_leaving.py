@@ -6,18 +6,26 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import beside, printed, tasks
+from .stacks import beside, printed, said, tasks
 from .style import SINGLE, groups, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
     "Tasks of three users, and of the two that stay when user 3 leaves, under CEEI and DRF; diamonds are what the "
-    "paper prints. Under CEEI user 2 has fewer tasks afterwards, and under DRF nobody has."
+    "paper prints."
 )
 _CASES = (
     ("thm5", "three users", "CEEI: tasks of three users"),
     ("thm5-left", "user 3 left", "CEEI: user 2 falls when user 3 leaves"),
 )
+
+
+def caption(results: Results) -> str:
+    """Tasks before and after user 3 leaves."""
+    found = results.of("drf_figures")
+    each = [f"under {one.upper()} {' become '.join(said(found, case, one) for case, _, _ in _CASES)}"
+            for one in ("ceei", "drf")]  # fmt: skip
+    return f"Tasks: {'; '.join(each)}."
 
 
 def figure(results: Results, width: float = SINGLE) -> Figure:

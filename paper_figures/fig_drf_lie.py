@@ -6,16 +6,23 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import draw, pooled, printed, tasks
+from .stacks import draw, pooled, printed, said, tasks
 from .style import DOUBLE, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
     "Parts of both resources of the pool that each user is given when both tell the truth, and when user 1 states "
-    "another demand, with the tasks of both by what they state; diamonds are what the paper prints. "
-    "Under CEEI the lie gets user 1 more of both resources, under DRF no more tasks."
+    "another demand, with the tasks of both by what they state; diamonds are what the paper prints."
 )
 _CASES = (("thm4", "truth", "CEEI: tasks"), ("thm4-lie", "user 1 lies", "CEEI: tasks when user 1 lies"))
+
+
+def caption(results: Results) -> str:
+    """Tasks by what users state, before and after the lie; a task that is stated serves user 1 as one of its own."""
+    found = results.of("drf_figures")
+    each = [f"under {one.upper()} {' become '.join(said(found, case, one) for case, _, _ in _CASES)}"
+            for one in ("ceei", "drf")]  # fmt: skip
+    return f"Stated tasks: {'; '.join(each)}."
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

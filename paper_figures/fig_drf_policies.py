@@ -15,15 +15,15 @@ NEEDS = ("drf_policies",)
 CAPTION = (
     "Jobs of small and of large tasks done, and how many seconds these took, under policies of whole tasks on the "
     "set-up of DRF's section 7.2, where a user's next job comes when one is done, with and without thrashing of "
-    "servers that are over-committed; 95% intervals over draws. "
-    "Slots are too few for one kind of job, or so many that servers thrash."
+    "servers that are over-committed, which makes tasks that are short of a resource three times slower; 95% intervals "
+    "over draws."
 )
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% intervals.
 
-    Left: completed jobs if short tasks run five times slower; middle: completion times; right: completed jobs without
+    Left: completed jobs if short tasks run three times slower; middle: completion times; right: completed jobs without
     slowdown.
     """
     found = results.of("drf_policies")
@@ -35,8 +35,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     took = jobs.dropna(subset=["took"]).groupby(by, sort=False)["took"].mean().reset_index()
     drawn, table = new(width, 2.5, 1, 3, stack=True)
     panels = (
-        (count, 5.0, "done", "Jobs done, thrashing"),
-        (took, 5.0, "took", "Seconds a job, thrashing"),
+        (count, 3.0, "done", "Jobs done, thrashing"),
+        (took, 3.0, "took", "Seconds a job, thrashing"),
         (count, 1.0, "done", "Jobs done, no thrashing"),
     )
     for axes, (frame, factor, what, title) in zip(table.ravel(), panels, strict=True):

@@ -8,14 +8,13 @@ from matplotlib.figure import Figure
 from fairopt import papers
 from fairopt.report import Results
 
-from .stacks import Case, Numbers, draw, printed, tasks
-from .style import DOUBLE, legend, new
+from .stacks import Case, Numbers, draw, printed, said, tasks
+from .style import DOUBLE, legend, name, new
 
 NEEDS = ("drfh_figures",)
 CAPTION = (
     "Parts of two servers by user under DRF in every server (DRFH figure 2) and under DRFH (figure 3), with the "
-    "tasks of both users; diamonds are what the paper prints, but for parts too small for one. DRF in every "
-    "server runs 6 tasks of each user, DRFH 10."
+    "tasks of both users; diamonds are what the paper prints, but for parts too small for one."
 )
 #: Tasks on each server in the paper.
 _PRINTED = {
@@ -23,6 +22,13 @@ _PRINTED = {
     "drfh": "DRFH: a server for each",
 }
 _TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3: DRFH"}
+
+
+def caption(results: Results) -> str:
+    """Tasks of both users under each mechanism."""
+    found = results.of("drfh_figures")
+    each = [f"{said(found, 'figure1', one)} under {name(one)}" for one in _PRINTED]
+    return f"Tasks of both users: {', '.join(each)}."
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

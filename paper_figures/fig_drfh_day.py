@@ -7,38 +7,41 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.report import Results
+from fairopt.harness.papers import simulated
+from fairopt.report import Results, StoredCells
 
-from .over_time import distribution, heaviest, lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new, per_cent
+from .over_time import distribution, lines, policy
+from .style import DOUBLE, NARROW, groups, legend, new, ordered
 
 NEEDS = ("drfh_day",)
 CAPTION = (
-    "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
-    "time (DRFH figure 5), completion times and by how much jobs end sooner (6), and the part of every user's tasks "
-    "that is done under Best-Fit, against slots (Users, figure 7) and against servers of their own (Users, figure 8). "
-    "Best fit and first fit are alike, and slots leave capacity unused; some users have more done on their own."
+    "Use of resources over time on Google's sample under fits of DRFH and slots, in the first draw (DRFH figure 5); "
+    "on days drawn like Google's at load 1, completion times and by how much jobs end sooner under Best-Fit than under "
+    "slots, by three statistics (6), and the part of every user's tasks that is done under Best-Fit, against slots "
+    "(Users, figure 7) and against servers of their own (Users, figure 8), of all draws."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
+_BEST, _SLOTS, _OWN = "best-fit-drfh", "slots", "dedicated:best-fit-drfh"
 #: Bins of jobs by number of tasks; the paper has five, and does not state them.
-_BINS = (1, 2, 11, 101, 501, np.inf)
 _BIN_NAMES = ("1", "2-10", "11-100", "101-500", "> 500")
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Utilization in the first draw at the highest load; completion of jobs over all draws of that load.
+    """Utilization in the first draw; jobs and users over all draws of the lowest load.
 
     Areas of circles of users are logarithmic in their number of tasks.
     """
     found = results.of("drfh_day")
-    cells = found.cells[found.cells["workload"] == "day"]
-    heavy, first = heaviest(cells)
-    names = {text: policy(text) for text in heavy["policy"] if text.partition("(")[0] in _POLICIES}
+    cells = found.cells
+    first = cells[(cells["workload"] == "sample") & (cells["repetition"] == 0)]
+    days = cells[cells["workload"] == "day"]
+    days = days[days["source"] == days["source"].min()]
     use = found.long("timeline", first).assign(time=lambda t: t["time"] / 3600)
-    jobs = found.long("each_job", heavy)
+    jobs = found.long("each_job", days)
     narrow = width < NARROW
     drawn, table = new(width, (1.75 if narrow else 0.95) * width, 3, 2)
     panels = table.ravel()
+    names = {text: policy(text) for text in _POLICIES}
     for axes, what, text in zip(panels[:2], ("use_cpu", "use_memory"), ("CPU", "Memory"), strict=True):
         lines(axes, use[use["what"] == what], "policy", names)
         axes.set(title=f"{text} in use", xlabel="hours", ylim=(0, 1.03))
@@ -47,44 +50,38 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
     distribution(panels[2], chosen)
     panels[2].set(title="Completion times", xlabel="seconds", ylabel="part of all jobs")
-    slots = next((text for text in names if text.startswith("slots")), "")
-    _gain(panels[3], jobs, slots)
-    done = found.long("each_user", first).drop_duplicates(["policy", "user"])
-    _done(panels[4], done, slots, "Users, figure 7", "done under slots")
-    _done(panels[5], done, "dedicated:best-fit-drfh", "Users, figure 8", "done on own servers")
+    _gain(panels[3], StoredCells(days, found.failed, found.notes, found.contents))
+    done = found.long("each_user", days)
+    done = done.assign(user=done["user"] + done["repetition"].astype(str)).drop_duplicates(["policy", "user"])
+    _done(panels[4], done, _SLOTS, "Users, figure 7", "done under slots")
+    _done(panels[5], done, _OWN, "Users, figure 8", "done on own servers")
     panels[4].set_ylabel("done under Best-Fit")
     if narrow:
         panels[3].tick_params(axis="x", rotation=40)
-    legend(drawn, panels[0])
+    legend(drawn, panels[0], panels[3])
     return drawn
 
 
 def _done(axes: Axes, users: pd.DataFrame, other: str, title: str, label: str) -> None:
     """Circles of users: completed fractions of tasks under another policy and under Best-Fit."""
     part = users.assign(part=users["tasks_done"] / users["tasks"])
-    wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=["best-fit-drfh", other])
+    wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=[_BEST, other])
     wide = wide.dropna()  # with few servers some users have no dedicated pool
     size = users.groupby("user")["tasks"].max().reindex(wide.index)
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.6)
-    axes.scatter(wide[other], wide["best-fit-drfh"], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
+    axes.scatter(wide[other], wide[_BEST], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
                  linewidth=0.5)  # fmt: skip
     axes.set(title=title, xlabel=label)
 
 
-def _gain(axes: Axes, jobs: pd.DataFrame, slots: str) -> None:
-    """Reduction of completion times by Best-Fit against slots, of jobs completed by both, by size."""
-    by = ["source", "repetition", "job"]
-    wide = jobs[jobs["policy"].isin(["best-fit-drfh", slots])]
-    size = pd.cut(wide["tasks"], _BINS, right=False, labels=_BIN_NAMES)
-    table = wide.assign(size=size).pivot_table(
-        index=[*by, "size"], columns="policy", values="response", observed=True
-    ).dropna()  # fmt: skip
-    means = table.groupby(level="size", observed=False).mean().reindex(_BIN_NAMES)
-    if slots in means and "best-fit-drfh" in means:
-        gain = 100 * (1 - means["best-fit-drfh"] / means[slots])
-    else:
-        gain = pd.Series(0.0, index=list(_BIN_NAMES))
-    groups(axes, list(_BIN_NAMES), [("gain", gain.fillna(0.0), None)])
-    per_cent(axes)
-    axes.set_ylim(min(0.0, float(gain.min(skipna=True) or 0.0)) * 1.1, 100)
+def _gain(axes: Axes, days: StoredCells) -> None:
+    """Reduction of completion times by Best-Fit against slots, of jobs completed by both, by size and statistic."""
+    gains = simulated.reductions(days, [], _BEST, _SLOTS, "DRFH")
+    series = []
+    for statistic, of in gains.groupby("statistic", sort=False):
+        one = ordered(of, "size", "value", range(len(_BIN_NAMES)))
+        series.append((str(statistic), one["mean"].fillna(0.0), one["half"].fillna(0.0)))
+    groups(axes, list(_BIN_NAMES), series)
+    axes.axhline(0, color="#111111", linewidth=0.6)
+    axes.yaxis.set_major_formatter("{x:g}%")
     axes.set(title="Sooner than slots", xlabel="tasks of the job")

@@ -56,6 +56,12 @@ def tasks(found: StoredCells, cluster: str, mechanism: str) -> Numbers:
     return np.asarray(wide.loc[of["user"].unique(), of["server"].unique()], dtype=float)
 
 
+def said(found: StoredCells, cluster: str, mechanism: str) -> str:
+    """Tasks by user, for a caption: `3.23 and 48.4`."""
+    *others, last = (f"{value:.3g}" for value in tasks(found, cluster, mechanism).sum(axis=1))
+    return f"{', '.join(others)} and {last}"
+
+
 def has(found: StoredCells, mechanism: str) -> bool:
     """True if the mechanism is in this version of the experiment, as tiny ones omit some."""
     return mechanism in set(found.cells["mechanism"])

@@ -50,7 +50,7 @@ class AssetFairness(Mechanism):
         *claim("single-resource-fairness", source="docs/proofs.md, J"),
         *claim("population-monotonicity", conditions=("positive demands",), source="docs/proofs.md, I"),
         *claim("sharing-incentive", "bottleneck-fairness", holds=False),
-        *claim("population-monotonicity", "resource-monotonicity", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 
     scope: Literal["pool", "servers"] = "pool"

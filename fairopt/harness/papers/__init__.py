@@ -4,9 +4,9 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
-Each paper has a table `data/NAME.toml`; `drf`, `pf`, and `counterexamples` (small instances of this project) also have
-a module of functions. `pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped
-with the package. Items are numbered in the order in which they were collected from the papers.
+Each paper has a table `data/NAME.toml`; `drf`, `drfh`, `pf`, and `counterexamples` (small instances of this project)
+also have a module of functions. `pf_measured` has claims of PF on time and convergence, which are judged by
+measurements shipped with the package. Items are numbered in the order in which they were collected from the papers.
 
 A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
@@ -217,7 +217,7 @@ def _read(of: str, reading: str, arguments: tuple[Any, ...], cluster: Cluster) -
 
 def _function(of: str, name: str) -> Callable[..., Any]:
     """Look up a function in the paper's module, or else in `_ours`."""
-    own = import_module(f".{of}", __package__) if of in ("drf", "pf", "counterexamples") else _ours
+    own = import_module(f".{of}", __package__) if of in ("drf", "drfh", "pf", "counterexamples") else _ours
     found: Callable[..., Any] = getattr(own, name, None) or getattr(_ours, name)
     return found
 

@@ -23,6 +23,9 @@ from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
 #: Outcomes of a combination of assumptions: the interval is within the values that agree, outside, or across a bound.
 AGREES, DIFFERS, UNDECIDED = "comes out", "does not", "undecided"
 
+#: Values of an option that a verdict lists; of more it has the number.
+_FEW = 3
+
 
 @dataclass(frozen=True)
 class Assumption:
@@ -149,7 +152,8 @@ def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumpt
 def _tried(setups: pd.DataFrame, axes: Sequence[Assumption]) -> str:
     """Values of the options that were tried, in brackets."""
     varying = {one: list(dict.fromkeys(setups[one.name])) for one in axes if setups[one.name].nunique() > 1}
-    return f" ({'; '.join(one.said(several) for one, several in varying.items())})" if varying else ""
+    parts = [one.said(of) if len(of) <= _FEW else f"{len(of)} values of {one.name}" for one, of in varying.items()]
+    return f" ({'; '.join(parts)})" if varying else ""
 
 
 def _draws(setups: pd.DataFrame) -> str:

@@ -7,12 +7,14 @@ several ways has a further column. Policies are named by their text, or by their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base.libraries import pd
+from ...base.registry import parameters
+from ...scheduling import policies
 
 #: Fraction of jobs that a trimmed mean omits at each end.
 _TRIMMED = 0.05
@@ -21,9 +23,8 @@ SIZES = {"DRF": (1, 2, 11, 51, np.inf), "DRFH": (1, 2, 11, 101, 501, np.inf)}
 
 
 def _of(frame: pd.DataFrame, policy: str) -> pd.DataFrame:
-    """Rows of a policy, by its text or name."""
-    named = frame["policy"] == policy
-    return frame[named if named.any() else frame["policy"].str.partition("(")[0] == policy]
+    """Rows of a policy, as `_policies` selects it."""
+    return frame[frame["policy"].isin(_policies(frame["policy"].unique(), policy))]
 
 
 def _values(frame: pd.DataFrame, axes: Sequence[str], value: pd.Series, how: str = "mean") -> pd.DataFrame:
@@ -37,11 +38,21 @@ def _wide(frame: pd.DataFrame, by: Sequence[str], column: str, how: str = "mean"
     return frame.pivot_table(index=[*by], columns="policy", values=column, aggfunc=how, sort=False, observed=True)
 
 
-def _policies(columns: pd.Index[str], wanted: str) -> list[str]:
-    """Policies of this text, or of this name; `all` stands for all of them."""
-    if wanted == "all":
-        return [*columns]
-    return [wanted] if wanted in columns else [one for one in columns if one.partition("(")[0] == wanted]
+def _policies(texts: Iterable[str], wanted: str) -> list[str]:
+    """Policies of this text, or those of this name with the stated parameters; `|` is between several."""
+    several = [*texts]
+    if "|" in wanted:
+        return [one for part in wanted.split("|") for one in _policies(several, part)]
+    name, _, inside = wanted.partition("(")
+    given = parameters(wanted, inside[:-1])
+    alike = [one for one in several if one.partition("(")[0] == name and _has(one, given)]
+    return [wanted] if wanted in several else alike
+
+
+def _has(policy: str, given: Mapping[str, Any]) -> bool:
+    """True if a policy has these parameters, stated or by default."""
+    made = policies.one(policy) if given else None
+    return all(getattr(made, key) == value for key, value in given.items())
 
 
 def _least(wide: pd.DataFrame, axes: Sequence[str], better: str, than: str, of: Callable[..., Any]) -> pd.DataFrame:
@@ -96,9 +107,10 @@ def use_gained(found: Any, axes: Sequence[str], better: str, than: str) -> pd.Da
 def best_slots(found: Any, axes: Sequence[str], number: int) -> pd.DataFrame:
     """Use of all resources by slots of this number, less the largest use by others, in points."""
     use = found.long("use")
-    use = use[use["policy"].str.startswith("slots(")].assign(number=lambda t: t["policy"].str.extract(r"n=(\d+)")[0])
+    use = use[use["policy"].str.startswith("slots")]
+    use = use.assign(number=use["policy"].map(lambda text: policies.one(text).n))
     wide = use.pivot_table(index=[*axes, "repetition"], columns="number", values="utilization", aggfunc="sum")
-    margin = 100 * (wide[str(number)] - wide.drop(columns=str(number)).max(axis=1))
+    margin = 100 * (wide[number] - wide.drop(columns=number).max(axis=1))
     return margin.rename("value").reset_index()
 
 
@@ -120,7 +132,7 @@ def instants_above(
     chosen = pd.concat([_of(times, one) for one in (better, than)])
     chosen = chosen[chosen["time"] > 0]
     wide = chosen.pivot_table(index=by, columns=["what", "policy"], values="value", sort=False)
-    first, second = (_policies(pd.Index(chosen["policy"].unique()), one)[0] for one in (better, than))
+    first, second = (_policies(chosen["policy"].unique(), one)[0] for one in (better, than))
     above = np.logical_and.reduce(
         [wide[f"use_{one}", first] >= wide[f"use_{one}", second] * (1 - 1e-9) for one in both]
     )
@@ -133,13 +145,13 @@ def instants_above(
 
 def sooner(found: Any, axes: Sequence[str], better: str, than: str, sizes: str, which: int) -> pd.DataFrame:
     """Reduction of completion times against another policy of jobs in a bin of sizes, in per cent, by `statistic`."""
-    gains = _gains(found, axes, better, than, sizes)
+    gains = reductions(found, axes, better, than, sizes)
     return gains[gains["size"] == which].drop(columns="size")
 
 
 def sooner_rises(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
     """Least rise of the reduction from a bin of sizes to the next, in points; negative unless it rises in all."""
-    gains = _gains(found, axes, better, than, sizes)
+    gains = reductions(found, axes, better, than, sizes)
     by = [*axes, "repetition", "statistic"]
     wide = gains.pivot_table(index=by, columns="size", values="value", sort=False).sort_index(axis=1)
     rise = wide.diff(axis=1).min(axis=1)
@@ -147,7 +159,7 @@ def sooner_rises(found: Any, axes: Sequence[str], better: str, than: str, sizes:
     return rise.where(whole > 0, np.minimum(rise, whole) - 1).rename("value").reset_index()
 
 
-def _gains(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
+def reductions(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
     """Reductions by bin of sizes and `statistic`: of the means, or medians and trimmed means of those of each job."""
     jobs = found.long("each_job")
     jobs = pd.concat([_of(jobs, one) for one in (better, than)])
@@ -239,6 +251,47 @@ def shares_apart(found: Any, axes: Sequence[str], begin: float, end: float, *use
     shares = shares[shares["time"].between(begin, end) & shares["user"].isin(users)]
     each = shares.groupby([*axes, "repetition", "user"], sort=False)["share"].mean().unstack()
     return (100 * (each.max(axis=1) - each.min(axis=1))).rename("value").reset_index()
+
+
+#: Times in DRFH figure 4 from 100 s after a user comes or leaves to the next change.
+_STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
+
+
+def _steady(found: Any, axes: Sequence[str], policy: str) -> pd.Series:
+    """Mean dominant shares of the users of DRFH figure 4 who are there, in the times of `_STEADY`."""
+    shares = _of(found.long("shares"), policy)
+    parts = [shares[shares["time"].between(*times)].assign(times=k) for k, times in enumerate(_STEADY)]
+    of = pd.concat(parts).groupby([*axes, "repetition", "times", "user"], sort=False)["share"].mean()
+    return of[of > 0]
+
+
+def _beside_fluid(found: Any, axes: Sequence[str], policy: str) -> pd.DataFrame:
+    """Shares of `_steady`, `mine`, beside those of fluid DRFH, `fluid`, whose players are jobs, one of each user."""
+    mine = _steady(found, axes, policy).rename("mine").reset_index()
+    exact = found.long("shares")
+    exact = exact[exact["policy"] == "fluid:drfh"].assign(user=lambda t: t["user"].str.replace("job", "user"))
+    same, parts = [one for one in axes if one != "policy"], []
+    for k, (begin, _) in enumerate(_STEADY):  # fluid shares change at events only
+        before = exact[exact["time"] <= begin]
+        last = before[before["time"] == before.groupby([*same, "repetition"])["time"].transform("max")]
+        parts.append(last[[*same, "user"]].assign(times=k, fluid=last["share"]))
+    return mine.merge(pd.concat(parts), on=[*same, "times", "user"])
+
+
+def share_of_fluid(found: Any, axes: Sequence[str], policy: str) -> pd.DataFrame:
+    """Least dominant share of a user relative to that under fluid DRFH, in per cent."""
+    both = _beside_fluid(found, axes, policy)
+    return _values(both, axes, 100 * both["mine"] / both["fluid"], "min")
+
+
+def shares_exact(found: Any, axes: Sequence[str], policy: str) -> pd.DataFrame:
+    """Largest difference of dominant shares from those of DRFH at a time, in points: of fluid DRFH, or equal ones."""
+    both = _beside_fluid(found, axes, policy)
+    fluid = _values(both, axes, 100 * (both["mine"] - both["fluid"]).abs(), "max")
+    each = both.groupby([*axes, "repetition", "times"], sort=False)["mine"]
+    apart = (100 * (each.max() - each.min())).rename("value").reset_index()
+    equal = _values(apart, axes, apart["value"], "max")
+    return pd.concat([fluid.assign(reading="fluid"), equal.assign(reading="equal")], ignore_index=True)
 
 
 def heavy(found: Any, axes: Sequence[str], resource: str) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...base.libraries import pd
 from ..experiment import known
-from ..papers import Judged, allocated, simulated
+from ..papers import Judged, allocated, judged, simulated
 from ..papers._judged import AGREES
 from . import figures
 from .stored import Results, StoredCells, interval, option
@@ -26,47 +26,47 @@ def wide(experiment: str) -> str:
     return f"{WIDE}{experiment}" if f"{WIDE}{experiment}" in known() else experiment
 
 
-def evaluate(judged: Judged, found: StoredCells) -> pd.DataFrame:
+def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     """Intervals of the statistic by set-up, with the outcome: columns of assumptions, `mean`, `half`, `n`, `outcome`.
 
     A single draw has no interval, and decides only where nothing is random.
     """
-    axes = judged.assumptions
-    of_cells = {one.name: option(found.cells, one.name, one.default) for one in axes if one.default}
+    axes = one.assumptions
+    of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in axes if axis.default}
     cells = found.cells.assign(**of_cells)
-    for column, values in judged.only.items():
+    for column, values in one.only.items():
         cells = cells[cells[column].isin([values] if isinstance(values, str) else values)]
-    name, *arguments = judged.statistic
+    name, *arguments = one.statistic
     measure: Callable[..., pd.DataFrame] = getattr(simulated if hasattr(simulated, name) else allocated, name)
     values = measure(replace(found, cells=cells), [*of_cells], *arguments)
-    by = [one.name for one in axes if one.name in values]
+    by = [axis.name for axis in axes if axis.name in values]
     certain = not cells["seed"].any()
     keyed = values.assign(**{name: values[name].astype(str) for name in by}, all="")
     table = interval(keyed, [*by, "all"], "value").drop(columns="all")
     table["half"] = table["half"].mask(table["n"] == 1, 0.0 if certain else float("inf"))
     pairs = zip(table["mean"], table["half"], strict=True)
-    return table.assign(outcome=[judged.outcome(mean, half) for mean, half in pairs])
+    return table.assign(outcome=[one.outcome(mean, half) for mean, half in pairs])
 
 
-def compact(judged: Judged, setups: pd.DataFrame) -> pd.DataFrame:
+def compact(one: Judged, setups: pd.DataFrame) -> pd.DataFrame:
     """Set-ups as they are shipped: `statement`, `setup` (JSON), `mean`, `half`, `n`."""
-    by = [one.name for one in judged.assumptions if one.name in setups]
+    by = [axis.name for axis in one.assumptions if axis.name in setups]
     texts = [json.dumps(dict(zip(by, row, strict=True))) for row in setups[by].to_numpy().tolist()]
-    return setups[["mean", "half", "n"]].assign(statement=judged.statement, setup=texts)
+    return setups[["mean", "half", "n"]].assign(statement=one.statement, setup=texts)
 
 
-def verdicts(judged: Iterable[Judged], results: Results, of: Callable[[str], str] = str) -> pd.DataFrame:
+def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str], str] = str) -> pd.DataFrame:
     """Table by statement and set-up: options that vary, the interval and the outcome, and the verdict over set-ups.
 
     Parameters
     ----------
-    judged : iterable of Judged
+    statements : iterable of Judged
     results : Results
     of : callable
         Name of the experiment to read, from that of the statement: `wide`, or the same.
     """
     parts = []
-    for one in judged:
+    for one in statements:
         setups = evaluate(one, results.of(of(one.experiment)))
         axes = [axis for axis in one.assumptions if axis.name in setups and setups[axis.name].nunique() > 1]
         under = [" and ".join(axis.said([row[axis.name]]) for axis in axes) for _, row in setups.iterrows()]
@@ -76,15 +76,15 @@ def verdicts(judged: Iterable[Judged], results: Results, of: Callable[[str], str
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def of_figure(judged: Iterable[Judged], name: str) -> list[Judged]:
+def of_figure(statements: Iterable[Judged], name: str) -> list[Judged]:
     """Statements that are judged by the experiments of a figure, or by the experiment of this name."""
     needs: Sequence[str] = figures.module(name).NEEDS if name in figures.known() else (name,)
-    return [one for one in judged if one.experiment in needs]
+    return [one for one in statements if one.experiment in needs]
 
 
-def assumptions(judged: Iterable[Judged]) -> pd.DataFrame:
+def assumptions(statements: Iterable[Judged]) -> pd.DataFrame:
     """Options of the set-ups, with the sentence of the paper that decides each, or `not said`, and their values."""
-    every = {axis.name: axis for one in judged for axis in one.assumptions}
+    every = {axis.name: axis for one in statements for axis in one.assumptions}
     rows: list[dict[str, Any]] = [
         {"assumption": one.name, "the paper says": one.paper, "tried": "; ".join(one.means.values())}
         for one in every.values()
@@ -97,16 +97,16 @@ def caption(name: str, results: Results) -> str:
 
     Tiny versions have no verdict, and generators that stand in for traces are named.
     """
-    from ..papers import judged
-
-    said, module = [figures.caption(name, results)], figures.module(name)
+    shown, module = figures.caption(name, results), figures.module(name)
     if results.smoke:
-        return f"Tiny version, not a result: {said[0]}"
+        return f"Tiny version, not a result: {shown}"
+    found: dict[str, list[str]] = {}
     for one in of_figure(judged(), name):
-        setups = evaluate(one, results.of(one.experiment))
-        said.append(f"{one.paper}, {one.where}: {one.statement}: {one.verdict(setups)} ({one.numbers(setups)}).")
+        verdict = one.verdict(evaluate(one, results.of(one.experiment)))
+        found.setdefault(f"{verdict[0].upper()}{verdict[1:]}", []).append(f"{one.statement} ({one.where})")
+    said = [f"{verdict}: {'; '.join(statements)}." for verdict, statements in found.items()]
     notes = dict.fromkeys(note for need in module.NEEDS for note in results.of(need).notes if "stand in" in note)
-    return " ".join([*said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
+    return " ".join([shown, *said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
 
 
 def together(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
@@ -125,5 +125,5 @@ def together(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
 
 def table(name: str, frame: pd.DataFrame) -> Table:
     """Table of `verdicts`."""
-    keep = ("where", "claim", "assuming", "ours", "outcome", "verdict")
+    keep = ("claim", "assuming", "outcome")
     return Table(f"explained-{name}", f"Assumptions and verdicts: {name}", frame, keep=keep)

@@ -361,13 +361,15 @@ def typed(text: Any) -> Any:
 
 
 def option(cells: pd.DataFrame, name: str, default: str) -> pd.Series[str]:
-    """Values of an option as text: of the source, policy or simulation, or else a column of the cells."""
-    texts = cells[[one for one in ("source", "policy", "options") if one in cells]].astype(str).agg(" ".join, axis=1)
-    stated = texts.str.extract(rf"""\b{name}"?(?:=|: )"?([^&,)"}}\s]*)""")[0]
-    if name in cells:  # such as `density`, which is measured as well
+    """Values of an option as text: of the source, or else a column, or else of the policy or the simulation."""
+    of_source = cells["source"].str.extract(rf"[?&]{name}=([^&]*)")[0]
+    if of_source.notna().any():
+        return of_source.fillna(default)
+    if name in cells:
         shown = cells[name].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
-        stated = stated.fillna(shown.where(cells[name].notna()))
-    return stated.fillna(default)
+        return shown.where(cells[name].notna(), default)
+    texts = cells[[one for one in ("policy", "options") if one in cells]].astype(str).agg(" ".join, axis=1)
+    return texts.str.extract(rf"""\b{name}"?(?:=|: )"?([^,)"}}\s]*)""")[0].fillna(default)
 
 
 def defaults(name: str) -> dict[str, Any]:

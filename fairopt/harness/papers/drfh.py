@@ -1,0 +1,88 @@
+"""DRFH: its linear program, non-wasteful allocations, and equal divisions (`data/drfh.toml` has the claims)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.libraries import optimize
+from ...model._arrays import Array
+from ...model.cluster import Cluster
+from ._ours import monopoly_tasks, tasks
+
+#: Random clusters of claims about every cluster; their seed is a constant of the claims.
+_DRAWS, _SEED = 40, 1308
+
+
+def _clusters(zeros: float = 0.0, placement: float = 0.0) -> list[Cluster]:
+    """Random clusters of 2 to 4 users, 1 to 3 servers and 2 to 3 resources, with parts of zero demands and bans."""
+    rng, found = np.random.default_rng(_SEED), []
+    for _ in range(_DRAWS):
+        users, servers, resources = rng.integers((2, 1, 2), (5, 4, 4))
+        capacity = rng.integers(1, 10, (servers, resources)).astype(float)
+        demand = rng.integers(1, 10, (users, resources)) * (rng.random((users, resources)) >= zeros)
+        demand[demand.sum(axis=1) == 0, 0] = 1
+        eligible = rng.random((users, servers)) >= placement
+        eligible[:, 0] = True
+        found.append(Cluster(capacity, demand, eligible=eligible))
+    return found
+
+
+def program_7(cluster: Cluster) -> float:
+    r"""Optimum of (7), :math:`\max g` with `g_il` >= 0, :math:`\sum_l g_{il} = g` and `sum_i g_il d_ir <= c_lr`."""
+    users, servers, resources = cluster.shape
+    ratio = cluster.share_per_task / cluster.dominant_share_per_task[:, None]
+    capacity = cluster.capacity / cluster.pooled_capacity
+    use = np.zeros((servers, resources, users, servers))
+    use[np.arange(servers), :, :, np.arange(servers)] = ratio.T
+    of_users = np.repeat(np.eye(users), servers, axis=1)
+    bounds = [(0, None if free else 0) for free in cluster.eligible.ravel()]
+    solved = optimize.linprog(
+        np.append(np.zeros(users * servers), -1.0),
+        np.hstack([use.reshape(servers * resources, -1), np.zeros((servers * resources, 1))]), capacity.ravel(),
+        np.hstack([of_users, -np.ones((users, 1))]), np.zeros(users), [*bounds, (0, None)],
+    )  # fmt: skip
+    return float(-solved.fun)
+
+
+def _shares(cluster: Cluster) -> Array:
+    return np.asarray(tasks(cluster, "drfh") * cluster.dominant_share_per_task)
+
+
+def program_7_is_drfh(_: object) -> bool:
+    """True if all users have the optimum of (7) under DRFH, on random clusters with positive demands."""
+    return all(np.allclose(_shares(one), program_7(one), rtol=1e-6) for one in _clusters())
+
+
+def program_7_is_the_least(_: object) -> bool:
+    """True if the least share under DRFH is the optimum of (7), on random clusters with zero demands and placement."""
+    return all(np.isclose(_shares(one).min(), program_7(one), rtol=1e-6) for one in _clusters(0.3, 0.3))
+
+
+def beyond_7(cluster: Cluster) -> Array:
+    """Dominant shares under DRFH, less the optimum of (7)."""
+    return _shares(cluster) - program_7(cluster)
+
+
+def non_wasteful(_: object) -> tuple[bool, bool]:
+    """Whether all bundles proportional to demands are non-wasteful, and whether all others waste something.
+
+    A bundle is non-wasteful if it runs fewer tasks without a small part of any of its resources.
+    """
+    rng = np.random.default_rng(_SEED)
+    proportional, others = list[bool](), list[bool]()
+    for _ in range(_DRAWS):
+        demand, bundle = rng.integers(1, 10, (2, 3)).astype(float)
+        for found, one in ((proportional, bundle[0] * demand), (others, bundle)):
+            if found is others and np.ptp(one / demand) == 0:
+                continue
+            less = [(one - 1e-3 * np.eye(3)[r] * one) / demand for r in range(3)]
+            found.append(all(part.min() < (one / demand).min() for part in less))
+    return all(proportional), not any(others)
+
+
+def equal_divisions(cluster: Cluster) -> tuple[bool, int]:
+    """Whether mixtures of IV-D's divisions (a) and (b) give user 1 half of the pool, and their numbers of tasks."""
+    other = np.array([[1.5, 5.5], [5.5, 1.5]])
+    parts = [weight * other + (1 - weight) * cluster.capacity for weight in np.linspace(0, 0.3, 5)]
+    half = all(np.allclose(part.sum(axis=0), cluster.pooled_capacity) for part in parts)
+    return half, len({float(round(monopoly_tasks(cluster.replace(capacity=part))[0], 9)) for part in parts})
