@@ -1,12 +1,13 @@
 """Statistics of stored allocations, on which papers make statements: a value for each draw and combination of options.
 
-The conventions are those of `simulated`. Utilization is that of all servers, in per cent; resources of which less than a
-tenth is used, averaged over all cells, decide nothing and are left out.
+The conventions are those of `simulated`. Utilization is that of all servers, in per cent; resources of which less than
+a tenth is used, averaged over the cells of a combination of options, decide nothing and are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ _FAIRNESS = ("jain", "min_share")
 def _use(found: Any, axes: Sequence[str], columns: str = "name", of: str = "all") -> pd.DataFrame:
     """Utilization in per cent by options, repetition and resource (and class), with a column for each mechanism."""
     use = found.long("use")
-    whole = use[use["class"] == "all"].groupby("resource")["utilization"].mean()
-    use = use[use["resource"].isin(whole.index[whole >= _COUNTS])]
-    use = use[use["class"] == "all"] if of == "all" else use[use["class"] != "all"]
+    whole = use[use["class"] == "all"]
+    used = whole.groupby([*axes, "resource"], sort=False)["utilization"].mean()
+    use = whole if of == "all" else use[use["class"] != "all"]
+    use = use.merge(used[used >= _COUNTS].rename("used").reset_index(), on=[*axes, "resource"])
     by = [*axes, "repetition", "resource", *(["class"] if of != "all" else [])]
     return 100 * use.pivot_table(index=by, columns=columns, values="utilization", sort=False)
 
@@ -96,8 +98,7 @@ def use_falls(found: Any, axes: Sequence[str]) -> pd.DataFrame:
     """Decrease of utilization from each alpha to the next, the column `range`, averaged over resources, in points."""
     wide, alphas = _alphas(found, axes)
     parts = [
-        _drawn(wide[low] - wide[high], axes).assign(range=f"{low:g} to {high:g}")
-        for low, high in zip(alphas, alphas[1:], strict=False)
+        _drawn(wide[low] - wide[high], axes).assign(range=f"{low:g} to {high:g}") for low, high in pairwise(alphas)
     ]
     return pd.concat(parts, ignore_index=True)
 
