@@ -116,13 +116,6 @@ def least_over_infinity(found: Any, axes: Sequence[str]) -> pd.DataFrame:
     return _drawn(wide[finite].min(axis=1) - wide[np.inf], axes)
 
 
-def day_used_more(found: Any, axes: Sequence[str], better: str, *than: str) -> pd.DataFrame:
-    """Mean use of a fluid simulation less the largest under other mechanisms, averaged over resources, in points."""
-    use = found.long("use").assign(name=lambda t: t["policy"].str.removeprefix("fluid:"))
-    wide = 100 * use.pivot_table(index=[*axes, "repetition", "resource"], columns="name", values="utilization")
-    return _drawn(wide[better] - wide[[*than]].max(axis=1), axes)
-
-
 def fairness_gained(found: Any, axes: Sequence[str]) -> pd.DataFrame:
     """Increase from alpha = 1 to infinity of measures of fairness, the column `fairness`, in points."""
     cells = found.cells
