@@ -16,7 +16,7 @@ from ..model.cluster import Cluster
 from . import alibaba, google2011
 from ._draw import Count, measured, positive, probability
 from ._pf_servers import pf_servers
-from ._snapshot import Snapshot
+from ._snapshot import Snapshot, placed
 from .sources import generator
 
 
@@ -213,16 +213,11 @@ def lognormal(
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)
-    probability(density, "density")
     _spread(sigma, "sigma")
     capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
     demand = np.exp(sigma * rng.standard_normal((users, resources)))
-    eligible = None
-    if density < 1:
-        eligible = rng.random((users, servers)) < density
-        eligible[np.arange(users), rng.integers(servers, size=users)] = True
-    source = f"lognormal: {users} users, {servers} servers, {resources} resources, density {density:g}, sigma {sigma:g}"
-    return _snapshot(Cluster(capacity, demand, eligible=eligible), source)
+    source = f"lognormal: {users} users, {servers} servers, {resources} resources, sigma {sigma:g}"
+    return placed(_snapshot(Cluster(capacity, demand), source), rng, density)
 
 
 def _kinds(rng: np.random.Generator, frequency: Array, count: int) -> Index:
