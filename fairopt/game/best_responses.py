@@ -14,17 +14,20 @@ from ..base import clock
 from ..base import progress as _progress
 from ..base.errors import DataError, NotConverged
 from ..base.libraries import pd
-from ..certificates import ByCriterion, Certificate, certify, exploitability
+from ..certificates import ByCriterion, Certificate, backward_error, certify, exploitability
 from ..core.game.equilibrium_system import EquilibriumSystem, log_unit_prices
 from ..core.game.index import index_of_answer
 from ..core.game.rounds import State, Sweeps
+from ..mechanisms._game import GameMechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..mechanisms.psdsf import PSDSF
 from ..mechanisms.reference import solvers
 from ..mechanisms.reference.server_problem import CvxpySweeps
 from ..model import _frames, _validate
 from ..model._arrays import Array, deferred
 from ..model._same import other_names
 from ..model.cluster import Cluster, expected
-from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, Trace, idle
@@ -46,16 +49,17 @@ _Judged = tuple[Array, Certificate, Array | None, float]
 
 def best_response(
     cluster: Cluster,
-    alpha: float,
+    alpha: float | None = None,
     *,
+    mechanism: GameMechanism | None = None,
     order: str | None = None,
     damping: float | None = None,
-    tol: float = 1e-6,
+    tol: float | None = None,
     max_rounds: int = 1000,
     start: Allocation | Array | None = None,
     rng: np.random.Generator | int | None = None,
     network: Network | None = None,
-    server_solver: str = "native",
+    server_solver: str | None = None,
     throw: bool = True,
     progress: bool = False,
 ) -> Allocation:
@@ -69,18 +73,21 @@ def best_response(
     cluster : Cluster
     alpha : float
         In (0, infinity]; infinity is PS-DSF. At alpha = 0 servers are independent: use `AlphaPFVDS(0)`.
+    mechanism : GameMechanism, optional
+        The game to play in place of `alpha`, such as `ConcaveGame(utility)`: servers with a utility of one's own.
     order : str, optional
         `elastic` (Gauss-Seidel, in which servers anticipate the others' responses), `cyclic` or `random`
         (Gauss-Seidel), `over-relaxed`, `jacobi` (simultaneous), `asynchronous`. Default: `elastic`, or `cyclic` with a
-        damping or `server_solver="cvxpy"`.
+        damping or where CVXPY solves the servers' problems.
     damping : float, optional
         Step towards the response, in (0, 2), for all orders but `elastic`. Default: 1; adaptive for `over-relaxed`; for
         `jacobi` the reciprocal of the largest number of servers that a user can use, with which the potential does not
         decrease at alpha = 1; for `asynchronous` that, and at most 1/2. Long delays on dense clusters require less.
     tol : float
         Bound on the residual (the largest change of a further response, relative to the user's tasks), the
-        exploitability and the certificate. Responses are solved to a hundredth of it. Residuals in the trace are the
-        largest changes in a round, or changes of a further response where those were computed.
+        exploitability and the certificate. Default: 1e-6, and 1e-4 for a utility of one's own. Native responses are
+        solved to a hundredth of it. Residuals in the trace are the largest changes in a round, or changes of a further
+        response where those were computed.
     max_rounds : int
         Largest number of rounds, at least 1.
     start : Allocation or array (users, servers), optional
@@ -90,8 +97,9 @@ def best_response(
         Generator or seed of random orders and of the asynchronous network.
     network : Network, optional
         Losses, delays and outages, for `asynchronous` only.
-    server_solver : str
-        `native`, or `cvxpy` for the server's problem in declarative form.
+    server_solver : str, optional
+        `native`, the default, or `cvxpy` for the server's problem in declarative form, the only one for a utility of
+        one's own.
     throw : bool
         False: return a flagged allocation instead of raising if the certificate misses `tol` after `max_rounds`.
     progress : bool
@@ -117,6 +125,9 @@ def best_response(
     instead of one, and all servers share eight sums per round, or forty with Anderson acceleration. The asynchronous
     game has plain responses, as elastic ones require rounds (docs/algorithms/best-responses.md).
 
+    Under a utility of one's own (docs/utilities.md) the trace has the backward error as exploitability. If U'(0) is
+    finite, so that users may have no tasks, residuals are relative to the tasks that divide marginal utility by e.
+
     Proved: a fixed point of elastic rounds is an equilibrium; if cyclic order converges to one from every start elastic
     order does so, too, without a bound on the number of rounds; at alpha = 1 cyclic order converges, as a potential
     exists. For other alphas cyclic order can cycle, as observed with zero demands and alpha >= 4
@@ -129,33 +140,29 @@ def best_response(
     >>> found = fo.best_response(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3)
     >>> found.user_tasks.round(3).tolist(), found.trace.order
     ([0.649, 0.675], 'elastic')
+    >>> import cvxpy as cp
+    >>> game = fo.ConcaveGame(cp.sqrt)  # alpha = 1/2
+    >>> found = fo.best_response(found.cluster, mechanism=game, order="jacobi", damping=0.5)
+    >>> found.user_tasks.round(3).tolist(), found.trace.order
+    ([0.883, 0.559], 'jacobi')
     """
     expected(cluster)
-    tol, alpha = _validate.tolerance(tol), _validate.alpha(alpha)
+    mechanism = _played(alpha, mechanism)
+    mechanism.check(cluster)
+    rule = mechanism.criterion(cluster)
+    own, alpha = not rule.scale_free, rule.alpha
+    tol = _validate.tolerance((1e-4 if own else 1e-6) if tol is None else tol)
     if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
         raise DataError(
             f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
             f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
         )
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
-    if damping is not None:
-        wanted = "between 0 (no step) and 2, 1 for the response itself"
-        damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
-    plain = damping is not None or server_solver != "native"
-    order = order or ("cyclic" if plain else "elastic")
-    for what, value, known in (("order", order, ORDERS), ("server_solver", server_solver, ("native", "cvxpy"))):
-        if value not in known:
-            raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
-    if plain and order == "elastic":
-        raise DataError(
-            "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
-            "order='cyclic'"
-        )
+    order, damping, server_solver = _way(order, damping, server_solver, own)
     network = network_of(network, cluster, order)
     watch = clock.Watch()
-    rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
-    begun, rows = _given(start, cluster, alpha, order)
+    begun, rows = _given(start, cluster, rule, order)
     if len(polytope.users):
         method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
         sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
@@ -191,7 +198,7 @@ def best_response(
         dict(solvers.versions()), watch.loops,
     )  # fmt: skip
     found = Allocation(
-        "PS-DSF" if math.isinf(alpha) else f"alphaPF-VDS(alpha={alpha:g})",
+        str(mechanism),
         cluster,
         tasks,
         certificate,
@@ -205,8 +212,42 @@ def best_response(
         index=deferred(partial(index_of_answer, Problem(cluster, rule), tasks, proof)),
     )
     if throw and reason != _INTERRUPTED and found.flagged:
-        raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {trace!r}; {certificate}")
+        raise NotConverged(f"best response for {mechanism}, order {order!r}: {trace!r}; {certificate}")
     return found
+
+
+def _played(alpha: Any, mechanism: Any) -> GameMechanism:
+    """The game of `alpha` or of `mechanism`, of which exactly one is given."""
+    if (alpha is None) == (mechanism is None):
+        raise DataError("give either alpha, such as 3, or mechanism, such as ConcaveGame(cp.log1p)")
+    if mechanism is None:
+        alpha = _validate.alpha(alpha)
+        return PSDSF() if math.isinf(alpha) else AlphaPFVDS(alpha)
+    if not isinstance(mechanism, GameMechanism):
+        raise DataError(f"mechanism is {mechanism!r}, which is no game: give AlphaPFVDS(3), PSDSF(), or ConcaveGame(U)")
+    return mechanism
+
+
+def _way(
+    order: str | None, damping: float | None, server_solver: str | None, own: bool
+) -> tuple[str, float | None, str]:
+    """Order, damping and solver of servers' problems, checked; `own` if the utility is one's own."""
+    if damping is not None:
+        wanted = "between 0 (no step) and 2, 1 for the response itself"
+        damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
+    solver = server_solver or ("cvxpy" if own else "native")
+    plain = damping is not None or solver != "native"
+    order = order or ("cyclic" if plain else "elastic")
+    solvers_here = ("cvxpy",) if own else ("native", "cvxpy")
+    for what, value, known in (("order", order, ORDERS), ("server_solver", solver, solvers_here)):
+        if value not in known:
+            raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
+    if plain and order == "elastic":
+        raise DataError(
+            "order 'elastic' has no damping, and servers of server_solver='native' only, which a utility of one's own "
+            "has not: choose order='cyclic', or leave damping and server_solver out"
+        )
+    return order, damping, solver
 
 
 def multi_start(
@@ -290,7 +331,7 @@ def generator_of(value: Any) -> np.random.Generator:
         raise DataError(f"rng is {value!r}; it must be a seed (a whole number >= 0) or a generator ({error})") from None
 
 
-def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
+def _given(start: Any, cluster: Cluster, rule: Criterion, order: str) -> tuple[Array | None, list[dict[str, float]]]:
     """Initial tasks (users, servers), and the rows of a trace to continue, if it is of the same game and order."""
     if not isinstance(start, Allocation):
         try:
@@ -302,7 +343,8 @@ def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Arra
         return tasks, []
     if different := other_names(start.cluster, cluster):
         raise DataError(f"start is of another cluster: {different}; it must be of the same names")
-    trace, other = start.trace, start.criterion.alpha != alpha or start.cluster != cluster
+    same = all(getattr(start.criterion, name, None) == getattr(rule, name, None) for name in ("alpha", "slope"))
+    trace, other = start.trace, not same or start.cluster != cluster
     return start.tasks, [] if other or trace is None or trace.order != order else trace.frame.to_dict("records")
 
 
@@ -340,7 +382,7 @@ def _play(
                 judged = _certify(sweeps, state, rule)
                 if judged[1].passes(tol):
                     return f"no response would change anything by more than tol={tol:g}", judged
-            if row["residual"] <= tol and not state.total.all():
+            if row["residual"] <= tol and not rule.starves and not state.total.all():
                 polytope = sweeps.method.polytope
                 user = polytope.cluster.users[int(polytope.users[int(state.total.argmin())])]
                 return (
@@ -356,6 +398,9 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]
     method, polytope = sweeps.method, sweeps.method.polytope
     if math.isinf(rule.alpha):
         exploit = float(exploitability(polytope, _tasks(sweeps, state), rule)[0].max())
+    elif not rule.scale_free:
+        log_rows = sweeps.log_price(state)[polytope.row_server, polytope.row_resource]
+        exploit = backward_error(polytope, rule, _tasks(sweeps, state), log_rows).error
     else:
         exploit = method.exploitability(state.tasks, sweeps.log_price(state))
     capacity = polytope.cluster.capacity

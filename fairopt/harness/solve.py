@@ -19,6 +19,7 @@ from ..base.errors import DataError, FairoptError, SolverError
 from ..game.best_responses import best_response
 from ..game.two_sided import equilibrium_curve
 from ..mechanisms import Mechanism
+from ..mechanisms._game import GameMechanism
 from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
@@ -102,12 +103,12 @@ class Solve:
 
     def allocation(self, cluster: Cluster, rng: np.random.Generator) -> Allocation:
         """Solve the cluster."""
-        mechanism = self.what.made
+        mechanism: Any = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
             return mechanism.solve(cluster, self.tol, engine=engine, throw=False)
         found = best_response(
-            cluster, float(getattr(mechanism, "alpha", math.inf)), order=self.order, damping=self.damping, tol=self.tol,
+            cluster, mechanism=mechanism, order=self.order, damping=self.damping, tol=self.tol,
             max_rounds=self.max_rounds, rng=rng, throw=False,
         )  # fmt: skip
         if found.trace is not None and found.trace.reason.startswith("interrupted"):
@@ -145,7 +146,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
         if played and getattr(mechanism, "alpha", math.inf) == 0:
             raise DataError("best responses need alpha > 0; play alpha = 0 with 'equilibrium'", ("alphas",))
         has = mechanism.engines()
-        if engine not in (DEFAULT, *has):
+        if engine not in (DEFAULT, *has) and not (played and isinstance(mechanism, GameMechanism)):
             raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(has)}", ("engines",))
         orders, dampings = (values["orders"], values["dampings"]) if played else (("",), ("default",))
         usual = mechanism.tolerance(has[0] if engine == DEFAULT else engine)
