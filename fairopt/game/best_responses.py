@@ -54,12 +54,12 @@ def best_response(
     mechanism: GameMechanism | None = None,
     order: str | None = None,
     damping: float | None = None,
-    tol: float | None = None,
+    tol: float = 1e-6,
     max_rounds: int = 1000,
     start: Allocation | Array | None = None,
     rng: np.random.Generator | int | None = None,
     network: Network | None = None,
-    server_solver: str | None = None,
+    server_solver: str = "native",
     throw: bool = True,
     progress: bool = False,
 ) -> Allocation:
@@ -78,16 +78,15 @@ def best_response(
     order : str, optional
         `elastic` (Gauss-Seidel, in which servers anticipate the others' responses), `cyclic` or `random`
         (Gauss-Seidel), `over-relaxed`, `jacobi` (simultaneous), `asynchronous`. Default: `elastic`, or `cyclic` with a
-        damping or where CVXPY solves the servers' problems.
+        damping or `server_solver="cvxpy"`.
     damping : float, optional
         Step towards the response, in (0, 2), for all orders but `elastic`. Default: 1; adaptive for `over-relaxed`; for
         `jacobi` the reciprocal of the largest number of servers that a user can use, with which the potential does not
         decrease at alpha = 1; for `asynchronous` that, and at most 1/2. Long delays on dense clusters require less.
     tol : float
         Bound on the residual (the largest change of a further response, relative to the user's tasks), the
-        exploitability and the certificate. Default: 1e-6, and 1e-4 for a utility of one's own. Native responses are
-        solved to a hundredth of it. Residuals in the trace are the largest changes in a round, or changes of a further
-        response where those were computed.
+        exploitability and the certificate. Responses are solved to a hundredth of it. Residuals in the trace are the
+        largest changes in a round, or changes of a further response where those were computed.
     max_rounds : int
         Largest number of rounds, at least 1.
     start : Allocation or array (users, servers), optional
@@ -97,9 +96,8 @@ def best_response(
         Generator or seed of random orders and of the asynchronous network.
     network : Network, optional
         Losses, delays and outages, for `asynchronous` only.
-    server_solver : str, optional
-        `native`, the default, or `cvxpy` for the server's problem in declarative form, the only one for a utility of
-        one's own.
+    server_solver : str
+        `native`, or `cvxpy` for the server's problem in declarative form.
     throw : bool
         False: return a flagged allocation instead of raising if the certificate misses `tol` after `max_rounds`.
     progress : bool
@@ -125,8 +123,8 @@ def best_response(
     instead of one, and all servers share eight sums per round, or forty with Anderson acceleration. The asynchronous
     game has plain responses, as elastic ones require rounds (docs/algorithms/best-responses.md).
 
-    Under a utility of one's own (docs/utilities.md) the trace has the backward error as exploitability. If U'(0) is
-    finite, so that users may have no tasks, residuals are relative to the tasks that divide marginal utility by e.
+    Under a utility of one's own (docs/utilities.md) responses are those to a piecewise power law through 32,768 of its
+    marginal utilities, and the trace has the backward error as exploitability; the certificate is that of the utility.
 
     Proved: a fixed point of elastic rounds is an equilibrium; if cyclic order converges to one from every start elastic
     order does so, too, without a bound on the number of rounds; at alpha = 1 cyclic order converges, as a potential
@@ -150,22 +148,22 @@ def best_response(
     mechanism = _played(alpha, mechanism)
     mechanism.check(cluster)
     rule = mechanism.criterion(cluster)
-    own, alpha = not rule.scale_free, rule.alpha
-    tol = _validate.tolerance((1e-4 if own else 1e-6) if tol is None else tol)
+    tol, alpha = _validate.tolerance(tol), rule.alpha
     if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
         raise DataError(
             f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
             f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
         )
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
-    order, damping, server_solver = _way(order, damping, server_solver, own)
+    order, damping = _way(order, damping, server_solver)
     network = network_of(network, cluster, order)
     watch = clock.Watch()
     polytope = Polytope(cluster, rule.limits(cluster))
     begun, rows = _given(start, cluster, rule, order)
     if len(polytope.users):
         method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
-        sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
+        native = server_solver == "native"
+        sweeps = Sweeps(method, alpha, _PART * tol, rule.curve) if native else CvxpySweeps(method, rule)
         if begun is None:  # smoothed as for alpha = 0.3, since a smaller one could leave a user without tasks
             part = method.at(max(method.alpha, 0.3)).begin(0.3) / method.gamma
         else:
@@ -175,7 +173,8 @@ def best_response(
         if progress:
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
         with np.errstate(all="ignore"):
-            ended, judged = _play(played, sweeps, state, rule, tol, _AHEAD if order == "elastic" else 1.0, watch, rows)
+            ahead = _AHEAD if order == "elastic" else 1.0
+            ended, judged = _play(played, sweeps, state, rule, rule.tabulated, tol, ahead, watch, rows)
         reason = ended or (
             f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
         )
@@ -228,26 +227,22 @@ def _played(alpha: Any, mechanism: Any) -> GameMechanism:
     return mechanism
 
 
-def _way(
-    order: str | None, damping: float | None, server_solver: str | None, own: bool
-) -> tuple[str, float | None, str]:
-    """Order, damping and solver of servers' problems, checked; `own` if the utility is one's own."""
+def _way(order: str | None, damping: float | None, server_solver: str) -> tuple[str, float | None]:
+    """Order and damping, checked."""
     if damping is not None:
         wanted = "between 0 (no step) and 2, 1 for the response itself"
         damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
-    solver = server_solver or ("cvxpy" if own else "native")
-    plain = damping is not None or solver != "native"
+    plain = damping is not None or server_solver != "native"
     order = order or ("cyclic" if plain else "elastic")
-    solvers_here = ("cvxpy",) if own else ("native", "cvxpy")
-    for what, value, known in (("order", order, ORDERS), ("server_solver", solver, solvers_here)):
+    for what, value, known in (("order", order, ORDERS), ("server_solver", server_solver, ("native", "cvxpy"))):
         if value not in known:
             raise DataError(f"{what} {value!r} is not one of {', '.join(known)}; choose one of them")
     if plain and order == "elastic":
         raise DataError(
-            "order 'elastic' has no damping, and servers of server_solver='native' only, which a utility of one's own "
-            "has not: choose order='cyclic', or leave damping and server_solver out"
+            "order 'elastic' has no damping, and servers of server_solver='native' only: leave them out, or choose "
+            "order='cyclic'"
         )
-    return order, damping, solver
+    return order, damping
 
 
 def multi_start(
@@ -353,12 +348,13 @@ def _play(
     sweeps: Sweeps,
     state: State,
     rule: Criterion,
+    quick: Criterion,
     tol: float,
     ahead: float,
     watch: clock.Watch,
     rows: list[dict[str, float]],
 ) -> tuple[str | None, _Judged | None]:
-    """Play rounds until convergence, appending a row of the trace for each.
+    """Play rounds until convergence, appending a row of the trace for each, measured by the criterion `quick`.
 
     Returns the reason of termination, None if the rounds are exhausted, and the certificate of the last round, if it
     was computed.
@@ -368,7 +364,7 @@ def _play(
     wanted = tol  # exploitability below which the certificate is computed
     try:
         for *sent, residual in played:
-            row = {"residual": residual} | _measured(sweeps, state, rule) | {"seconds": watch.cpu + before}
+            row = {"residual": residual} | _measured(sweeps, state, quick) | {"seconds": watch.cpu + before}
             row |= {name: last[name] + more for name, more in zip(_SENT, sent, strict=True)}
             rows.append(last := row)
             judged = None

@@ -19,7 +19,6 @@ from ..base.errors import DataError, FairoptError, SolverError
 from ..game.best_responses import best_response
 from ..game.two_sided import equilibrium_curve
 from ..mechanisms import Mechanism
-from ..mechanisms._game import GameMechanism
 from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
@@ -146,7 +145,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
         if played and getattr(mechanism, "alpha", math.inf) == 0:
             raise DataError("best responses need alpha > 0; play alpha = 0 with 'equilibrium'", ("alphas",))
         has = mechanism.engines()
-        if engine not in (DEFAULT, *has) and not (played and isinstance(mechanism, GameMechanism)):
+        if engine not in (DEFAULT, *has):
             raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(has)}", ("engines",))
         orders, dampings = (values["orders"], values["dampings"]) if played else (("",), ("default",))
         usual = mechanism.tolerance(has[0] if engine == DEFAULT else engine)
