@@ -277,8 +277,8 @@ class Grid:
 class Experiment:
     """A validated experiment file.
 
-    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further ones; `at`: seconds at which a table
-    shows shares; `printed`: properties that a paper grants each mechanism.
+    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further ones;
+    `at`: seconds at which a table shows shares; `printed`: properties that a paper grants each mechanism.
 
     >>> import fairopt as fo
     >>> experiment = fo.harness.load("drf_figures")

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...base.errors import DataError
 from ...base.libraries import pd, stats
 
-if TYPE_CHECKING:
-    from .stored import StoredCells
-
 _REACHED = ("rounds", "messages", "seconds", "seconds per server")
 
 
-def with_games(cells: pd.DataFrame, found: StoredCells) -> pd.DataFrame:
-    r"""Cells with measures of their games: `rounds to 1e-3` and so on, `linear_factor` and `linear_fit`.
+def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
+    r"""Cells with `rounds to 1e-3` and so on, `linear_factor` and `linear_fit`, from the long table `reached` of games.
 
     Rounds, messages and seconds, in total and per server, are those until the residual stays at or below a level that
     is no smaller than the tolerance; infinite if it never does. The linear factor q is the one by which the residual
@@ -25,9 +22,6 @@ def with_games(cells: pd.DataFrame, found: StoredCells) -> pd.DataFrame:
 
     .. math:: k(\epsilon) = a + \frac{\log \epsilon}{\log q}
     """
-    if "order" not in cells or not cells["order"].notna().any():
-        return cells
-    games = found.long("reached", cells)
     games = games[games["level"] >= games["tol"] * (1 - 1e-9)]
     games = games.assign(**{"seconds per server": games["seconds"] / games["servers"]})
     late = games.fillna(dict.fromkeys(_REACHED, np.inf)).astype(dict.fromkeys(_REACHED, float))
@@ -44,9 +38,9 @@ def with_games(cells: pd.DataFrame, found: StoredCells) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], same: Sequence[str]) -> pd.DataFrame:
-    """Cells with differences of their values from those of the cells that are equal in `same`, and in `less` as it says.
+    """Cells with values less those of the cell that is equal in `same`, and has the values of `less`.
 
-    The latter are left out. Where both are infinite, as of games that never end, the difference is 0.
+    The latter is left out. Where both are infinite, as of games that never end, the difference is 0.
 
     Raises
     ------
@@ -65,7 +59,7 @@ def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], 
 
 
 def power_law(cells: pd.DataFrame, by: Sequence[str], of: str, x: Sequence[str], level: float) -> pd.DataFrame:
-    r"""Exponents of a power law by group, with half-widths `+-` of confidence intervals, by least squares of logarithms.
+    r"""Exponents of a power law by group, by least squares of logarithms, with half-widths `+-` of intervals.
 
     .. math:: \log y = a + \sum_j b_j \log x_j
 

@@ -187,7 +187,10 @@ class StoredCells:
         rows, values, fit = ([one] if isinstance(one, str) else [*one] for one in (rows, values, fit))
         source, what = self.contents.schema.source, "policy" if "policy" in self.cells else "mechanism"
         by = [*rows, *filter(None, [columns])]
-        cells, parameters = swept(with_games(with_fractions(self.cells), self), what, by)
+        cells = with_fractions(self.cells)
+        if "order" in cells and cells["order"].notna().any():
+            cells = with_games(cells, self.long("reached"))
+        cells, parameters = swept(cells, what, by)
         options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
         options = options[options.columns.difference(cells.columns.drop("density", errors="ignore"))].map(typed)
         cells = cells.drop(columns=options.columns.intersection(cells.columns)).join(options)
