@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import fairopt as fo
 from fairopt import harness, report
 from fairopt.errors import DataError
 from fairopt.report import Results, median_interval, reached, tables_of
@@ -136,3 +137,26 @@ def test_a_level_that_is_none(level: float) -> None:
     for by in (report.interval, report.median_interval):
         with pytest.raises(DataError, match="it must be between 0 and 1"):
             by(frame, ["a"], "x", level=level)
+
+
+def test_churn(tmp_path: Path) -> None:
+    """Users who leave, and come back without tasks, against the games by hand."""
+    path = tmp_path / "games.toml"
+    text = EXPERIMENT[: EXPERIMENT.index("[[tables]]")].replace('["cyclic", "jacobi"]\ndampings = 0.9', '"elastic"')
+    path.write_text(text.replace("repetitions = 6", "repetitions = 1").replace("= 12", '= 50\nmeasures = "churn"'))
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    found = Results(tmp_path / "store").of(path).cells
+    for cell, row in zip(harness.cells_of(harness.load(path)), found.to_dict("records"), strict=True):
+        cluster = fo.open_source("lognormal?users=5&servers=3", rng=np.random.default_rng([1, 0])).cluster
+        cold = fo.best_response(cluster, row["alpha"], tol=1e-3)
+        stay = np.sort(cell.rng().permutation(5)[1:])
+        left = fo.best_response(
+            cluster.select(users=[cluster.users[n] for n in stay]), row["alpha"], tol=1e-3, start=cold.tasks[stay]
+        )
+        start = np.zeros((5, 3))
+        start[stay] = left.tasks
+        joined = fo.best_response(cluster, row["alpha"], tol=1e-3, start=start)
+        for what, game in (("leaving", left), ("joining", joined)):
+            for level in (1e-1, 1e-2, 1e-3):
+                name = f"rounds to {level:.0e} after {what}".replace("e-0", "e-")
+                assert row[name] == game.trace.rounds_to(level)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.errors import DataError
 from ...base.libraries import pd, stats
+from ..solve import power_of_ten
 
 _REACHED = ("rounds", "messages", "seconds", "seconds per server")
 
@@ -26,7 +27,7 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
     games = games.assign(**{"seconds per server": games["seconds"] / games["servers"]})
     late = games.fillna(dict.fromkeys(_REACHED, np.inf)).astype(dict.fromkeys(_REACHED, float))
     wide = late.pivot(index="key", columns="level", values=list(_REACHED))
-    wide.columns = [f"{what} to {level:.0e}".replace("e-0", "e-") for what, level in wide.columns]
+    wide.columns = [f"{what} to {power_of_ten(level)}" for what, level in wide.columns]
     there = games.dropna(subset=["rounds"])
     x, y, key = np.log(there["level"]), there["rounds"].astype(float), there["key"]
     sums = pd.DataFrame({"n": 1.0, "x": x, "y": y, "xx": x * x, "xy": x * y, "yy": y * y}).groupby(key).sum()
