@@ -17,9 +17,10 @@ from .utilization import SHORT
 
 NEEDS = ("alpha_convergence",)
 CAPTION = (
-    "Rounds, linear rates, messages and seconds against alpha on six kinds of clusters, when servers respond in turn "
-    "and when the engine solves for the equilibrium, and the use of each resource; medians and means over draws with "
-    "95% intervals. Neither rounds nor seconds grow with alpha throughout."
+    "Rounds, linear rates 1 - q (residuals fall by the factor q in a round), messages and seconds against alpha on six "
+    "kinds of clusters, when servers respond in turn and when the engine solves for the equilibrium, and the use of "
+    "each resource; medians and means over draws with 95% intervals. Neither rounds nor seconds grow with alpha "
+    "throughout."
 )
 _NAMES = {
     "small": "20 x 10", "dense": "100 x 20", "sparse": "100 x 20, sparse", "bitbrains": "Bitbrains",
@@ -57,29 +58,24 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     _medians(panels[2], "20 x 10, to 1e-3", ways, "rounds", bands=False, room=10)
     plain = cells["order"] == "cyclic"
     rates = with_games(cells[plain & cells.get("damping", cells["tol"] * math.nan).isna()], found.long("reached"))
-    panels[3].set(yscale="log", title="Rate per round, cyclic")
-    for k, (label, of) in enumerate(_by_cluster(rates.assign(rate=1 - rates["linear_factor"])).items()):
-        if of["rate"].notna().any():
-            by_alpha(panels[3], of, "rate", k, label, marks=False)
+    rates = rates.assign(rate=1 - rates["linear_factor"]).dropna(subset=["rate"])
+    _medians(panels[3], "Linear rate, cyclic", _by_cluster(_median(rates, "rate")), "rate")
     _medians(panels[4], "Messages to 1e-3, cyclic", _by_cluster(close), "messages", bands=False)
     solved = cells[cells["engine"] == "equilibrium"]
-    taken = median_interval(solved, ["cluster", "alpha"], "seconds").rename(
-        columns={"median": "seconds", "low": "seconds low", "high": "seconds high"}
-    )
-    _medians(panels[5], "Seconds to solve", _by_cluster(taken), "seconds")
+    _medians(panels[5], "Seconds to solve", _by_cluster(_median(solved, "seconds")), "seconds")
     used = found.long("use", solved)
     for k, (label, of) in enumerate([*_by_cluster(solved).items()][:3]):
         by_alpha(panels[6], of, "utilization", k, label, marks=False)
-    panels[6].set_title("Use, mean of 4 like resources")
+    panels[6].set_title("Use, lognormal clusters")
     for axes, cluster in zip(panels[7:], ("bitbrains", "google"), strict=False):
         here = used[(used["cluster"] == cluster) & (used["class"] == "all")]
         for k, (resource, of) in enumerate(here.groupby("resource", sort=False)):
             by_alpha(axes, of, "utilization", k, SHORT.get(str(resource), str(resource)), marks=False)
-        axes.set_title(f"Use of {_NAMES[cluster]}, by resource")
+        axes.set_title(f"Use, {_NAMES[cluster]}")
     for axes in panels[6:9]:
         axes.set_ylim(0, 1.03)
     for axes in panels[9:]:
-        axes.set_axis_off()
+        axes.remove()
     for k, axes in enumerate(panels[:9]):
         alpha_axis(axes, label=k + table.shape[1] >= 9)
     for axes in (panels[0], panels[2], *panels[7:9]):
@@ -92,6 +88,12 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 def _by_cluster(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {label: frame[frame["cluster"] == name] for name, label in _NAMES.items()}
+
+
+def _median(cells: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Medians of a column by cluster and alpha, with their intervals, in the names of `reached`."""
+    found = median_interval(cells, ["cluster", "alpha"], what)
+    return found.rename(columns={"median": what, "low": f"{what} low", "high": f"{what} high"})
 
 
 def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:

@@ -110,7 +110,7 @@ class Solve:
         mechanism: Any = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
-            return mechanism.solve(cluster, self.tol, engine=engine, throw=False)
+            return self.what.made.solve(cluster, self.tol, engine=engine, throw=False)
         found = best_response(
             cluster, mechanism=mechanism, order=self.order, damping=self.damping, tol=self.tol,
             max_rounds=self.max_rounds, start=start, rng=rng, throw=False,

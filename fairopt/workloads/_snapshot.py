@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.errors import DataError
 from ..base.names import listed
-from ..model._arrays import Array, numbered
+from ..model._arrays import Array, Index, numbered
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from ..scheduling.workload import one_of
@@ -113,7 +113,7 @@ def placed(
         return snapshot
     cluster = snapshot.cluster
     users, servers, _ = cluster.shape
-    unit = np.arange(servers)
+    unit: Index = np.arange(servers)
     if density_by == "type":
         told = [r for r, name in enumerate(cluster.resources) if name in ("cpu", "memory")]
         unit = numbered(cluster.capacity[:, told] if told else cluster.capacity)
@@ -121,7 +121,7 @@ def placed(
     np.logical_or.at(possible.T, unit, cluster.usable.T)
     # The units that a user can use come first, so that a number modulo their count draws one of them.
     of_user, one = np.argsort(~possible, axis=1, kind="stable"), np.arange(users)
-    drawn = rng.random(possible.shape) < density
+    drawn = np.less(rng.random(possible.shape), density)
     always = rng.integers(possible.shape[1], size=users) % np.maximum(possible.sum(axis=1), 1)
     drawn[one, of_user[one, always]] = True
     said = f"{snapshot.source}, density {density:g} by {density_by}"
