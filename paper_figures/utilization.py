@@ -14,7 +14,7 @@ from fairopt.report import interval
 from .style import groups, ordered, per_cent
 
 MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF"}
-_SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
+SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
 
 
 def series_of(
@@ -29,7 +29,7 @@ def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable
     """Bars in groups by resource, one of each group per value of the column `by`."""
     resources = list(dict.fromkeys(use["resource"]))
     series = series_of(use, by, labels, "resource", resources)
-    groups(axes, [_SHORT.get(name, name) for name in resources], series)
+    groups(axes, [SHORT.get(name, name) for name in resources], series)
     highest = max(float(np.nanmax(mean + half.fillna(0))) for _, mean, half in series)
     per_cent(axes, max(105.0, 1.03 * highest))  # intervals around means near 100% exceed it
     axes.set_ylabel("utilization")
@@ -56,7 +56,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
     for over in ("drfh", "tsf"):
         one = gains(use, over).set_index("resource").reindex(resources)
         series.append((f"over {MECHANISMS[over]}", one["mean"], one["half"]))
-    groups(axes, [_SHORT.get(name, name) for name in resources], series)
+    groups(axes, [SHORT.get(name, name) for name in resources], series)
     axes.axhline(0, color="#111111", linewidth=0.6)
     axes.axhline(20, color="#b5152c", linestyle="--", linewidth=1, label="PF: up to 20%")
     axes.yaxis.set_major_formatter("{x:g}%")

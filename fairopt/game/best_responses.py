@@ -14,18 +14,21 @@ from ..base import clock
 from ..base import progress as _progress
 from ..base.errors import DataError, NotConverged
 from ..base.libraries import pd
-from ..certificates import ByCriterion, Certificate, certify, exploitability
+from ..certificates import ByCriterion, Certificate, backward_error, certify, exploitability
 from ..core.accuracy import SUM_ROUNDING
 from ..core.game.equilibrium_system import EquilibriumSystem, log_unit_prices
 from ..core.game.index import index_of_answer
 from ..core.game.rounds import LARGEST_ALPHA, State, Sweeps
+from ..mechanisms._game import GameMechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..mechanisms.psdsf import PSDSF
 from ..mechanisms.reference import solvers
 from ..mechanisms.reference.server_problem import CvxpySweeps
 from ..model import _frames, _validate
 from ..model._arrays import Array, deferred
 from ..model._same import other_names
 from ..model.cluster import Cluster, expected
-from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, Trace, idle
@@ -49,8 +52,9 @@ _Judged = tuple[Array, Certificate, Array | None, float]
 
 def best_response(
     cluster: Cluster,
-    alpha: float,
+    alpha: float | None = None,
     *,
+    mechanism: GameMechanism | None = None,
     order: str | None = None,
     damping: float | None = None,
     tol: float = 1e-6,
@@ -72,6 +76,8 @@ def best_response(
     cluster : Cluster
     alpha : float
         In (0, infinity]; infinity is PS-DSF. At alpha = 0 servers are independent: use `AlphaPFVDS(0)`.
+    mechanism : GameMechanism, optional
+        The game to play in place of `alpha`, such as `ConcaveGame(utility)`: servers with a utility of one's own.
     order : str, optional
         `elastic` (Gauss-Seidel, in which servers anticipate the others' responses), `cyclic` or `random`
         (Gauss-Seidel), `over-relaxed`, `jacobi` (simultaneous), `asynchronous`. Default: `elastic`, or `cyclic` with a
@@ -120,6 +126,9 @@ def best_response(
     instead of one, and all servers share eight sums per round, or forty with Anderson acceleration. The asynchronous
     game has plain responses, as elastic ones require rounds (docs/algorithms/best-responses.md).
 
+    Under a utility of one's own (docs/utilities.md) responses are those to a piecewise power law through 32,768 of its
+    marginal utilities, and the trace has the backward error as exploitability; the certificate is that of the utility.
+
     Proved: a fixed point of elastic rounds is an equilibrium; if cyclic order converges to one from every start elastic
     order does so, too, without a bound on the number of rounds; at alpha = 1 cyclic order converges, as a potential
     exists. For other alphas cyclic order can cycle, as observed with zero demands and alpha >= 4
@@ -132,21 +141,30 @@ def best_response(
     >>> found = fo.best_response(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3)
     >>> found.user_tasks.round(3).tolist(), found.trace.order
     ([0.649, 0.675], 'elastic')
+    >>> import cvxpy as cp
+    >>> game = fo.ConcaveGame(cp.sqrt)  # alpha = 1/2
+    >>> found = fo.best_response(found.cluster, mechanism=game, order="jacobi", damping=0.5)
+    >>> found.user_tasks.round(3).tolist(), found.trace.order
+    ([0.883, 0.559], 'jacobi')
     """
     expected(cluster)
-    tol, alpha = _validate.tolerance(tol), _alpha_of(alpha, tol)
+    mechanism = _played(alpha, mechanism)
+    mechanism.check(cluster)
+    rule = mechanism.criterion(cluster)
+    tol = _validate.tolerance(tol)
+    alpha = _alpha_of(rule.alpha, tol)
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
     order, damping = _order_of(order, damping, server_solver)
     network = network_of(network, cluster, order)
     watch = clock.Watch()
-    rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
-    begun, rows = _given(start, cluster, alpha, order)
+    begun, rows = _given(start, cluster, rule, order)
     if len(polytope.users):
         method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, LARGEST_ALPHA))
-        sweeps = Sweeps(method, alpha, _PART * tol) if server_solver == "native" else CvxpySweeps(method, rule)
+        native = server_solver == "native"
+        sweeps = Sweeps(method, alpha, _PART * tol, rule.curve) if native else CvxpySweeps(method, rule)
         if begun is None:
-            part = method.at(max(method.alpha, _STARTING_ALPHA)).begin() / method.gamma
+            part = method.at(max(method.alpha, _STARTING_ALPHA)).begin(_STARTING_ALPHA) / method.gamma
         else:
             part = polytope.fractions(begun)
         state = sweeps.start(polytope.inside(part) * method.gamma)
@@ -154,7 +172,8 @@ def best_response(
         if progress:
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
         with np.errstate(all="ignore"):
-            ended, judged = _play(played, sweeps, state, rule, tol, _AHEAD if order == "elastic" else 1.0, watch, rows)
+            ahead = _AHEAD if order == "elastic" else 1.0
+            ended, judged = _play(played, sweeps, state, rule, rule.tabulated, tol, ahead, watch, rows)
         reason = ended or (
             f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
         )
@@ -177,7 +196,7 @@ def best_response(
         dict(solvers.versions()), watch.loops,
     )  # fmt: skip
     found = Allocation(
-        "PS-DSF" if math.isinf(alpha) else f"alphaPF-VDS(alpha={alpha:g})",
+        str(mechanism),
         cluster,
         tasks,
         certificate,
@@ -191,13 +210,24 @@ def best_response(
         index=deferred(partial(index_of_answer, Problem(cluster, rule), tasks, proof)),
     )
     if throw and reason != _INTERRUPTED and found.flagged:
-        raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {trace!r}; {certificate}")
+        raise NotConverged(f"best response for {mechanism}, order {order!r}: {trace!r}; {certificate}")
     return found
+
+
+def _played(alpha: Any, mechanism: Any) -> GameMechanism:
+    """The game of `alpha` or of `mechanism`, of which exactly one is given."""
+    if (alpha is None) == (mechanism is None):
+        raise DataError("give either alpha, such as 3, or mechanism, such as ConcaveGame(cp.log1p)")
+    if mechanism is None:
+        alpha = _validate.alpha(alpha)
+        return PSDSF() if math.isinf(alpha) else AlphaPFVDS(alpha)
+    if not isinstance(mechanism, GameMechanism):
+        raise DataError(f"mechanism is {mechanism!r}, which is no game: give AlphaPFVDS(3), PSDSF(), or ConcaveGame(U)")
+    return mechanism
 
 
 def _alpha_of(alpha: float, tol: float) -> float:
     """Validate alpha, which must be large enough for rounding errors of tasks to be below `tol`."""
-    alpha = _validate.alpha(alpha)
     if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
         raise DataError(
             f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
@@ -305,7 +335,7 @@ def generator_of(value: Any) -> np.random.Generator:
         raise DataError(f"rng is {value!r}; it must be a seed (a whole number >= 0) or a generator ({error})") from None
 
 
-def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Array | None, list[dict[str, float]]]:
+def _given(start: Any, cluster: Cluster, rule: Criterion, order: str) -> tuple[Array | None, list[dict[str, float]]]:
     """Initial tasks (users, servers), and the rows of a trace to continue, if it is of the same game and order."""
     if not isinstance(start, Allocation):
         try:
@@ -317,7 +347,8 @@ def _given(start: Any, cluster: Cluster, alpha: float, order: str) -> tuple[Arra
         return tasks, []
     if different := other_names(start.cluster, cluster):
         raise DataError(f"start is of another cluster: {different}; it must be of the same names")
-    trace, other = start.trace, start.criterion.alpha != alpha or start.cluster != cluster
+    same = all(getattr(start.criterion, name, None) == getattr(rule, name, None) for name in ("alpha", "slope"))
+    trace, other = start.trace, not same or start.cluster != cluster
     return start.tasks, [] if other or trace is None or trace.order != order else trace.frame.to_dict("records")
 
 
@@ -326,12 +357,13 @@ def _play(
     sweeps: Sweeps,
     state: State,
     rule: Criterion,
+    quick: Criterion,
     tol: float,
     ahead: float,
     watch: clock.Watch,
     rows: list[dict[str, float]],
 ) -> tuple[str | None, _Judged | None]:
-    """Play rounds until convergence, appending a row of the trace for each.
+    """Play rounds until convergence, appending a row of the trace for each, measured by the criterion `quick`.
 
     Returns the reason of termination, None if the rounds are exhausted, and the certificate of the last round, if it
     was computed.
@@ -341,7 +373,7 @@ def _play(
     wanted = tol  # exploitability below which the certificate is computed
     try:
         for *sent, residual in played:
-            row = {"residual": residual} | _measured(sweeps, state, rule) | {"seconds": watch.cpu + before}
+            row = {"residual": residual} | _measured(sweeps, state, quick) | {"seconds": watch.cpu + before}
             row |= {name: last[name] + more for name, more in zip(_SENT, sent, strict=True)}
             rows.append(last := row)
             judged = None
@@ -355,7 +387,7 @@ def _play(
                 judged = _certify(sweeps, state, rule)
                 if judged[1].passes(tol):
                     return f"no response would change anything by more than tol={tol:g}", judged
-            if row["residual"] <= tol and not state.total.all():
+            if row["residual"] <= tol and not rule.starves and not state.total.all():
                 polytope = sweeps.method.polytope
                 user = polytope.cluster.users[int(polytope.users[int(state.total.argmin())])]
                 return (
@@ -371,6 +403,9 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion) -> dict[str, float]
     method, polytope = sweeps.method, sweeps.method.polytope
     if math.isinf(rule.alpha):
         exploit = float(exploitability(polytope, _tasks(sweeps, state), rule)[0].max())
+    elif not rule.scale_free:
+        log_rows = sweeps.log_price(state)[polytope.row_server, polytope.row_resource]
+        exploit = backward_error(polytope, rule, _tasks(sweeps, state), log_rows).error
     else:
         exploit = method.exploitability(state.tasks, sweeps.log_price(state))
     capacity = polytope.cluster.capacity

@@ -168,6 +168,18 @@ class Kind:
 
 
 _SEED, _COUNT = _whole(0), _whole(1)
+_NAMES = _many(_text("a column of the cells"))
+#: A further table: arguments of `StoredCells.table`.
+_TABLE: Fields = {
+    "name": (_text("a name, which follows that of the experiment"),),
+    "title": (_text("a line of text"), ""),
+    "rows": (_NAMES,),
+    "values": (_NAMES,),
+    "columns": (_text("a column of the cells") | None, None),
+    "medians": (_FLAG, False),
+    "less": (dict[str, str | float], {}),
+    "fit": (_NAMES, ()),
+}
 _TOP: Fields = {
     "title": (_text("a line of text"),),
     "source": (_text("a line of text"), ""),
@@ -176,6 +188,7 @@ _TOP: Fields = {
     "repetitions": (_COUNT, 1),
     "minutes": (_number("CPU minutes that all cells take, measured once", gt=0), 0.0),
     "keep": (_many(_text("columns of its table, or patterns such as 'use_*', that stay at any width")), ()),
+    "tables": (tuple[_struct("Table", _TABLE), ...], ()),  # type: ignore[misc]
 }
 MECHANISMS = Kind(
     CELLS,
@@ -265,8 +278,8 @@ class Grid:
 class Experiment:
     """A validated experiment file.
 
-    `minutes` is the CPU time of all cells, `keep` the measures that its table is about; `at`: seconds at which a table
-    shows shares; `printed`: properties that a paper grants each mechanism.
+    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further ones;
+    `at`: seconds at which a table shows shares; `printed`: properties that a paper grants each mechanism.
 
     >>> import fairopt as fo
     >>> experiment = fo.harness.load("drf_figures")
@@ -286,6 +299,7 @@ class Experiment:
     grids: tuple[Grid, ...]
     minutes: float = 0.0
     keep: tuple[str, ...] = ()
+    tables: tuple[Struct, ...] = ()
     table: str = "means"
     printed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at: tuple[float, ...] = ()

@@ -22,6 +22,7 @@ from ..mechanisms import Mechanism
 from ..mechanisms._label import written
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..mechanisms.utilitarian import Utilitarian
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation, Trace
 from ..study import metrics
@@ -34,7 +35,9 @@ from .schema import CELLS, Schema
 #: Engine names: best responses, round by round with a trace; and the engines of `solve` with their fallbacks.
 PLAYED, DEFAULT = "best-response", "default"
 #: Optional measures of a cell beside its row, the usual ones first.
-MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations")
+MEASURES = (
+    "utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations", "churn",
+)  # fmt: skip
 #: Properties of the measure `violations`, and the number of misreports that it tries.
 VIOLATED = (
     "strategy-proofness",
@@ -45,6 +48,8 @@ VIOLATED = (
     "per-server-bottleneck-fairness",
 )
 LIES = 60
+#: Fraction of users who leave and come back in the measure `churn`.
+_LEAVING = 0.1
 #: Smallest cluster that exercises all mechanisms.
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
 #: Entries of the summary that are columns; other measures are in the table `measured`, on request.
@@ -100,15 +105,15 @@ class Solve:
             with suppress(FairoptError):
                 self.allocation(TINY, np.random.default_rng(0))
 
-    def allocation(self, cluster: Cluster, rng: np.random.Generator) -> Allocation:
-        """Solve the cluster."""
-        mechanism = self.what.made
+    def allocation(self, cluster: Cluster, rng: np.random.Generator, start: Array | None = None) -> Allocation:
+        """Solve the cluster; games begin at `start`, (users, servers)."""
+        mechanism: Any = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
-            return mechanism.solve(cluster, self.tol, engine=engine, throw=False)
+            return self.what.made.solve(cluster, self.tol, engine=engine, throw=False)
         found = best_response(
-            cluster, float(getattr(mechanism, "alpha", math.inf)), order=self.order, damping=self.damping, tol=self.tol,
-            max_rounds=self.max_rounds, rng=rng, throw=False,
+            cluster, mechanism=mechanism, order=self.order, damping=self.damping, tol=self.tol,
+            max_rounds=self.max_rounds, start=start, rng=rng, throw=False,
         )  # fmt: skip
         if found.trace is not None and found.trace.reason.startswith("interrupted"):
             raise KeyboardInterrupt  # an incomplete game is not a result
@@ -201,6 +206,8 @@ def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
         row["measured"] += crossings(mechanism, cluster)
     if "violations" in asked:
         row["measured"] += _violations(mechanism, cluster, cell.rng())
+    if "churn" in asked and found.trace is not None:
+        row["measured"] += _churn(cell.job, cluster, found, cell.rng())
     if "tasks" in asked:
         row["allocated"] = _allocated(found)
     if found.trace is not None:
@@ -252,6 +259,28 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
         at = {} if rounds is None else trace.frame.loc[rounds, ["messages", "seconds"]].to_dict()
         rows.append({"level": level, "rounds": rounds, "messages": None, "seconds": None} | at)
     return rows
+
+
+def _churn(job: Any, cluster: Cluster, found: Allocation, rng: np.random.Generator) -> list[Row]:
+    """Rounds to each residual from the tasks until then, after a tenth of the users have left, and have come back."""
+    users = len(cluster.users)
+    stay = np.sort(rng.permutation(users)[max(1, round(_LEAVING * users)) :])
+    if not len(stay):
+        return []
+    left = job.allocation(cluster.select(users=[cluster.users[n] for n in stay]), rng, found.tasks[stay])
+    tasks = np.zeros_like(found.tasks)
+    tasks[stay] = left.tasks
+    rows = []
+    for what, again in (("leaving", left), ("joining", job.allocation(cluster, rng, tasks))):
+        for at in _reached(again.trace, job.residuals):
+            value = math.inf if at["rounds"] is None else float(at["rounds"])
+            rows.append({"measure": f"rounds to {power_of_ten(at['level'])} after {what}", "value": value})
+    return rows
+
+
+def power_of_ten(level: float) -> str:
+    """Text of a residual, `1e-6`."""
+    return f"{level:.0e}".replace("e-0", "e-")
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:

@@ -17,7 +17,7 @@ def differs(value: object, default: object) -> bool:
 def written(mechanism: Any) -> str:
     """Text that `mechanisms.one` parses, `alphapf-vds(alpha=2.0)`: alpha and non-default parameters."""
     given = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)
-             if field.name == "alpha" or getattr(mechanism, field.name) != field.default}  # fmt: skip
+             if field.init and (field.name == "alpha" or getattr(mechanism, field.name) != field.default)}  # fmt: skip
     numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}
     inside = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
     return f"{mechanism.name}({inside})" if inside else str(mechanism.name)
@@ -28,7 +28,7 @@ def label(name: str, made: Any, always: Iterable[str] = ()) -> str:
     shown = [
         f"{field.name}={plain(value)}"
         for field in dataclasses.fields(made)
-        if differs(value := getattr(made, field.name), field.default) or field.name in always
+        if field.init and (differs(value := getattr(made, field.name), field.default) or field.name in always)
     ]
     name = name or type(made).__name__
     return f"{name}({', '.join(shown)})" if shown else name

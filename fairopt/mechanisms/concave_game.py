@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..base.errors import DataError
 from ..base.libraries import cp
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
@@ -18,8 +17,6 @@ from .concave_utility import check_function, concave, why
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: Largest number of (user, server) pairs, which takes one to two minutes.
-_MOST = 2000
 #: Dynamic range (decades) of weighted monopoly tasks beyond which the error message names it as the cause.
 _DECADES = 6
 
@@ -32,9 +29,9 @@ class ConcaveGame(GameMechanism):
         \max_{x_{\cdot i}} \sum_n \phi_n U(\sigma_{ni} / \phi_n), \quad
         \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
-    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY on small clusters, with a
-    default tolerance of 1e-4. As for `AlphaPFVDS`, their convergence is observed but not proved, and equilibria need
-    not be unique.
+    The allocation is a Nash equilibrium of the servers, found by best responses: to a piecewise power law through
+    32,768 marginal utilities (`fo.best_response` plays them one by one), or in CVXPY on small clusters. As for
+    `AlphaPFVDS`, their convergence is observed but not proved, and equilibria need not be unique.
 
     Parameters
     ----------
@@ -50,7 +47,7 @@ class ConcaveGame(GameMechanism):
     ------
     DataError
         The utility is not callable, not concave and increasing on the shares that a cluster allows, or depends on a
-        user's position (`s[0]`); or there are more than 2000 (user, server) pairs.
+        user's position (`s[0]`).
 
     Properties: Pareto optimality on each server separately where U' > 0.
 
@@ -69,7 +66,7 @@ class ConcaveGame(GameMechanism):
     relative_weights = False
     relative_shares = False
     properties = "each server efficient; of a utility given as a function"
-    default_tol: ClassVar[float] = 1e-4
+    default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
 
     utility: Utility = log1p
@@ -81,15 +78,8 @@ class ConcaveGame(GameMechanism):
     def trials(cls) -> tuple[ConcaveGame, ...]:
         return (cls(cp.log), cls(cp.sqrt))
 
-    def check(self, cluster: Cluster) -> None:
-        if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
-            raise DataError(
-                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and "
-                f"servers; here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
-            )
-
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        return ("declarative",)
+        return ("best-response", "declarative")
 
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")

@@ -89,6 +89,19 @@ class Criterion(Frozen):
         """True if proportional servers act as one; in the game, if marginal utility is a power of the share."""
         return True
 
+    @property
+    def curve(self) -> Array:
+        """Minus log marginal utility, increasing, and log share, (2, knots), between which both are linear.
+
+        Without knots for powers. Beyond the largest share that a user can have alone, and far below, it is a power.
+        """
+        return np.empty((2, 0))
+
+    @property
+    def tabulated(self) -> Criterion:
+        """The same with marginal utilities interpolated on `curve`."""
+        return self
+
     def elasticity(self, user_tasks: Array) -> Array:
         """Elasticity of marginal utility, `-d log U'/d log x`, (users,): alpha."""
         return np.full(len(user_tasks), self.alpha)
@@ -293,6 +306,11 @@ def _proportional(levels: Array) -> Array:
         return np.asarray(1 / levels)
 
 
+#: Log shares of knots relative to the largest, from, to and how many; least elasticity, so that marginal utility falls
+#: everywhere; and the length of the two last intervals.
+_CURVE, _TILT, _BEYOND = (-18.0, 0.0, 32_768), 1e-8, 1e3
+
+
 @dataclass(frozen=True, eq=False)
 class ConcaveWelfare(Criterion):
     r"""Criterion of a user-defined concave utility U.
@@ -332,6 +350,30 @@ class ConcaveWelfare(Criterion):
             # At zero tasks the level is 0 although the share per task may be infinite.
             level = np.where(self._like_share(user_tasks) == 0, 0.0, self.levels(user_tasks))
             return np.asarray(np.log(self.share) + np.log(self.slope(level)))
+
+    @cached_property
+    def curve(self) -> Array:
+        levels = self.levels((1 / self.share).reshape(len(self.weight), -1).sum(axis=1))
+        share = np.log(levels[np.isfinite(levels)].max(initial=np.finfo(float).tiny)) + np.linspace(*_CURVE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            less = -np.log(self.slope(np.exp(share)))
+        known = np.isfinite(less)
+        share, less = share[known], np.maximum.accumulate(less[known]) + _TILT * (share[known] - share[0])
+        ends = [share[:1] - _BEYOND, share[-1:] + _BEYOND]
+        slopes = [np.diff(less[:2]) / np.diff(share[:2]), np.diff(less[-2:]) / np.diff(share[-2:])]
+        more = [less[:1] - _BEYOND * slopes[0], less[-1:] + _BEYOND * slopes[1]]
+        return np.array([np.concatenate([more[0], less, more[1]]), np.concatenate([ends[0], share, ends[1]])])
+
+    @property
+    def tabulated(self) -> ConcaveWelfare:
+        less, share = self.curve
+        at_zero = float(self.slope(np.zeros(1))[0])
+
+        def slope(levels: Array) -> Array:
+            with np.errstate(divide="ignore"):
+                return np.where(levels > 0, np.exp(-np.interp(np.log(levels), share, less)), at_zero)
+
+        return replace(self, slope=slope)
 
     def elasticity(self, user_tasks: Array) -> Array:
         """Elasticity `-d log U' / d log t`, shaped like `share`, by central differences; 0 at zero tasks."""

@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.base import loops
 from fairopt.core.game.elastic import elastic, jump
 from fairopt.core.game.response import respond
-from fairopt.core.game.rounds import State, Sweeps, leverage
+from fairopt.core.game.rounds import ALPHA_FAIR, State, Sweeps, leverage
 from fairopt.game.orders import Network, rounds
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
@@ -33,8 +33,16 @@ def chain(servers: int, seed: int) -> fo.Cluster:
     return fo.Cluster(rng.uniform(1, 5, (servers, 1)), rng.uniform(1, 5, (servers - 1, 1)), eligible=eligible)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+#: Of the utility `-exp(-t)`, whose marginal utility is `exp(-t)`.
+SATURATING = np.array([np.exp(np.linspace(-12, 6, 20_000)), np.linspace(-12, 6, 20_000)])
+
+
+@pytest.mark.parametrize(
+    ("alpha", "curve"), [(0.5, ALPHA_FAIR), (1.0, ALPHA_FAIR), (3.0, ALPHA_FAIR), (1.0, SATURATING), (2.0, SATURATING)]
+)
+def test_leverage_is_the_derivative_of_a_response_in_its_line(
+    alpha: float, curve: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Several resources are full: with one the matrix of the formula is a number, and hardly anything of it shows."""
     monkeypatch.setattr(loops._MODE, "running", True)  # the package calls no loop alone that this would compile
     rng = np.random.default_rng(3)
@@ -46,12 +54,12 @@ def test_leverage_is_the_derivative_of_a_response_in_its_line(alpha: float, monk
 
     def tasks(given: Array, q: Array) -> Array:
         found = np.empty(users)
-        respond(alpha, gain, per_task, use, given, room, q, found, 0.0)
+        respond(alpha, gain, per_task, use, given, room, q, found, 0.0, curve)
         return found
 
     q = np.zeros(resources)
     answer = tasks(line, q)
-    kept = leverage(alpha, per_task, use, line, room, q, answer)
+    kept = leverage(alpha, per_task, use, line, room, q, answer, curve)
     served = np.flatnonzero(answer > 1e-3)
     assert len(served) > 2
     assert np.isfinite(q).sum() > 1

@@ -9,7 +9,7 @@ import pytest
 from families import some_zero
 
 from fairopt.core.game.response import fill, respond
-from fairopt.core.game.rounds import Sweeps
+from fairopt.core.game.rounds import ALPHA_FAIR, Sweeps
 from fairopt.game.best_responses import best_response
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
@@ -39,7 +39,7 @@ class Server:
             fill(self.gain, per_task, self.elsewhere, self.room, q, tasks)
         else:
             self.residual = respond(
-                alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks, 0.0
+                alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks, 0.0, ALPHA_FAIR
             )
         return tasks, q
 

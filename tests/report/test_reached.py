@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import fairopt as fo
 from fairopt import harness, report
 from fairopt.errors import DataError
 from fairopt.report import Results, median_interval, reached, tables_of
@@ -49,7 +50,23 @@ orders = ["cyclic", "jacobi"]
 dampings = 0.9
 tols = 1e-3
 max_rounds = 12
-residuals = [0.1, 1e-3, 1e-5]
+residuals = [0.1, 1e-2, 1e-3, 1e-5]
+[[tables]]
+name = "games"
+rows = ["alpha", "order"]
+values = ["rounds to 1e-3", "messages to 1e-3", "seconds per server to 1e-3", "linear_factor", "linear_fit"]
+medians = true
+[[tables]]
+name = "paired"
+rows = "alpha"
+values = "rounds to 1e-1"
+medians = true
+less = { order = "cyclic" }
+[[tables]]
+name = "powers"
+rows = "order"
+values = "rounds to 1e-1"
+fit = "alpha"
 """
 
 
@@ -61,7 +78,7 @@ def test_games_of_a_sweep(tmp_path: Path) -> None:
     results = Results(tmp_path / "store")
     found = results.of(path)
     table = reached(found)
-    assert len(table) == 2 * 2 * 2  # a game that stops at 1e-3 says nothing of 1e-5
+    assert len(table) == 2 * 2 * 3  # a game that stops at 1e-3 says nothing of 1e-5
     assert table["n"].eq(6).all()
     assert table["there"].min() < 6  # some are late
     curves = dict(list(found.long("curve").groupby(["alpha", "order"])))
@@ -74,10 +91,44 @@ def test_games_of_a_sweep(tmp_path: Path) -> None:
         assert row["there"] == np.isfinite(rounds).sum()
         assert row["rounds"] == np.median(rounds)
         assert (row["rounds low"], row["rounds high"]) == (rounds[0], rounds[-1])
-    means, games = tables_of(str(path), results)
+    means, games, *further = tables_of(str(path), results)
     assert (means.name, games.name) == ("games", "games-reached")
     assert games.frame.pop("mechanism").unique().tolist() == ["alphapf-vds"]  # alpha has a column of its own
     pd.testing.assert_frame_equal(games.frame, table.drop(columns="mechanism"), check_like=True)
+    of_games, paired, powers = (one.frame for one in further)
+    assert [one.name for one in further] == ["games-games", "games-paired", "games-powers"]
+    at = table[np.isclose(table["level"], 1e-3)].set_index(["alpha", "order"])
+    of_games = of_games.set_index(["alpha", "order"])
+    np.testing.assert_array_equal(of_games["rounds to 1e-3"], at["rounds"])
+    np.testing.assert_array_equal(of_games["messages to 1e-3"], at["messages"])
+    np.testing.assert_allclose(of_games["seconds per server to 1e-3"], at["seconds"] / 3)
+    wide = found.long("reached").pivot(index=["alpha", "repetition", "order"], columns="level", values="rounds")
+    for key, of in wide.drop(columns=1e-5).dropna().groupby(["alpha", "order"]):
+        rates = [stats.linregress(np.log(row.index.astype(float)), row.astype(float)) for _, row in of.iterrows()]
+        factors = [np.exp(1 / rate.slope) for rate in rates if rate.slope < 0]
+        assert min(factors) * (1 - 1e-9) <= of_games.loc[key, "linear_factor"] <= max(factors) * (1 + 1e-9)
+        assert 0.5 < of_games.loc[key, "linear_fit"] <= 1
+    each = wide[0.1].unstack("order")
+    more = (each["jacobi"].fillna(math.inf) - each["cyclic"]).groupby("alpha")
+    assert np.isinf(more.max()).any()
+    for name, expected in (("", more.median()), (" low", more.min()), (" high", more.max())):
+        np.testing.assert_allclose(paired.set_index("alpha")[f"rounds to 1e-1{name}"], expected)
+    of = each["cyclic"]
+    line = stats.linregress(np.log(of.index.get_level_values("alpha")), np.log(of.to_numpy(dtype=float)))
+    expected = [12, 12, line.slope, stats.t.ppf(0.975, 10) * line.stderr, line.rvalue**2]
+    columns = ["n", "there", "exponent of alpha", "+- exponent of alpha", "fit"]
+    np.testing.assert_allclose(powers.set_index("order").loc["cyclic", columns].tolist(), expected)
+
+
+def test_a_table_that_cannot_be(tmp_path: Path) -> None:
+    """The line of the file is named."""
+    path = tmp_path / "games.toml"
+    for old, new, said in (("to 1e-1", "to 1e-9", "no column 'rounds to 1e-9'"), ('"cyclic" }', '"randm" }', "randm")):
+        path.write_text(EXPERIMENT.replace(f"{old}", f"{new}"))
+        results = Results(tmp_path / "store")
+        harness.sweep(path, store=tmp_path / "store", progress=False) if said != "randm" else None
+        with pytest.raises(DataError, match=rf"games.toml:\d+: tables.*{said}"):
+            tables_of(str(path), results)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1.2, math.nan])
@@ -86,3 +137,26 @@ def test_a_level_that_is_none(level: float) -> None:
     for by in (report.interval, report.median_interval):
         with pytest.raises(DataError, match="it must be between 0 and 1"):
             by(frame, ["a"], "x", level=level)
+
+
+def test_churn(tmp_path: Path) -> None:
+    """Users who leave, and come back without tasks, against the games by hand."""
+    path = tmp_path / "games.toml"
+    text = EXPERIMENT[: EXPERIMENT.index("[[tables]]")].replace('["cyclic", "jacobi"]\ndampings = 0.9', '"elastic"')
+    path.write_text(text.replace("repetitions = 6", "repetitions = 1").replace("= 12", '= 50\nmeasures = "churn"'))
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    found = Results(tmp_path / "store").of(path).cells
+    for cell, row in zip(harness.cells_of(harness.load(path)), found.to_dict("records"), strict=True):
+        cluster = fo.open_source("lognormal?users=5&servers=3", rng=np.random.default_rng([1, 0])).cluster
+        cold = fo.best_response(cluster, row["alpha"], tol=1e-3)
+        stay = np.sort(cell.rng().permutation(5)[1:])
+        left = fo.best_response(
+            cluster.select(users=[cluster.users[n] for n in stay]), row["alpha"], tol=1e-3, start=cold.tasks[stay]
+        )
+        start = np.zeros((5, 3))
+        start[stay] = left.tasks
+        joined = fo.best_response(cluster, row["alpha"], tol=1e-3, start=start)
+        for what, game in (("leaving", left), ("joining", joined)):
+            for level in (1e-1, 1e-2, 1e-3):
+                name = f"rounds to {level:.0e} after {what}".replace("e-0", "e-")
+                assert row[name] == game.trace.rounds_to(level)

@@ -27,7 +27,7 @@ def solutions(problem: Problem, tol: float, most: int = _MOST_ROUNDS) -> Iterato
     begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope
     method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, LARGEST_ALPHA))
-    sweeps = Sweeps(method, criterion.alpha)
+    sweeps = Sweeps(method, criterion.alpha, curve=criterion.curve)
     state = sweeps.start(method.begin())
     game, rounds, interval = elastic(sweeps, state), 0, 1
     while rounds < most:

@@ -5,12 +5,13 @@ At alpha = infinity it is progressive filling (`fill`). At a finite alpha the un
 
 .. math:: X_n = \phi_n \gamma_n \Big(\sum_r D_{nr} v_r^\alpha\Big)^{-1/\alpha}
 
-tasks in total, less those it has elsewhere; at the solution the use of each resource equals its capacity, or is less at
-a price of zero. These are the optimality conditions of the dual, which is convex in v^alpha. A Newton step combines a
-common change of all log prices, along which total demand is linear in 1/v, with changes of single prices, linear in a
-power of v and within a trust region that shrinks after a rejected step. Where the step fails, and at intervals, prices
-are solved for one by one (coordinate descent by safeguarded Newton), at intervals that become shorter. An iteration
-that has stalled ends: near ties at a large alpha demand depends on digits of prices that doubles do not have.
+tasks in total, or under a utility of one's own those at which its marginal utility is the cost (`share_at`), less those
+it has elsewhere; at the solution the use of each resource equals its capacity, or is less at a price of zero. These are
+the optimality conditions of the dual, which is convex in v^alpha. A Newton step combines a common change of all log
+prices, along which total demand is linear in 1/v, with changes of single prices, linear in a power of v and within a
+trust region that shrinks after a rejected step. Where the step fails, and at intervals, prices are solved for one by
+one (coordinate descent by safeguarded Newton), at intervals that become shorter. An iteration that has stalled ends:
+near ties at a large alpha demand depends on digits of prices that doubles do not have.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Server(NamedTuple):
     """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
 
     `choke_cost` (users,) is the cost, in the unit whose log is `alpha unit`, above which a user demands nothing here;
-    NaN until it is needed.
+    NaN until it is needed. `curve` is that of a utility of one's own (`ConcaveWelfare.curve`), empty without one.
     """
 
     alpha: float
@@ -67,6 +68,7 @@ class Server(NamedTuple):
     room: Array
     unit: float
     choke_cost: Array
+    curve: Array
 
 
 class Demand(NamedTuple):
@@ -107,6 +109,20 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
     return total, unit
 
 
+@compiled(inline=True)
+def share_at(curve, log_cost):  # type: ignore[no-untyped-def]
+    """Log share at which marginal utility is the cost, and minus its elasticity in the cost, from a `curve`."""
+    low, high = 0, curve.shape[1] - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if curve[0, middle] <= -log_cost:
+            low = middle
+        else:
+            high = middle
+    elasticity = (curve[1, high] - curve[1, low]) / (curve[0, high] - curve[0, low])
+    return curve[1, low] - elasticity * (log_cost + curve[0, low]), elasticity
+
+
 @compiled(borrows=True)
 def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
     """Fill in `demanded` at log level prices q (resources,).
@@ -114,7 +130,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
     Returns the residual of the complementarity conditions: the largest excess demand, or idle capacity of a resource
     with a price, as a fraction of the capacity.
     """
-    alpha, log_gain, per_task, use, elsewhere, room, unit, choke_cost = server
+    alpha, log_gain, per_task, use, elsewhere, room, unit, choke_cost, curve = server
     tasks, excess, jacobian, parts, scaled = demanded
     count, size = use.shape
     largest = -np.inf
@@ -129,19 +145,26 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
         if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            choke_cost[n] = least if least > UNDERFLOW else np.inf  # smaller ones lose digits to underflow
+            # Smaller ones lose digits to underflow.
+            choke_cost[n] = least if least > UNDERFLOW and curve.shape[1] == 0 else np.inf
         tasks[n] = 0.0
         if log_unit == usual and total * factor > choke_cost[n]:
             continue
         # Finite at a cost of zero, since it is multiplied by zeros below.
-        demand = np.exp(min(log_gain[n] - (np.log(total) + log_unit) / alpha, LOG_RANGE) if total > 0 else LOG_RANGE)
+        log_demand, elasticity = LOG_RANGE, 1.0
+        if total > 0:
+            log_demand = log_gain[n] - (np.log(total) + log_unit) / alpha
+            if curve.shape[1] > 0:
+                log_share, elasticity = share_at(curve, np.log(total) + log_unit)
+                log_demand, elasticity = log_gain[n] + log_share, alpha * elasticity
+        demand = np.exp(min(log_demand, LOG_RANGE))
         tasks[n] = min(max(demand - elsewhere[n], 0.0), room[n])
         if tasks[n] > 0:
             for r in range(size):
                 excess[r] += per_task[n, r] * tasks[n]
         if 0 < tasks[n] < room[n] and total > 0:
             for s in range(size):
-                rate = demand * (parts[s] if q[s] > -np.inf else use[n, s]) / total
+                rate = elasticity * demand * (parts[s] if q[s] > -np.inf else use[n, s]) / total
                 for r in range(size):
                     jacobian[r, s] -= per_task[n, r] * rate
     residual = 0.0
@@ -200,7 +223,7 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy):  # type: ignore[no-untyped-def]
+def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy, curve):  # type: ignore[no-untyped-def]
     """Compute the best response of a server at finite alpha: fill in `tasks` and log level prices `q`.
 
     Returns the residual of the complementarity conditions, as a fraction of capacities.
@@ -213,13 +236,14 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy)
     q : (resources,), first guess, -inf for a price of zero
     tasks : (users here,), first guess
     accuracy : tolerance of the residual, if it is larger than rounding
+    curve : as in `Server`
     """
     count, size = use.shape
     for r in range(size):
         if not (use[:, r].sum() > 0 and q[r] < np.inf):
             q[r] = -np.inf
     demanded = Demand(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
-    server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan))
+    server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan), curve)
     residual, reach = evaluate_demand(server, q, demanded), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
     last = np.inf
     for k in range(1, _MOST_STEPS):

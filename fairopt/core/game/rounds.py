@@ -16,12 +16,14 @@ from ...model._arrays import Array, Index, by_group, numbered
 from ..factors import TINY
 from ..solution import Solution
 from .equilibrium_system import EquilibriumSystem, solution
-from .response import fill, price_parts, respond, solve
+from .response import fill, price_parts, respond, share_at, solve
 
 #: Change of a round, relative to the tolerance, at which best responses end.
 SETTLED = 3e-4
 #: Largest alpha of prices as levels; minus this is the log price, alpha times the log level price, that stands for 0.
 LARGEST_ALPHA = 1e6
+#: The curve of servers without a utility of one's own.
+ALPHA_FAIR: Array = np.empty((2, 0))
 
 
 @bundle
@@ -29,7 +31,7 @@ class Game(NamedTuple):
     """Data of pairs by server: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 
     `gain` (pairs,) is a logarithm for finite alpha; `limit` (users,). Servers of a `kind` (servers,) have equal
-    capacities.
+    capacities. `curve` is that of a utility of one's own, (2, knots), without knots for alpha-fair servers.
     """
 
     kind: Index
@@ -42,6 +44,7 @@ class Game(NamedTuple):
     use: Array
     limit: Array
     accuracy: float
+    curve: Array
 
 
 class State(NamedTuple):
@@ -67,7 +70,13 @@ class Sweeps:
     `pairs` are sorted by server, and `first` (servers + 1,) has the beginning of each.
     """
 
-    def __init__(self, method: EquilibriumSystem, alpha: float | None = None, accuracy: float = 0.0) -> None:
+    def __init__(
+        self,
+        method: EquilibriumSystem,
+        alpha: float | None = None,
+        accuracy: float = 0.0,
+        curve: Array = ALPHA_FAIR,
+    ) -> None:
         self.method, self.alpha = method, method.alpha if alpha is None else alpha
         self.pairs, self.first = by_group(method.server, len(method.row))
         kind, gain = numbered(method.polytope.cluster.capacity), method.log_gain[self.pairs]
@@ -83,6 +92,7 @@ class Sweeps:
             method.use[self.pairs],
             method.limit,
             accuracy,
+            curve,
         )
         #: Servers, most recent violators first.
         self._doubted = list(range(len(method.row)))
@@ -184,7 +194,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
     if game.alpha == np.inf:
         fill(gain, per_task, line, room, q, answer)
     else:
-        respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy)
+        respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy, game.curve)
     for k in range(len(user)):
         requested = answer[k] - own_tasks[k]
         change = max(change, abs(requested) / max(elsewhere[k] + max(answer[k], own_tasks[k]), TINY))
@@ -196,7 +206,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         tasks[pair[k]] = own_tasks[k]
         total[n] = elsewhere[k] + own_tasks[k]
     if cap > 0:
-        kept = leverage(game.alpha, per_task, use, line, room, q, answer)
+        kept = leverage(game.alpha, per_task, use, line, room, q, answer, game.curve)
         for k, n in enumerate(user):
             slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
             foreseen[k] = (line[k] + answer[k]) / stretch[k]
@@ -206,19 +216,19 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-untyped-def]
+def leverage(alpha, per_task, use, line, room, q, answer, curve):  # type: ignore[no-untyped-def]
     r"""Derivative of a user's total in its supply from elsewhere, (users,); 1 for users who are not served.
 
     .. math:: \frac{\partial X_n}{\partial Y_n} = X_n \theta_n^T J^{-1} d_n, \qquad J = \sum_m d_m X_m \theta_m^T
 
     over the exhausted resources, with total tasks X, the supply Y from elsewhere, the use d of a capacity per task, and
-    shares theta of resources in the cost of a task.
+    shares theta of resources in the cost of a task; under a utility of one's own X is multiplied by its elasticity.
     """
     size, power, full, kept = len(q), min(alpha, LARGEST_ALPHA), np.flatnonzero(q > -np.inf), np.ones(len(use))
     served = np.flatnonzero((answer > 0) & (answer < room))
     shares, matrix, inverse = np.empty(use.shape), np.zeros((size, size)), np.eye(size)
     scaled = np.exp(power * (q - q.max()))
-    fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix)
+    fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix, curve)
     for r in full:
         solve(matrix.copy(), inverse[r])
     for n in served:
@@ -231,11 +241,14 @@ def leverage(alpha, per_task, use, line, room, q, answer):  # type: ignore[no-un
 
 
 @compiled(borrows=True)
-def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix):  # type: ignore[no-untyped-def]
+def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix, curve):  # type: ignore[no-untyped-def]
     r"""Fill in :math:`X_n \theta_n` of users who are served as `shares`, and add J of `leverage` to `matrix`."""
     log_unit = power * q.max()
     for n in served:
-        total_per_cost = (line[n] + answer[n]) / max(price_parts(power, use, n, scaled, q, log_unit, parts)[0], TINY)
+        cost, unit = price_parts(power, use, n, scaled, q, log_unit, parts)
+        total_per_cost = (line[n] + answer[n]) / max(cost, TINY)
+        if curve.shape[1] > 0 and cost > 0:
+            total_per_cost *= power * share_at(curve, np.log(cost) + unit)[1]
         for s in full:
             shares[n, s] = parts[s] * total_per_cost
             for r in full:

@@ -6,6 +6,8 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from ... import mechanisms
 from ...base.libraries import pd
 from ...base.names import apart, meant
@@ -25,7 +27,7 @@ from .stored import (
     telling,
     with_means,
 )
-from .table import Table, counts_said, draws_said
+from .table import Table, draws_said, medians_said
 from .typeset import differing, uses
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -40,7 +42,8 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
 
     `clusters` is one for each, `means` one over repetitions, `properties` one of properties by mechanism.
 
-    If games were played on several draws, a table `NAME-reached` has the rounds in which they reach each residual.
+    If games were played on several draws, a table `NAME-reached` has the rounds in which they reach each residual. Each
+    of its `tables` follows as `NAME-name`.
 
     Parameters
     ----------
@@ -83,8 +86,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
             known = games.filter(regex=" low$").notna().any(axis=None)
             games, parameters = swept(games if known else games.filter(regex="(?<! low)(?<! high)$"), "mechanism")
             games = games[[*dict.fromkeys(("cluster", "mechanism", *parameters, *games))]]
-            of = "95% intervals between order statistics in brackets" if known else "without intervals"
-            details = (f"Medians of {counts_said(games['n'])} draws of when each residual is reached, {of}", *sources)
+            details = ("When each residual is reached", medians_said(games["n"], games), *sources)
             keep = (*telling(games, games.columns[: games.columns.get_loc("n")]), "rounds")
             made.append(Table(f"{chosen.name}-reached", chosen.title, games, found.notes, details, keep=keep))
     elif chosen.table == "properties":
@@ -92,6 +94,13 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
     else:
         names = found.cells["cluster"].unique()  # clusters of which all cells failed have no table
         made = [_of_cluster(chosen.name, name, found) for name in names]
+    for k, asked in enumerate(chosen.tables):
+        options = structs.asdict(asked)
+        name, title = options.pop("name"), options.pop("title")
+        with chosen.document.blamed("tables", k):
+            one = found.table(**options)
+        title = f"{chosen.title}: {title}" if title else one.title
+        made.append(replace(one, name=f"{chosen.name}-{name}", title=title, details=(*one.details, *sources)))
     return [_tiny(table) for table in made] if results.smoke else made
 
 

@@ -29,7 +29,8 @@ from ..run import provenance
 from ..schema import CELLS
 from ..store import Contents
 from ..sweeps import match, store_of
-from .table import Table, draws_said
+from .games import paired, power_law, with_games
+from .table import Table, draws_said, medians_said
 from .typeset import FRACTIONS
 
 
@@ -139,7 +140,15 @@ class StoredCells:
         return left.merge(inside, on="key")
 
     def table(
-        self, rows: str | Sequence[str], values: str | Sequence[str], columns: str | None = None, level: float = 0.95
+        self,
+        rows: str | Sequence[str],
+        values: str | Sequence[str],
+        columns: str | None = None,
+        level: float = 0.95,
+        *,
+        medians: bool = False,
+        less: Mapping[str, Any] | None = None,
+        fit: str | Sequence[str] = (),
     ) -> Table:
         """Means of measures by rows and columns, with half-widths `+-` of intervals; `Table.write` makes LaTeX.
 
@@ -152,11 +161,19 @@ class StoredCells:
             Columns that name rows: `mechanism`, a parameter such as `alpha`, an option of the source such as `load`, or
             any column of the cells.
         values : str or sequence of str
-            Measures: columns of the cells.
+            Measures: columns of the cells, and of games `rounds to 1e-3`, `messages to 1e-3`, `seconds to 1e-3`,
+            `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (`games`). Cells
+            without the first are left out.
         columns : str, optional
             Column whose values stand beside each other.
         level : float
             Level of confidence, in (0, 1).
+        medians : bool
+            Medians with intervals between order statistics in place of means, as where some games never end.
+        less : mapping, optional
+            Differences from the cell of the same draw that has these values: `less={"order": "cyclic"}`.
+        fit : str or sequence of str
+            Exponents of a power law of the first measure in these columns, such as `users`, in place of means.
 
         Raises
         ------
@@ -167,17 +184,29 @@ class StoredCells:
         >>> found = fo.report.Results().of("drfh_slots")  # doctest: +SKIP
         >>> found.table(rows="mechanism", columns="load", values="utilization").write("paper", 3.3)  # doctest: +SKIP
         """
-        rows, values = ([one] if isinstance(one, str) else [*one] for one in (rows, values))
+        rows, values, fit = ([one] if isinstance(one, str) else [*one] for one in (rows, values, fit))
         source, what = self.contents.schema.source, "policy" if "policy" in self.cells else "mechanism"
         by = [*rows, *filter(None, [columns])]
-        cells, parameters = swept(with_fractions(self.cells), what, by)
+        cells = with_fractions(self.cells)
+        if "order" in cells and cells["order"].notna().any():
+            cells = with_games(cells, self.long("reached"))
+        cells, parameters = swept(cells, what, by)
         options = pd.DataFrame([dict(re.findall(r"[?&](\w+)=([^&]*)", text)) for text in cells["source"]], cells.index)
-        options = options[options.columns.difference(cells.columns)].map(typed)
-        cells = cells.join(options).assign(mechanism=cells[what])
-        if lost := [one for one in (*by, *values) if one not in cells]:
+        options = options[options.columns.difference(cells.columns.drop("density", errors="ignore"))].map(typed)
+        cells = cells.drop(columns=options.columns.intersection(cells.columns)).join(options)
+        cells = cells.assign(mechanism=cells[what])
+        if lost := [one for one in (*by, *values, *(less or ()), *fit) if one not in cells]:
             raise DataError(f"there is no column {lost[0]!r}{meant(lost[0], cells)}; there are {', '.join(cells)}")
-        for one in (source, *options, what, *parameters, *cells.columns.intersection(WAY)):
-            if cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1:
+        cells = cells[cells[values[0]].notna()]
+        if cells.empty:
+            raise DataError(f"no cell has {values[0]}; name another measure first")
+        ways = [source, *options, what, *parameters, *cells.columns.intersection(WAY)]
+        if less:
+            cells = paired(cells, values, less, ["source", "repetition", *ways])
+        for one in ways:
+            if one not in (*by, *fit, *([source] if fit else ())) and (
+                cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1
+            ):
                 by.append(one)
         labels = [one for one in by if one != columns]
         table, groups = cells[labels].drop_duplicates().reset_index(drop=True), dict[str, list[str]]()
@@ -185,10 +214,16 @@ class StoredCells:
             for key, part in [("", cells)] if columns is None else cells.groupby(columns, dropna=False):
                 head = f"{value} by {columns} = {key}" if columns else value
                 groups.setdefault(f"{value} by {columns}", []).append(head)
-                table = with_means(table, part, labels, {value: head}, level)
+                if not fit:
+                    table = (with_medians if medians else with_means)(table, part, labels, {value: head}, level)
+        if fit:
+            table = power_law(cells, by, values[0], fit, level)
         name = str(cells["experiment"].iloc[0])
         title = f"{name}: {', '.join(values)} by {', '.join(by)}".replace("_", " ")
-        details = (draws_said(cells.groupby(by, dropna=False).size(), table),)
+        title += "".join(f", less that of {one} = {value}, by draw" for one, value in (less or {}).items())
+        counts = cells.groupby(by, dropna=False).size()
+        of = medians_said if medians else draws_said
+        details = ("Least squares of logarithms, \u00b1 half an interval" if fit else of(counts, table),)
         groups = groups if columns else {}
         return Table(f"{name}-{'-'.join(values)}", title, table, self.notes, details, groups, keep=(*table,))
 
@@ -337,12 +372,16 @@ def swept(cells: pd.DataFrame, what: str, by: Sequence[str] = ()) -> tuple[pd.Da
     values = pd.DataFrame([defaults(name) | given for name, given in parts], cells.index, dtype=object)
     asked = dict.fromkeys(key for _, given in parts for key in given)
     wanted = {name.removesuffix(f" ({what})") for name in by}
+    if "alpha" in cells and cells["alpha"].nunique() > 1:
+        wanted.add("alpha")  # of PS-DSF it is infinite
     several = [key for key in asked if key in wanted or values[key].map(repr).groupby(names).nunique().max() > 1]
     left = (", ".join(f"{key}={of}" for key, of in given.items() if key not in several) for _, given in parts)
     labels = [f"{name}({inside})" if inside else name for name, inside in zip(names, left, strict=True)]
     columns = apart(several, {"n", *cells.columns} - {"alpha"}, what)
     shown = values[several].map(lambda of: str(of) if isinstance(of, tuple | list) else of)
     shown = shown.set_axis(columns, axis=1).infer_objects()
+    if "alpha" in columns and "alpha" in cells:
+        shown["alpha"] = cells["alpha"]
     return cells.drop(columns="alpha", errors="ignore").assign(**{what: labels}).join(shown), columns
 
 
@@ -393,6 +432,21 @@ def with_means(
             spread = {f"+- {name}": half} if half.gt(0).any() else {}
             means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
             table = table.merge(means, on=by, how="left")
+    return table
+
+
+def with_medians(
+    table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95
+) -> pd.DataFrame:
+    """Append to a table the medians of columns of cells by group, under new names, with ends of intervals behind.
+
+    These are left out where no group has the six values of an interval.
+    """
+    for measure, name in names.items():
+        found = median_interval(cells.dropna(subset=[measure]), by, measure, level).drop(columns="n")
+        ends = {"low": f"{name} low", "high": f"{name} high"} if found["low"].notna().any() else {}
+        found = found.rename(columns={"median": name} | ends)[[*by, name, *ends.values()]]
+        table = table.merge(found, on=by, how="left")
     return table
 
 

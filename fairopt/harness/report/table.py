@@ -110,5 +110,12 @@ def draws_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
     return f"Means of {counts_said(counts)} draws, {intervals}"
 
 
+def medians_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
+    """Number of draws of medians, and the kind of their intervals, if there are some."""
+    known = frame.filter(regex=" low$").notna().any(axis=None)
+    of = "95% intervals between order statistics in brackets" if known else "without intervals"
+    return f"Medians of {counts_said(counts)} draws, {of}"
+
+
 def counts_said(counts: pd.Series[int]) -> str:
     return f"n = {' to '.join(map(str, sorted({counts.min(), counts.max()})))}"

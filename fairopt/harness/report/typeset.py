@@ -395,7 +395,7 @@ def _numbers(
         return [power(value) for value in values]
     if name == "certificate":
         return [f"$< 10^{{{_LEAST}}}$" if value < 10.0**_LEAST else power(value, 2) for value in values]
-    if name in ("seconds", "simulate"):
+    if name.split(" ")[0] in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
     finite = alike[np.isfinite(alike)]
     largest = np.abs(finite).max(initial=0.0) * (1 + 1e-9)  # 99.9999999999 is 100
