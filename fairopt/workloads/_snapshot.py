@@ -5,24 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import DataError
 from ..base.names import listed
-from ..model._arrays import Array, Index, numbered
+from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from ..scheduling.workload import one_of
-from ._draw import probability
-
-#: What a user is barred from at random: single servers, or all servers of a type.
-Unit = Literal["server", "type"]
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 #: A `Counter` with values that are not whole, which its stubs do not permit.
@@ -101,49 +96,6 @@ class Snapshot:
         n, i, r = self.cluster.shape
         counts = "".join(f"\n  {what}: {count:,}" for what, count in self.report.items())
         return f"{self.source}\n  {n} users, {i} servers, {r} resources{counts}"
-
-
-def placed(
-    snapshot: Snapshot,
-    rng: np.random.Generator,
-    density: Annotated[float, probability] = 1.0,
-    density_by: Unit = "server",
-) -> Snapshot:
-    """Restrict every user to random servers, or to random types of servers, among those that it can use.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    rng : Generator
-    density : float
-        Probability in (0, 1] that a server, or a type, is open to a user. One more, drawn uniformly, always is.
-    density_by : str
-        `server`, or `type`: servers with equal CPU and memory, or equal capacities where resources have other names.
-
-    Raises
-    ------
-    DataError
-        `density` is not in (0, 1], or `density_by` is unknown.
-    """
-    probability(density, "density")
-    one_of(density_by, "density_by", Unit)
-    if density == 1:
-        return snapshot
-    cluster = snapshot.cluster
-    users, servers, _ = cluster.shape
-    unit: Index = np.arange(servers)
-    if density_by == "type":
-        told = [r for r, name in enumerate(cluster.resources) if name in ("cpu", "memory")]
-        unit = numbered(cluster.capacity[:, told] if told else cluster.capacity)
-    possible = np.zeros((users, unit.max() + 1), dtype=bool)
-    np.logical_or.at(possible.T, unit, cluster.usable.T)
-    # The units that a user can use come first, so that a number modulo their count draws one of them.
-    of_user, one = np.argsort(~possible, axis=1, kind="stable"), np.arange(users)
-    drawn = np.less(rng.random(possible.shape), density)
-    always = rng.integers(possible.shape[1], size=users) % np.maximum(possible.sum(axis=1), 1)
-    drawn[one, of_user[one, always]] = True
-    said = f"{snapshot.source}, density {density:g} by {density_by}"
-    return replace(snapshot, cluster=cluster.replace(eligible=cluster.eligible & drawn[:, unit]), source=said)
 
 
 @dataclass

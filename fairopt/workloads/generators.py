@@ -17,7 +17,7 @@ from . import alibaba, google2011
 from ._draw import Count, Probability, eligible, measured, placed, positive, probability
 from ._pf_servers import Kinds as PFKinds
 from ._pf_servers import pf_servers
-from ._snapshot import Snapshot, placed
+from ._snapshot import Snapshot
 from .sources import generator
 
 
@@ -231,6 +231,7 @@ def lognormal(
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)
+    probability(density, "density")
     _spread(sigma, "sigma")
     capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
     demand = np.exp(sigma * rng.standard_normal((users, resources)))

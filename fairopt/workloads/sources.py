@@ -34,12 +34,12 @@ from ..base.errors import DataError
 from ..base.names import TRUTHS
 from ..scheduling.workload import Workload
 from . import _job_files
-from ._snapshot import Snapshot, placed
+from ._snapshot import Snapshot
 
 Parser = Callable[[str], Any]
 
 #: Parameters of sources that are not options.
-_GIVEN = ("rng", "directory", "snapshot")
+_GIVEN = ("rng", "directory")
 VARIABLE = "FAIROPT_TRACES"
 
 Made = TypeVar("Made")
@@ -132,12 +132,10 @@ _PARSERS: dict[Any, Parser] = {
 class Sources(Generic[Made]):
     """Registry of trace readers and generators of one kind of data, a dataclass with a text `source`.
 
-    The decorators `generator` and `reader` register functions. `then` changes what any of them has drawn: a function
-    of it, of `rng`, and of options that every source has.
+    The decorators `generator` and `reader` register functions.
     """
 
     what: str
-    then: Entry | None = None
     #: Entries by name and alias.
     entries: dict[str, Entry] = field(default_factory=dict)
 
@@ -185,7 +183,7 @@ class Sources(Generic[Made]):
 
     def maker(self, name: str, traces: str | Path | None = None) -> Callable[[np.random.Generator | None], Made]:
         """Parse the name once, and return a function that draws from the source with a random generator."""
-        entry, options, later, seed = self._read(name)
+        entry, options, seed = self._read(name)
         trace, function, why = self.folder(name, traces), entry.function, ""
         if trace is not None:
             options["directory"] = trace
@@ -197,8 +195,7 @@ class Sources(Generic[Made]):
             why = f" (a calibrated generator in place of the trace {entry.name}: {why})"
 
         def make(rng: np.random.Generator | None) -> Made:
-            made = function(rng=(drawn := _generator(seed, rng)), **options)
-            made = self.then.function(made, drawn, **later) if self.then and later else made
+            made = function(rng=_generator(seed, rng), **options)
             return cast("Made", dataclasses.replace(made, source=made.source + why) if why else made)
 
         return make
@@ -208,7 +205,7 @@ class Sources(Generic[Made]):
 
         With `there` the options are also checked against the generator that replaces a missing trace.
         """
-        entry, options, _, seed = self._read(name)
+        entry, options, seed = self._read(name)
         _generator(seed, None)
         if there and self.folder(name, traces) is None:
             self._generator_for(entry, options)
@@ -217,7 +214,7 @@ class Sources(Generic[Made]):
         """Descriptions of all sources with their options by name, readers first."""
         plugins.installed()
         return {
-            entry.name: f"{entry.description}; options {', '.join(self._options(entry))}"
+            entry.name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
             for entry in sorted(self.entries.values(), key=lambda entry: not entry.folder)
         }
 
@@ -238,12 +235,8 @@ class Sources(Generic[Made]):
         kind = _kind(name)
         return self.entries[self.entries[kind].stand_in or kind].function.__module__
 
-    def _options(self, entry: Entry) -> list[str]:
-        """Names of all options of a source."""
-        return list(dict.fromkeys([*entry.options, *(self.then.options if self.then else ()), "seed"]))
-
-    def _read(self, name: str) -> tuple[Entry, dict[str, Any], dict[str, Any], str | None]:
-        """Parse a name into entry, its options, those of every source, and the text of the seed."""
+    def _read(self, name: str) -> tuple[Entry, dict[str, Any], str | None]:
+        """Parse a name into entry, options, and the text of the seed."""
         plugins.installed()
         path, _, query = name.partition("?")
         kind, colon, directory = path.partition(":")
@@ -251,12 +244,10 @@ class Sources(Generic[Made]):
         seed = given.pop("seed", None)
         if colon and not entry.folder:
             raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
-        common = self.then.options if self.then else {}
-        options = _parsed(entry.name, {**entry.options, **common}, given, self._options(entry))
-        later = {option: options.pop(option) for option in common.keys() & options.keys()}
+        options = _options(entry, given)
         if colon and not directory:
             raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
-        return entry, options, later, seed
+        return entry, options, seed
 
     def _entry(self, kind: str) -> Entry:
         if kind not in self.entries:
@@ -298,16 +289,17 @@ def _kind(name: str) -> str:
     return re.split("[:?]", name)[0]
 
 
-def _parsed(name: str, parsers: Mapping[str, Parser], given: Mapping[str, str], known: Sequence[str]) -> dict[str, Any]:
+def _options(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
     result = {}
     for option, text in given.items():
-        if option not in parsers:
-            raise DataError(f"{name} has no option {option!r}; known are {', '.join(known)}", (option,))
+        if option not in entry.options:
+            known = ", ".join([*entry.options, "seed"])
+            raise DataError(f"{entry.name} has no option {option!r}; known are {known}", (option,))
         try:
-            result[option] = parsers[option](text)
+            result[option] = entry.options[option](text)
         except (DataError, ValueError, KeyError) as error:
             why = f": {error}" if isinstance(error, DataError) else ""
-            raise DataError(f"option {option} of {name} cannot be {text!r}{why}", (option,)) from None
+            raise DataError(f"option {option} of {entry.name} cannot be {text!r}{why}", (option,)) from None
     return result
 
 
@@ -361,7 +353,7 @@ def _trace_folder(root: Path | None, begins: str) -> Path | None:
 
 
 #: Sources of clusters at an instant.
-CLUSTERS: Sources[Snapshot] = Sources("source of clusters", Entry("placed", "random placement", placed))
+CLUSTERS: Sources[Snapshot] = Sources("source of clusters")
 #: Sources of jobs that arrive over time, with servers.
 WORKLOADS: Sources[Workload] = Sources("workload")
 
@@ -376,9 +368,7 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     ----------
     name : str
         A name of `known()`, optionally with a directory (the trace, a folder above, or a part of it) and options: the
-        arguments of the reader or generator, `seed`, and random placement. With `density=0.5` a server is open to a
-        user with this probability, with `density_by=type` all servers of equal CPU and memory are; one server or type
-        always is.
+        arguments of the reader or generator, and `seed`.
     traces : str or Path, optional
         Folder of the traces. Default: the environment variable FAIROPT_TRACES.
     rng : Generator, optional
@@ -397,8 +387,6 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     >>> import fairopt as fo
     >>> fo.open_source("google-like?users=3&servers=5&seed=1").cluster.shape
     (3, 5, 2)
-    >>> fo.open_source("google-like?users=3&servers=5&seed=1&density=0.3").cluster.eligible.sum(axis=1).tolist()
-    [3, 3, 3]
     """
     return CLUSTERS.open(name, traces, rng)
 

@@ -142,20 +142,3 @@ def test_a_snapshot_prints_its_story(google):
     text = str(google2011.cluster(google()))
     assert text.startswith("Google 2011 (")
     assert "users left out: 2" in text
-
-
-@pytest.mark.parametrize(
-    "name", ["bitbrains-like?vms=60&servers=18", "google-like?users=60&servers=18", "alibaba-like"]
-)
-def test_every_source_takes_random_placement(name):
-    joined = name + ("&" if "?" in name else "?")
-    free = open_source(f"{joined}seed=1").cluster
-    for by in ("server", "type"):
-        found = open_source(f"{joined}seed=1&density=0.1&density_by={by}").cluster
-        assert found.replace(eligible=free.eligible) == free  # the same users and servers
-        assert (found.eligible <= free.eligible).all()
-        assert (found.usable.any(axis=1) == free.usable.any(axis=1)).all()
-        assert found.eligible.mean() < 0.5
-        for alike in np.unique(found.capacity[:, :2], axis=0) if by == "type" and not free.constrained else ():
-            column = found.eligible[:, (found.capacity[:, :2] == alike).all(axis=1)]
-            assert (column == column[:, :1]).all()
