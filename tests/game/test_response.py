@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from families import some_zero
 
+from fairopt.base import loops
+from fairopt.core.game import response
 from fairopt.core.game.response import fill, respond
 from fairopt.core.game.rounds import ALPHA_FAIR, Sweeps
 from fairopt.game.best_responses import best_response
@@ -133,6 +135,31 @@ def test_a_dense_game_in_its_middle() -> None:
         tasks, q = server.respond(3.0)
         assert server.residual <= 1e-11
         check(server, 3.0, tasks, q)
+
+
+@pytest.mark.parametrize("seed", [20, 33, 35])
+def test_a_response_ends_where_coordinate_descent_has_stalled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users with a billionth of their tasks here: demand depends on digits of prices that doubles do not have."""
+    rng, searched, one_price = np.random.default_rng(seed), [], response.one_price
+    use = rng.integers(0, 4, (6, 4)).astype(float)
+    use[~use.any(axis=1), 0] = 1.0
+    use /= use.max(axis=1, keepdims=True)
+    q = rng.uniform(3.2, 3.6, 4)
+    level = np.exp(-np.log((use * np.exp(64 * q)).sum(axis=1)) / 64)
+    tasks = 10.0 ** rng.uniform(-9, -1, 6) * level  # a response at q, where every resource is full
+    per_task, elsewhere = use / (tasks @ use), level - tasks
+    q += 0.02 * rng.standard_normal(4)
+
+    def counted(*given: object) -> None:
+        searched.append(one_price(*given))
+        assert len(searched) < 100
+
+    monkeypatch.setattr(loops._MODE, "running", True)  # interpreted, so that calls can be counted
+    monkeypatch.setattr(response, "one_price", counted)
+    with np.errstate(all="ignore"):
+        residual = respond(64.0, np.zeros(6), per_task, use, elsewhere, np.full(6, np.inf), q, tasks, 0.0)
+    assert residual < 1e-6
+    assert (np.abs(1 - tasks @ per_task)[q > -np.inf] <= 3 * residual).all(), "the residual is that of these tasks"
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

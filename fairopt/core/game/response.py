@@ -245,7 +245,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
     demanded = Demand(tasks, np.empty(size), np.empty((size, size)), np.empty(size), np.empty(size))
     server = Server(alpha, log_gain, per_task, use, elsewhere, room, q.max(), np.full(count, np.nan), curve)
     residual, reach = evaluate_demand(server, q, demanded), np.full(size, max(1.0, _LOG_PRICE_STEP / alpha))
-    last = np.inf
+    last, stalled = np.inf, False
     for k in range(1, _MOST_STEPS):
         better = improve(server, q, demanded, residual, reach, accuracy)
         if better < -1 or (better < 0 and residual < _SUFFICIENT):
@@ -254,10 +254,10 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
             for r in range(size * (1 + k // _DESCENT_EVERY)):
                 one_price(server, r % size, q, demanded)
             better, reach[:] = evaluate_demand(server, q, demanded), max(1.0, _LOG_PRICE_STEP / alpha)
-            if _STALLED * last < better < _ACCURATE:  # demand is rounded by more than the residual
-                break
-            last = better
+            last, stalled = better, _STALLED * last < better < _ACCURATE
         residual = better
+        if stalled:  # demand is rounded by more than the residual
+            break
     tasks /= 1 + max(demanded.excess.max(), 0.0)
     return residual
 
