@@ -7,20 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..base.errors import DataError
-from ..certificates import Certificate, feasibility
-from ..certificates.stages import rise_when_stopped
-from ..core.engines import tree as engine
+from ..core.engines import tree
 from ..core.solution import Solution
-from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ..model.criterion import Criterion, criterion
-from ..model.merging import Split
-from ..model.polytope import Polytope
+from ..model.criterion import Criterion
 from ..model.problem import Problem
-from ..model.queues import Combine, Filling, Queues
+from ..model.queues import Combine, Queues, tree_criterion
 from ._base import Mechanism
 from .alpha_fair import Share, share_of, share_per_task, share_rule
 from .reference.program import Program, Statement, lexmaxmin
@@ -71,64 +63,30 @@ class Tree(Mechanism):
         if isinstance(given, str | Path):
             given = Queues.load(given)
         object.__setattr__(self, "queues", given if isinstance(given, Queues) else Queues(given or {}))
-        if self.combine not in ("sum", "vector"):
-            raise DataError(f"combine is {self.combine!r}; it must be 'sum' or 'vector'")
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
         return ()  # without queues it is DRFH
 
-    def filling(self, cluster: Cluster, users: Array) -> Filling:
-        """The tree on a cluster, for the users that can run tasks, given by indices."""
-        assert isinstance(self.queues, Queues)
-        return Filling(self.queues, cluster, share_per_task(cluster, self.share), self.combine, users)
-
     def check(self, cluster: Cluster) -> None:
-        self.filling(cluster, np.arange(len(cluster.users)))
+        self.criterion(cluster)
 
     def program(self, p: Program) -> Statement:
+        """The first stage: the largest common rise of all users, at the rates of the tree."""
         return lexmaxmin(share_of(p, self.share) / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        """Max-min with the weights of the first stage, to which the filling adds quotas, limits and later stages."""
+        assert isinstance(self.queues, Queues)
         share = share_per_task(cluster, self.share)
-        rates = self.filling(cluster, np.arange(len(cluster.users))).rates(np.ones(len(share), dtype=bool))
-        weight = np.where(rates > 0, rates * share, cluster.weight)
-        return criterion(cluster, share, np.inf, "servers", weight, share_rule=share_rule(self.share))
+        return tree_criterion(cluster, share, self.queues, self.combine, share_rule(self.share))
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("filling",)
 
     def solutions(
-        self, problem: Problem, engine_name: str, tol: float, solver: str | None, warm: object = None
+        self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
     ) -> Iterator[Solution]:
-        return engine.solutions(problem, self.filling(problem.cluster, problem.polytope.users))
+        return tree.solutions(problem)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         return None
-
-    def certify(
-        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
-    ) -> tuple[Certificate, Array | None]:
-        """Certificate by the largest rise of a user at the moment at which the filling stops it."""
-        feasible, where = feasibility(cluster, tasks)
-        if not np.isfinite(feasible):
-            return Certificate(feasible, np.inf, "rise when stopped", where), None
-        split = Split.from_answer(cluster, tasks)
-        merged = split.merging.cluster
-        polytope = Polytope(merged, cluster.max_tasks)
-        if not len(polytope.users):
-            return Certificate(feasible, 0.0, "rise when stopped", "no user can run anything"), None
-        x = polytope.user_tasks(polytope.fractions(split.merged))
-        filling = self.filling(merged, polytope.users)
-        over = filling.over_limits(x)
-        if len(over) and over.max() > feasible:
-            feasible, where = float(over.max()), f"largest for {filling.limited[int(over.argmax())]}, over its limit"
-        prices = np.zeros((0, *merged.capacity.shape)) if log_prices is None else np.exp(log_prices)
-        prices = prices.reshape(-1, len(cluster.servers), len(cluster.resources))[:, split.merging.first_server, :] \
-            if log_prices is not None else prices
-        rise = rise_when_stopped(polytope, filling, x, prices)
-        n = int(rise.argmax())
-        if rise[n] > feasible:
-            where = f"largest for user {merged.users[polytope.users[n]]!r}"
-        return Certificate(feasible, float(rise[n]), "rise when stopped", where), log_prices

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..base.loops import bundle, compiled
 from ._arrays import Array, Index, Mask, ratio
 from ._validate import MOST, number
 from .cluster import Cluster
+from .criterion import Criterion, ShareRule, criterion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +181,34 @@ def _number(name: str, what: str, value: object, low: float = 0.0) -> float:
     return number(value, f"the {what} of queue {name!r}", wanted, lambda one: max(low, -MOST) <= one <= MOST)
 
 
+@dataclass(frozen=True, eq=False)
+class TreeCriterion(Criterion):
+    """Criterion of `Tree`: progressive filling of a tree of queues; `weight` is that of the first stage.
+
+    It names users as the cluster does.
+    """
+
+    queues: Queues = field(default_factory=lambda: Queues({}))
+    combine: Combine = "sum"
+
+    def filling(self, cluster: Cluster, users: Index) -> Filling:
+        """The tree for users of the cluster, given by indices, which can run tasks."""
+        return Filling(self.queues, cluster, self.share, self.combine, users)
+
+
+def tree_criterion(
+    cluster: Cluster, share: Array, queues: Queues, combine: Combine, share_rule: ShareRule = "unknown"
+) -> TreeCriterion:
+    """Criterion of a tree on a cluster, checked against its users and resources; `share` per task, (users,)."""
+    if combine not in get_args(Combine):
+        raise DataError(f"combine is {short(combine)}; it must be 'sum' or 'vector'")
+    plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
+    rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
+    rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool)) * rule.share
+    # A user of lower priority does not rise at first, so that its weight there has no meaning.
+    return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
+
+
 @bundle
 class Bounds(NamedTuple):
     """Amounts of resources that queues hold at most, by rows: `sum_n use[n] x[n] <= most` over the users of a row.
@@ -326,11 +355,10 @@ class Filling:
         """Tasks per unit of time of users if `rising`, (users,), can still rise; users of lower priority have 0."""
         return np.asarray(_rates(self._nodes, rising))
 
-    def over_limits(self, tasks: Array) -> Array:
-        """Relative violations of limits, (rows of limits,), by tasks (users,)."""
+    def held(self, tasks: Array) -> Array:
+        """Amounts held by rows of limits, (rows,), at tasks (users,)."""
         row = np.repeat(np.arange(len(self.limits.most)), np.diff(self.limits.start))
-        held = np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most))
-        return np.asarray(held / np.maximum(self.limits.most, np.finfo(float).tiny) - 1)
+        return np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most))
 
     def path(
         self, most: Array, cost: Array, budget: Array | None = None, refuse: Callable[[Mask, list[str]], None] | None = None
@@ -455,7 +483,7 @@ def _fill(nodes, members, quota, limits, cost, budget, most, x, alive, stop, rat
             if rate[n] > 0:
                 x[n] = min(x[n] + step * rate[n], most[n])
                 if x[n] >= most[n] * (1 - ROUNDING):
-                    x[n] = most[n]
+                    x[n], ended[n] = most[n], ended[n] or len(quota.most) == 0
         for row in range(len(limits.most)):
             for e in range(limits.start[row], limits.start[row + 1]):
                 held[count, row] += limits.use[e] * x[limits.user[e]]

@@ -18,7 +18,7 @@ from ...model import linear
 from ...model._arrays import Array, Mask, ratio
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from ...model.queues import Filling
+from ...model.queues import TreeCriterion
 from ..solution import Solution
 
 #: Part of its tasks by which a result may lack a placement: the accuracy of linear programs.
@@ -29,9 +29,11 @@ _NEGLIGIBLE = 1e-9
 _CUTS = 1000
 
 
-def solutions(problem: Problem, filling: Filling) -> Iterator[Solution]:
+def solutions(problem: Problem) -> Iterator[Solution]:
     """The tasks of progressive filling, with a table of prices (servers, resources) for each bound."""
-    polytope = problem.polytope
+    polytope, rule = problem.polytope, problem.criterion
+    assert isinstance(rule, TreeCriterion)
+    filling = rule.filling(problem.cluster, polytope.users)
     resources = np.unique(polytope.row_resource)
     tables = [polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources]
 
