@@ -185,8 +185,8 @@ def level_error(p):
 
 
 def tree(p):
-    """Nodes of the tree, by name: the root None, queues, users that can run; each with parent, weight, bounds, users."""
-    known, nodes = set("parent weight priority quota limit".split()), {None: {}}
+    """Nodes of the tree by name, the root None, with their entries, depth and users; names of users that can run."""
+    known, nodes = {"parent", "weight", "priority", "quota", "limit"}, {None: {}}
     for name, given in p.queues.items():
         need(isinstance(given, dict) and not {*given} - known, f"criterion.queues.{name}: unknown {given}")
         nodes[name] = dict(given)
@@ -196,7 +196,9 @@ def tree(p):
     for user in {*p.g["users"]} - {*who}:
         nodes.pop(user, None)
     for name, node in nodes.items():
-        node["weight"] = number(node.get("weight", float(p.phi[who[name]]) if name in who else 1), f"weight of {name}", (), TINY)
+        node["weight"] = number(
+            node.get("weight", float(p.phi[who[name]]) if name in who else 1), f"weight of {name}", (), TINY
+        )
         node["priority"], node["users"] = number(node.get("priority", 0), f"priority of {name}"), []
         for kind in ("quota", "limit"):
             bounds = node.setdefault(kind, {}).items()
@@ -250,9 +252,9 @@ def rates(p, nodes, names, rising):
 
 def tree_error(p):
     """Relative rise that a user could have had when it stopped, at no loss to the tasks that all had by then.
-    The tasks determine the path: all rise as the tree says until they have their tasks, quotas first, the deepest before
-    those above. At prices lambda, n could rise by at most (sum lambda c - sum_m p_m x_m by then) / p_n, p the least cost of
-    a task; by the room of limits above it; and to its own limit."""
+    The tasks determine the path: all rise as the tree says until they have their tasks, quotas first, the deepest
+    before those above. At prices lambda, n could rise by at most (sum lambda c - sum_m p_m x_m by then) / p_n, p the
+    least cost of a task; by the room of limits above it; and to its own limit."""
     (nodes, names), x, now, seen = tree(p), np.zeros(p.N), 0.0, {}
     lam = [np.where(p.used, np.exp(L - max(L.max(), -MAX)), 0) for L in p.L]
     cost = [np.where(p.usable, p.d @ one.T, INF).min(axis=1) for one in lam]
@@ -261,7 +263,11 @@ def tree_error(p):
     depths = sorted({node["depth"] for node in nodes.values() if node["quota"]}, reverse=True)
     for depth in [*depths, None]:
         rows = [(node["users"], *row) for node in nodes.values() if node["depth"] == depth for row in node["quota"]]
-        wants = alive if depth is None else np.isin(np.arange(p.N), [n for users, r, _ in rows for n in users if p.d[n, r] > 0])
+        wants = (
+            alive
+            if depth is None
+            else np.isin(np.arange(p.N), [n for users, r, _ in rows for n in users if p.d[n, r] > 0])
+        )
         while True:
             may = alive & wants
             for users, r, most in rows:
@@ -282,12 +288,15 @@ def tree_error(p):
             now += (step := max(min(steps), 0.0))
             x = np.minimum(x + step * rate, p.X)
             path.append((now, x))
-    found = [(p.d[users, r] @ p.X[users] / max(most, 1e-300) - 1, f"limit of {p.g['resources'][r]}") for users, r, most in limits]
+    found = [
+        (p.d[users, r] @ p.X[users] / max(most, 1e-300) - 1, f"limit of {p.g['resources'][r]}")
+        for users, r, most in limits
+    ]
     reach = np.minimum(p.gamma.sum(axis=1), p.q)
     for n, (k, rate) in seen.items():
         unit, rise = (p.X[n] if p.X[n] > 1e-9 * reach[n] else reach[n]), INF
         for later in (0.0, 1e-7):
-            time, then = max((one for one in path[k:] if one[0] <= path[k][0] + later * unit / rate), key=lambda one: one[0])
+            then = [one for time, one in path[k:] if time <= path[k][0] + later * unit / rate][-1]
             most = p.q[n] - p.X[n]
             for one, each in zip(lam, cost, strict=True):
                 if each[n] > 1e-200:

@@ -297,12 +297,11 @@ def certify_problem(
     servers, hint = [cluster.servers[i] for i in merging.first_server], None
     if log_prices is not None and (log_prices.ndim == 2 or has_levels):
         hint = log_prices[..., merging.first_server, :]
+    judge = _finite if np.isfinite(criterion.alpha) else _infinite
     if isinstance(criterion, TreeCriterion):
         judge, has_levels = _of_tree, False
         filling = criterion.filling(polytope.cluster, polytope.users)
         violation, where = max((violation, where), over_limits(polytope, filling, split.merged))
-    else:
-        judge = _finite if np.isfinite(criterion.alpha) else _infinite
     found = judge(polytope, criterion, split.merged, limits, hint, servers)
     prices, conditions = merging.split_prices(found.log_prices), found.conditions
     if has_levels:
@@ -415,9 +414,15 @@ def _infinite(
 
 
 def _of_tree(
-    polytope: Polytope, criterion: TreeCriterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
+    polytope: Polytope,
+    criterion: Criterion,
+    tasks: Array,
+    limits: Array,
+    hint: Array | None,
+    servers: Sequence[str],
 ) -> _Judgement:
     """Largest rise of a user at the moment at which progressive filling stops it."""
+    assert isinstance(criterion, TreeCriterion)
     filling = criterion.filling(polytope.cluster, polytope.users)
     log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint
     log_prices = log_prices.reshape(-1, *polytope.cluster.capacity.shape)

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..base import files
 from ..base.errors import DataError
-from ..base.names import listed, short
 from ..base.loops import bundle, compiled
-from ._arrays import Array, Index, Mask, ratio
+from ..base.names import listed, short
+from ._arrays import Array, Index, Mask, ratio, row_pointers
 from ._validate import MOST, number
 from .cluster import Cluster
 from .criterion import Criterion, ShareRule, criterion
@@ -125,8 +125,9 @@ class Queues:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> Queues:
-        """Queues of a frame by name, with columns `parent`, `weight`, `priority`, `quota cpu`, `limit cpu`, ...; blank is
-        the default.
+        """Read a frame by name, with columns `parent`, `weight`, `priority`, `quota cpu`, `limit cpu`, and so on.
+
+        Blank entries are the defaults.
 
         >>> import pandas as pd, fairopt as fo
         >>> rows = pd.DataFrame({"parent": [None, "lab"], "quota cpu": [4, None]}, index=["lab", "ann"])
@@ -172,7 +173,9 @@ def _queue(name: str, given: Queue | Mapping[str, Any]) -> Queue:
         amounts[key] = {str(what): _number(name, f"{key} of {what}", amount) for what, amount in table.items()}
     weight = None if given.weight is None else _number(name, "weight", given.weight)
     if weight == 0:
-        raise DataError(f"queue {name!r} has the weight 0; give it a lower priority than its siblings", (name, "weight"))
+        raise DataError(
+            f"queue {name!r} has the weight 0; give it a lower priority than its siblings", (name, "weight")
+        )
     return Queue(given.parent, weight, _number(name, "priority", given.priority, -np.inf), **amounts)
 
 
@@ -341,7 +344,9 @@ class Filling:
                 name = self._names[k - 1]
                 if resource not in self._index:
                     known = ", ".join(self._index)
-                    raise DataError(f"the {kind} of queue {name!r} is of {resource!r}, no resource here; known: {known}")
+                    raise DataError(
+                        f"the {kind} of queue {name!r} is of {resource!r}, no resource here; known: {known}"
+                    )
                 needs = self._demand[:, self._index[resource]]
                 some = [n for n in self._below[k] if needs[n] > 0]
                 users += some
@@ -349,7 +354,9 @@ class Filling:
                 start.append(len(users))
                 most.append(amount)
                 said.append(f"{resource!r} of queue {name!r}")
-        return Bounds(np.array(start), np.array(users, dtype=np.intp), np.array(use, dtype=float), np.array(most, dtype=float)), said
+        return Bounds(
+            np.array(start), np.array(users, dtype=np.intp), np.array(use, dtype=float), np.array(most, dtype=float)
+        ), said
 
     def rates(self, rising: Mask) -> Array:
         """Tasks per unit of time of users if `rising`, (users,), can still rise; users of lower priority have 0."""
@@ -358,10 +365,16 @@ class Filling:
     def held(self, tasks: Array) -> Array:
         """Amounts held by rows of limits, (rows,), at tasks (users,)."""
         row = np.repeat(np.arange(len(self.limits.most)), np.diff(self.limits.start))
-        return np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most))
+        return np.asarray(
+            np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most)), dtype=float
+        )
 
     def path(
-        self, most: Array, cost: Array, budget: Array | None = None, refuse: Callable[[Mask, list[str]], None] | None = None
+        self,
+        most: Array,
+        cost: Array,
+        budget: Array | None = None,
+        refuse: Callable[[Mask, list[str]], None] | None = None,
     ) -> Path:
         """Fill until every user stops, at `most` tasks, (users,), at a limit, or where a budget is exhausted.
 
@@ -375,23 +388,24 @@ class Filling:
         """
         size, final = len(most), budget is None
         x, alive = np.zeros(size), np.ones(size, dtype=bool)
-        stop, rate = np.zeros(size, dtype=np.intp), self.rates(np.ones(size, dtype=bool))
-        cost = np.ascontiguousarray(cost)
-        budget = np.full(len(cost), np.inf) if budget is None else budget
+        stop, rate = np.zeros(size, dtype=np.intp), self.rates(alive)
         limits = self.limits._replace(most=np.full(len(self.limits.most), np.inf)) if final else self.limits
+        table, user = np.nonzero(cost)
+        most_spent = np.full(len(cost), np.inf) if budget is None else budget
+        budgets = Bounds(row_pointers(table, len(cost)), user, cost[table, user], most_spent)
         nothing, _ = self._bounds("quota", ())
         parts = [(np.zeros(1), np.zeros((1, len(cost))), np.zeros((1, len(limits.most))))]
         for members, quota, names in [*self._guarantees, (np.ones(size, dtype=bool), nothing, [])]:
-            rows = 2 * size + len(quota.most) + len(limits.most) + len(cost) + 1
-            time, spent, held = np.zeros(rows), np.zeros((rows, len(cost))), np.zeros((rows, len(limits.most)))
-            short = np.zeros(size, dtype=bool)
             now, before = float(parts[-1][0][-1]), sum(len(each[0]) for each in parts)
-            count = _fill(self._nodes, members, quota, limits, cost, budget, most, x, alive, stop, rate, time, spent, held, short, now, before)
+            room = 2 * size + len(quota.most) + len(limits.most) + len(cost) + 1
+            events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(limits.most)))
+            short, rows = np.zeros(size, dtype=bool), (quota, limits, budgets)
+            count = _fill(self._nodes, members, rows, most, x, alive, stop, rate, events, short, now, before)
             if count:
-                parts.append((time[:count], spent[:count], held[:count]))
+                parts.append((events[0][:count], events[1][:count], events[2][:count]))
             if refuse is not None and short.any():
-                said = [name for k, name in enumerate(names) if short[quota.user[quota.start[k] : quota.start[k + 1]]].any()]
-                refuse(short, said)
+                ends = zip(quota.start[:-1], quota.start[1:], names, strict=True)
+                refuse(short, [name for low, high, name in ends if short[quota.user[low:high]].any()])
         times, costs, amounts = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Path(times, costs, amounts, stop, rate, x)
 
@@ -434,26 +448,50 @@ def _rates(nodes, rising):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fill(nodes, members, quota, limits, cost, budget, most, x, alive, stop, rate_at, time, spent, held, short, now, before):  # type: ignore[no-untyped-def]
+def _amounts(bounds, tasks):  # type: ignore[no-untyped-def]
+    """Amounts of rows, (rows,), at tasks or rates (users,)."""
+    total = np.zeros(len(bounds.most))
+    for row in range(len(total)):
+        for e in range(bounds.start[row], bounds.start[row + 1]):
+            total[row] += bounds.use[e] * tasks[bounds.user[e]]
+    return total
+
+
+@compiled
+def _until(bounds, amounts, rate):  # type: ignore[no-untyped-def]
+    """Time until a row has no room, from `amounts`, (rows,), at the users' `rate`, (users,)."""
+    speed, step = _amounts(bounds, rate), np.inf
+    for k in range(len(speed)):
+        if speed[k] > 0:
+            step = min(step, (bounds.most[k] - amounts[k]) / speed[k])
+    return step
+
+
+@compiled
+def _bound(bounds, amounts, users):  # type: ignore[no-untyped-def]
+    """Mask of users, (users,), of rows without room."""
+    result = np.zeros(users, dtype=np.bool_)
+    for row in range(len(amounts)):
+        if amounts[row] >= bounds.most[row] * (1 - ROUNDING):
+            for e in range(bounds.start[row], bounds.start[row + 1]):
+                result[bounds.user[e]] = True
+    return result
+
+
+@compiled
+def _fill(nodes, members, rows, most, x, alive, stop, rate_at, events, short, now, before):  # type: ignore[no-untyped-def]
     """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
 
-    Tasks `x`, `alive`, `stop` and `rate_at`, all (users,), and the rows of events are written in place; `short` is true
-    of users that a budget stops below their quota. `now` and `before` are the time and number of earlier events.
+    `rows` are the bounds of quotas, limits and budgets, `events` times, amounts of budgets and of limits. Tasks `x`,
+    `alive`, `stop`, `rate_at`, (users,), and events are written in place; `short` is true of users that a budget stops
+    below their quota. `now` and `before` are the time and the number of earlier events.
     """
     size, count = len(x), 0
-    paid = np.zeros(len(budget))
-    for k in range(len(budget)):
-        for n in range(size):
-            paid[k] += cost[k, n] * x[n]
+    quota, limits, budgets = rows
+    time, spent, held = events
+    given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
     while True:
-        may = alive & members
-        for row in range(len(quota.most)):
-            amount = 0.0
-            for e in range(quota.start[row], quota.start[row + 1]):
-                amount += quota.use[e] * x[quota.user[e]]
-            if amount >= quota.most[row] * (1 - ROUNDING):
-                for e in range(quota.start[row], quota.start[row + 1]):
-                    may[quota.user[e]] = False
+        may = alive & members & ~_bound(quota, given, size)
         if not may.any():
             return count
         rate = _rates(nodes, may)
@@ -463,51 +501,21 @@ def _fill(nodes, members, quota, limits, cost, budget, most, x, alive, stop, rat
         for n in range(size):
             if rate[n] > 0:
                 step = min(step, (most[n] - x[n]) / rate[n])
-        for bounds in (quota, limits):
-            for row in range(len(bounds.most)):
-                left, speed = bounds.most[row], 0.0
-                for e in range(bounds.start[row], bounds.start[row + 1]):
-                    left -= bounds.use[e] * x[bounds.user[e]]
-                    speed += bounds.use[e] * rate[bounds.user[e]]
-                if speed > 0:
-                    step = min(step, left / speed)
-        for k in range(len(budget)):
-            speed = 0.0
-            for n in range(size):
-                speed += cost[k, n] * rate[n]
-            if speed > 0:
-                step = min(step, (budget[k] - paid[k]) / speed)
-        step = max(step, 0.0)
+        step = max(min(step, _until(quota, given, rate), _until(limits, used, rate), _until(budgets, paid, rate)), 0.0)
         now += step
         for n in range(size):
             if rate[n] > 0:
                 x[n] = min(x[n] + step * rate[n], most[n])
                 if x[n] >= most[n] * (1 - ROUNDING):
                     x[n], ended[n] = most[n], ended[n] or len(quota.most) == 0
-        for row in range(len(limits.most)):
-            for e in range(limits.start[row], limits.start[row + 1]):
-                held[count, row] += limits.use[e] * x[limits.user[e]]
-            if held[count, row] >= limits.most[row] * (1 - ROUNDING):
-                for e in range(limits.start[row], limits.start[row + 1]):
-                    ended[limits.user[e]] = True
-        for k in range(len(budget)):
-            for n in range(size):
-                spent[count, k] += cost[k, n] * x[n]
-            paid[k] = spent[count, k]
-            if spent[count, k] >= budget[k] * (1 - ROUNDING):
-                for n in range(size):
-                    if cost[k, n] > 0:
-                        short[n] = short[n] or (len(quota.most) > 0 and may[n] and not ended[n] and x[n] < most[n])
-                        ended[n] = True
-        for row in range(len(quota.most)):
-            amount = 0.0
-            for e in range(quota.start[row], quota.start[row + 1]):
-                amount += quota.use[e] * x[quota.user[e]]
-            if amount >= quota.most[row] * (1 - ROUNDING):
-                for e in range(quota.start[row], quota.start[row + 1]):
-                    short[quota.user[e]] = False
-        for n in range(size):
-            if ended[n] and alive[n]:
-                alive[n], stop[n], rate_at[n] = False, before + count, rate[n]
-        time[count] = now
+        given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
+        time[count], spent[count], held[count] = now, paid, used
+        ended |= _bound(limits, used, size)
+        exhausted = _bound(budgets, paid, size)
+        if len(quota.most):
+            short |= may & exhausted & ~ended & (x < most)
+            short &= ~_bound(quota, given, size)
+        ended = alive & (ended | exhausted)
+        stop[ended], rate_at[ended] = before + count, rate[ended]
+        alive &= ~ended
         count += 1

@@ -61,7 +61,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def _placement(polytope: Polytope, tasks: Array) -> tuple[float, Array, Array]:
-    """Largest part of `tasks`, (users,), that can be placed, at most 1; fractions (pairs,), prices of capacities (rows,)."""
+    """Largest part of `tasks`, (users,), that has a placement, at fractions (pairs,), and prices of rows."""
     if len(np.unique(polytope.pair_server)) == 1:
         fractions = tasks[polytope.pair_user] / polytope.gamma
         used = polytope.use @ fractions
