@@ -22,6 +22,8 @@ _HOME = {
     "Cluster": "model.cluster",
     "Workload": "scheduling.workload",
     "Criterion": "model.criterion",
+    "Queue": "model.queues",
+    "Queues": "model.queues",
     "alpha_path": "study.alpha_path",
     "best_response": "game.best_responses",
     "compare": "study.compare",

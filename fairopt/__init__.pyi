@@ -36,11 +36,14 @@ from .mechanisms.mqdrf import MQDRF as MQDRF
 from .mechanisms.per_server_drf import PerServerDRF as PerServerDRF
 from .mechanisms.psdsf import PSDSF as PSDSF
 from .mechanisms.task_maxmin import TaskMaxMin as TaskMaxMin
+from .mechanisms.tree import Tree as Tree
 from .mechanisms.tsf import TSF as TSF
 from .mechanisms.utilitarian import Utilitarian as Utilitarian
 from .model.cluster import Cluster as Cluster
 from .model.criterion import Criterion as Criterion
 from .model.merging import merge as merge
+from .model.queues import Queue as Queue
+from .model.queues import Queues as Queues
 from .result import plot as plot
 from .result.allocation import Allocation as Allocation
 from .scheduling.fluid import fluid as fluid

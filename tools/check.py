@@ -50,7 +50,7 @@ def read(path):
         need(good, f"cluster.{key} must be a list of distinct names")
     M, K, N = len(g["resources"]), len(g["servers"]), len(g["users"])
     rule = {"alpha": 0, "scope": "servers", "share": [1] * N} if f["criterion"] is None else f["criterion"]
-    table(rule, "criterion", "alpha scope ", "share weight cap floor fair efficient")
+    table(rule, "criterion", "alpha scope ", "share weight cap floor fair efficient queues combine")
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
     x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
     good = all(((t == 0) | ((t >= 1e-50) & (t <= 1e50))).all() for t in (c, d))
@@ -70,6 +70,9 @@ def read(path):
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
     fds = fair > 0 < efficient and alpha not in (0, 1, INF) and alpha <= 1e6 and not own
     need(fds or fair == efficient == 0, "criterion.fair and .efficient must be > 0, for alpha not 0 or 1, <= 1e6")
+    queues, combine = rule.get("queues"), rule.get("combine", "sum")
+    plain = alpha == INF and scope == "servers" and not {*rule} & {"weight", "cap", "floor", "fair", "efficient"}
+    need(queues is None or plain, "criterion.queues are for alpha inf, scope servers, without weight, cap or floor")
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for each level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
@@ -181,6 +184,131 @@ def level_error(p):
     return worst((min(rise[n], room[n]), p.words[n]) for n in p.who)
 
 
+def tree(p):
+    """Nodes of the tree by name, the root None, with their entries, depth and users; names of users that can run."""
+    known, nodes = {"parent", "weight", "priority", "quota", "limit"}, {None: {}}
+    for name, given in p.queues.items():
+        need(isinstance(given, dict) and not {*given} - known, f"criterion.queues.{name}: unknown {given}")
+        nodes[name] = dict(given)
+    who = {p.g["users"][n]: n for n in p.who}
+    for user in who:
+        nodes.setdefault(user, {})
+    for user in {*p.g["users"]} - {*who}:
+        nodes.pop(user, None)
+    for name, node in nodes.items():
+        node["weight"] = number(
+            node.get("weight", float(p.phi[who[name]]) if name in who else 1), f"weight of {name}", (), TINY
+        )
+        node["priority"], node["users"] = number(node.get("priority", 0), f"priority of {name}"), []
+        for kind in ("quota", "limit"):
+            bounds = node.setdefault(kind, {}).items()
+            rows = [(p.g["resources"].index(r), number(most, f"{kind} of {name}", (), 0)) for r, most in bounds]
+            node[kind] = rows
+    for user, n in who.items():
+        line, at = [], user
+        while at is not None:
+            need(at in nodes and at not in line, f"criterion.queues: {at} above {user} is no queue, or below itself")
+            need(at == user or at not in who, f"criterion.queues: the parent {at} is a user")
+            line.append(at)
+            at = nodes[at].get("parent")
+        for k, name in enumerate(line):
+            nodes[name]["users"].append(n)
+            nodes[name]["depth"] = len(line) - k
+    kept = {name: node for name, node in nodes.items() if name is None or node["users"]}
+    return kept | {None: kept[None] | {"users": [*who.values()], "depth": 0}}, {n: user for user, n in who.items()}
+
+
+def rates(p, nodes, names, rising):
+    """Tasks per unit of time, (users,), while the users `rising` can rise."""
+    rate, pool = np.zeros(p.N), p.c.sum(axis=0)
+    below = {name: [] for name in nodes}
+    for name, node in nodes.items():
+        if name is not None:
+            below[node.get("parent")].append(name)
+
+    def active(name):
+        can = [one for one in below[name] if rising[nodes[one]["users"]].any()]
+        top = max((nodes[one]["priority"] for one in can), default=0)
+        return [one for one in can if nodes[one]["priority"] == top]
+
+    def size(name):  # of a rise by 1: parts of the pool, and what the children rise for each unit of weight
+        if not below[name]:
+            n = nodes[name]["users"][0]
+            return p.d[n] / p.u[n] / np.where(pool > 0, pool, 1), 1.0
+        parts = [nodes[one]["weight"] * size(one)[0] for one in active(name)]
+        norm = sum(parts).max() if p.combine == "vector" else sum(nodes[one]["weight"] for one in active(name))
+        return sum(parts) / norm, 1 / norm
+
+    def pour(name, amount):
+        if not below[name]:
+            rate[nodes[name]["users"][0]] = amount / p.u[nodes[name]["users"][0]]
+        each = size(name)[1] if below[name] and active(name) else 0.0
+        for one in active(name):
+            pour(one, amount * each * nodes[one]["weight"])
+
+    pour(None, 1.0)
+    return rate
+
+
+def tree_error(p):
+    """Relative rise that a user could have had when it stopped, at no loss to the tasks that all had by then.
+    The tasks determine the path: all rise as the tree says until they have their tasks, quotas first, the deepest
+    before those above. At prices lambda, n could rise by at most (sum lambda c - sum_m p_m x_m by then) / p_n, p the
+    least cost of a task; by the room of limits above it; and to its own limit."""
+    (nodes, names), x, now, seen = tree(p), np.zeros(p.N), 0.0, {}
+    lam = [np.where(p.used, np.exp(L - max(L.max(), -MAX)), 0) for L in p.L]
+    cost = [np.where(p.usable, p.d @ one.T, INF).min(axis=1) for one in lam]
+    limits = [(node["users"], r, most) for node in nodes.values() for r, most in node["limit"]]
+    alive, path = np.isin(np.arange(p.N), p.who), [(0.0, x)]
+    depths = sorted({node["depth"] for node in nodes.values() if node["quota"]}, reverse=True)
+    for depth in [*depths, None]:
+        rows = [(node["users"], *row) for node in nodes.values() if node["depth"] == depth for row in node["quota"]]
+        wants = (
+            alive
+            if depth is None
+            else np.isin(np.arange(p.N), [n for users, r, _ in rows for n in users if p.d[n, r] > 0])
+        )
+        while True:
+            may = alive & wants
+            for users, r, most in rows:
+                if p.d[users, r] @ x[users] >= most * (1 - 1e-12):
+                    may[[n for n in users if p.d[n, r] > 0]] = False
+            if not may.any():
+                break
+            rate = rates(p, nodes, names, may)
+            done = (rate > 0) & (x >= p.X * (1 - 1e-12))
+            if done.any():
+                seen |= {n: (len(path) - 1, rate[n]) for n in np.flatnonzero(done)}
+                alive &= ~done
+                continue
+            steps = [(p.X[n] - x[n]) / rate[n] for n in np.flatnonzero(rate > 0)]
+            for users, r, most in rows:
+                if (speed := p.d[users, r] @ rate[users]) > 0:
+                    steps.append((most - p.d[users, r] @ x[users]) / speed)
+            now += (step := max(min(steps), 0.0))
+            x = np.minimum(x + step * rate, p.X)
+            path.append((now, x))
+    found = [
+        (p.d[users, r] @ p.X[users] / max(most, 1e-300) - 1, f"limit of {p.g['resources'][r]}")
+        for users, r, most in limits
+    ]
+    reach = np.minimum(p.gamma.sum(axis=1), p.q)
+    for n, (k, rate) in seen.items():
+        unit, rise = (p.X[n] if p.X[n] > 1e-9 * reach[n] else reach[n]), INF
+        for later in (0.0, 1e-7):
+            then = [one for time, one in path[k:] if time <= path[k][0] + later * unit / rate][-1]
+            most = p.q[n] - p.X[n]
+            for one, each in zip(lam, cost, strict=True):
+                if each[n] > 1e-200:
+                    most = min(most, max((one * p.c).sum() - each[p.who] @ then[p.who], 0) / each[n])
+            for users, r, bound in limits:
+                if n in users and p.d[n, r] > 0:
+                    most = min(most, max(bound - p.d[users, r] @ then[users], 0) / p.d[n, r])
+            rise = min(rise, max(most / unit, later))
+        found.append((rise, p.words[n]))
+    return worst(found)
+
+
 def bottleneck(p, servers):
     """Relative increase for alpha = inf, on proportional servers or on one server of the game, as a minimum over h:
     min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + usage above h that can be freed) / (d X))"""
@@ -203,6 +331,8 @@ def bottleneck(p, servers):
 
 def error(p):
     """Error e: x is optimal for data changed by 3 e, alpha < 1: 5 e (any tau proves it); alpha inf: largest rise."""
+    if p.queues is not None:
+        return tree_error(p)
     if p.alpha == INF:
         shape, parts = p.c / p.c.max(axis=1, keepdims=True), [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
         # Proportional servers with the same eligible users.

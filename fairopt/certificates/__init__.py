@@ -17,6 +17,7 @@ from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_t
 from ..model.merging import Split, merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
+from ..model.queues import TreeCriterion
 from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking
 from .bottleneck import exploitability, rises, taking
@@ -24,6 +25,7 @@ from .condition import conditions
 from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
 from .rational import tried
+from .stages import over_limits, rise_when_stopped
 
 #: The measure of a certificate of feasibility only.
 UNJUDGED = "no criterion"
@@ -296,6 +298,10 @@ def certify_problem(
     if log_prices is not None and (log_prices.ndim == 2 or has_levels):
         hint = log_prices[..., merging.first_server, :]
     judge = _finite if np.isfinite(criterion.alpha) else _infinite
+    if isinstance(criterion, TreeCriterion):
+        judge, has_levels = _of_tree, False
+        filling = criterion.filling(polytope.cluster, polytope.users)
+        violation, where = max((violation, where), over_limits(polytope, filling, split.merged))
     found = judge(polytope, criterion, split.merged, limits, hint, servers)
     prices, conditions = merging.split_prices(found.log_prices), found.conditions
     if has_levels:
@@ -335,6 +341,8 @@ class _Judgement(NamedTuple):
 
 
 def _measure(criterion: Criterion) -> str:
+    if isinstance(criterion, TreeCriterion):
+        return "rise when stopped"
     if np.isfinite(criterion.alpha):
         return "backward error"
     return "exploitability" if criterion.scope == "game" else "lexicographic rise"
@@ -403,6 +411,29 @@ def _infinite(
         return found
     most = max(float(apart[i]), float(rise[~requested].max(initial=0.0)))
     return _Judgement(most, "distance from the optimum", largest(who, i), found.log_prices if proved else None)
+
+
+def _of_tree(
+    polytope: Polytope,
+    criterion: Criterion,
+    tasks: Array,
+    limits: Array,
+    hint: Array | None,
+    servers: Sequence[str],
+) -> _Judgement:
+    """Largest rise of a user at the moment at which progressive filling stops it."""
+    assert isinstance(criterion, TreeCriterion)
+    filling = criterion.filling(polytope.cluster, polytope.users)
+    log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint
+    log_prices = log_prices.reshape(-1, *polytope.cluster.capacity.shape)
+    most = np.nan_to_num(log_prices.max(axis=(-2, -1), keepdims=True), neginf=0.0)
+    x = tasks[polytope.users].sum(axis=1)
+    rise = rise_when_stopped(polytope, filling, x, np.exp(log_prices - most))
+    n = int(rise.argmax()) if len(rise) else -1
+    if n < 0:
+        return _Judgement(0.0, _measure(criterion), "no user can run anything", hint)
+    where = f"largest for user {polytope.cluster.users[polytope.users[n]]!r}"
+    return _Judgement(float(rise[n]), _measure(criterion), where, hint)
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:

@@ -24,12 +24,14 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_share_per_task
+from ..model.queues import Queues, TreeCriterion, tree_criterion
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
 _FACTORS = ("fair", "efficient")  # of FDS
-_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS)
+_TREE = ("queues", "combine")
+_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS, *_TREE)
 #: Scopes in which shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
 #: The axes of the arrays of a cluster, and what null stands for in them.
@@ -94,6 +96,9 @@ def _document(claim: StatedAnswer) -> Table:
 
 
 def _stated(rule: Criterion, cluster: Cluster) -> Table:
+    if isinstance(rule, TreeCriterion):  # its weights follow from the tree
+        tree = {"queues": rule.queues.to_dict(), "combine": rule.combine}
+        return {"alpha": "inf", "scope": rule.scope, "share": _plain(rule.share)} | tree
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
             f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
@@ -182,6 +187,11 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     with files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
         rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
+    if "queues" in given:
+        if np.isfinite(alpha) or scope != "servers" or {*given} & {"weight", "cap", "floor", *_FACTORS}:
+            _wrong("criterion.queues", 'have alpha "inf", the scope "servers", share and combine beside them alone')
+        with files.inside("criterion.queues", "criterion", "queues"):
+            return tree_criterion(cluster, share, Queues(given["queues"]), given.get("combine", "sum"))
     if not any(name in given for name in _FACTORS):
         return rule
     fair, efficient = (_numbers(given, "criterion.", name) for name in _FACTORS)

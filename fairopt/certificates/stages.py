@@ -1,0 +1,75 @@
+"""Progressive filling in a tree of queues: every user stops where prices, limits or its tasks prove that it must.
+
+The final tasks determine the whole path: each user rises at the rates of the tree until it has its tasks. Hence tasks
+are those of progressive filling if and only if no user can rise at the moment at which it stops, at no loss to the
+tasks that all users have by then. That is arithmetic, without any program: with prices of capacities the tasks of all
+users cost at most the capacities.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..model._arrays import Array, ratio
+from ..model.polytope import Polytope
+from ..model.queues import Filling
+
+#: Relative rise within which users count as stopping at the same time.
+_SAME = 1e-7
+#: Tasks below this fraction of the largest possible ones are measured relative to these.
+_NOTHING = 1e-9
+
+
+def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
+    """Least cost of a task by user, (tables, users), and value of all capacities, (tables,).
+
+    `prices` are per unit of resource, (tables, servers, resources); those of a table are scaled by a common factor.
+    """
+    cost, worth = np.zeros((len(prices), len(polytope.users))), np.zeros(len(prices))
+    for k, table in enumerate(prices):
+        rows = polytope.row_prices(np.maximum(np.nan_to_num(table, posinf=0.0), 0.0))
+        rows = ratio(rows, rows.sum())
+        cost[k] = np.minimum.reduceat(polytope.price_per_task(rows), polytope.start[:-1])
+        worth[k] = rows.sum()
+    return cost, worth
+
+
+def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[float, str]:
+    """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers)."""
+    held = filling.held(tasks[polytope.users].sum(axis=1))
+    over = held / np.maximum(filling.limits.most, np.finfo(float).tiny) - 1
+    k = int(over.argmax()) if len(over) else -1
+    return (float(over[k]), f"largest for {filling.limited[k]}, above its limit") if k >= 0 else (0.0, "")
+
+
+def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices: Array) -> Array:
+    r"""Bounds on the relative rise of each user when it stops, (users that can run tasks,).
+
+    .. math:: \max\Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m(t_n) \text{ for all } m\Big\}
+        \le \min_\lambda \frac{\sum_{ir} \lambda_{ir} c_{ir} - \sum_m p_m(\lambda) x_m(t_n)}{p_n(\lambda) x_n}
+
+    with the time :math:`t_n` at which n stops, the tasks :math:`x_m(t)` of the filling, and the least cost
+    :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task; and the room below the limits of n and of the queues
+    above it. Users that could stop later by 1e-7 count as stopping then.
+
+    Parameters
+    ----------
+    tasks : (users that can run tasks,)
+    prices : (tables, servers, resources)
+        Per unit of resource; any tables are valid.
+    """
+    cost, worth = costs(polytope, prices)
+    path = filling.path(tasks, cost)
+    unit = np.where(tasks > _NOTHING * polytope.reach, tasks, polytope.reach)
+    room = np.maximum(polytope.limit - tasks, 0.0)
+    later = np.searchsorted(path.time, path.time[path.stop] + _SAME * ratio(unit, path.rate), side="right") - 1
+    bound = np.full(len(tasks), np.inf)
+    limits = filling.limits
+    row = np.repeat(np.arange(len(limits.most)), np.diff(limits.start))
+    for at, least in ((path.stop, 0.0), (np.maximum(later, path.stop), _SAME)):
+        gap = np.maximum(worth - path.spent[at], 0.0).T
+        rise = np.minimum(room, ratio(gap, cost, np.inf).min(axis=0, initial=np.inf))
+        left = np.maximum(limits.most[row] - path.held[at[limits.user], row], 0.0)
+        np.minimum.at(rise, limits.user, left / limits.use)
+        bound = np.minimum(bound, np.maximum(rise / unit, least))
+    return np.asarray(bound)

@@ -1,0 +1,77 @@
+"""Progressive filling in a tree of queues, by cuts of the feasible set.
+
+Prices of capacities bound the cost of all tasks together. Filling stops users at the bounds that are known; if the
+result has no placement, a linear program finds prices that exclude it, and filling is repeated with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...base.errors import DataError, SolverError
+from ...base.libraries import sp
+from ...base.names import listed
+from ...certificates.stages import costs
+from ...model import linear
+from ...model._arrays import Array, Mask, ratio
+from ...model.polytope import Polytope
+from ...model.problem import Problem
+from ...model.queues import TreeCriterion
+from ..solution import Solution
+
+#: Part of its tasks by which a result may lack a placement: the accuracy of linear programs.
+_PLACED = 1e-9
+#: Prices and costs below this part of a table's largest do not count, as they are rounding errors of linear programs.
+_NEGLIGIBLE = 1e-9
+#: Number of linear programs at most.
+_CUTS = 1000
+
+
+def solutions(problem: Problem) -> Iterator[Solution]:
+    """The tasks of progressive filling, with a table of prices (servers, resources) for each bound."""
+    polytope, rule = problem.polytope, problem.criterion
+    assert isinstance(rule, TreeCriterion)
+    filling = rule.filling(problem.cluster, polytope.users)
+    resources = np.unique(polytope.row_resource)
+    tables = [polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources]
+
+    def refuse(stuck: Mask, quotas: list[str]) -> None:
+        who = listed([repr(polytope.cluster.users[n]) for n in polytope.users[stuck]], 3)
+        raise DataError(
+            f"quotas cannot be met together: nothing is left for {who} below {listed(quotas, 5)}; lower a quota"
+        )
+
+    for count in range(_CUTS):
+        prices = np.array(tables)
+        cost, worth = costs(polytope, prices)
+        cost[cost < _NEGLIGIBLE * worth[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
+        path = filling.path(polytope.limit, cost, worth, refuse)
+        part, fractions, rows = _placement(polytope, path.tasks)
+        if part >= 1 - _PLACED:
+            placed = polytope.user_tasks(fractions)
+            fractions = fractions * ratio(path.tasks, placed)[polytope.pair_user]
+            yield Solution(polytope.allocation(fractions), prices, "filling", rounds=count + 1)
+            return
+        if not rows.any():
+            break
+        tables.append(polytope.unit_prices(rows))
+    raise SolverError(f"no placement of the tasks of the tree was found by {_CUTS} linear programs")
+
+
+def _placement(polytope: Polytope, tasks: Array) -> tuple[float, Array, Array]:
+    """Largest part of `tasks`, (users,), that has a placement, at fractions (pairs,), and prices of rows."""
+    if len(np.unique(polytope.pair_server)) == 1:
+        fractions = tasks[polytope.pair_user] / polytope.gamma
+        used = polytope.use @ fractions
+        return float(min(1 / used.max(), 1.0)), fractions, (used == used.max()).astype(float)
+    pairs, some = len(polytope.gamma), np.flatnonzero(tasks > 0)
+    per = sp.diags(1 / tasks[some]) @ polytope.tasks[some]
+    rows = sp.block_array([[polytope.use, None], [-per, np.ones((len(some), 1))]], format="csr")
+    most = np.append(np.ones(polytope.use.shape[0]), np.zeros(len(some)))
+    cost = np.append(np.zeros(pairs), -1.0)
+    found = linear.minimise(cost, rows, most, high=np.append(np.full(pairs, np.inf), 1.0))
+    if found is None:
+        raise SolverError("the linear program of a placement was not solved")
+    return float(found.x[-1]), found.x[:-1], found.prices[: polytope.use.shape[0]]

@@ -1,0 +1,92 @@
+"""Hierarchical fairness: a tree of weighted queues with quotas, limits and priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.engines import tree
+from ..core.solution import Solution
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.problem import Problem
+from ..model.queues import Combine, Queues, tree_criterion
+from ._base import Mechanism
+from .alpha_fair import Share, share_of, share_per_task, share_rule
+from .reference.program import Program, Statement, lexmaxmin
+
+
+@dataclass(frozen=True)
+class Tree(Mechanism):
+    r"""Fill a tree of queues progressively: siblings rise in proportion to weight, until no user can rise.
+
+    .. math:: \dot{\sigma}_n = \prod_{q \ni n} \frac{\phi_q}{\Phi_q}
+
+    over the queues q on the path of user n from the root, the user itself included, with the sum :math:`\Phi_q` of the
+    weights of q and of its siblings below which some user can still rise (`combine="sum"`), or such that a queue's
+    dominant share rises by 1 if the queue does (`"vector"`). `Queues` defines quotas, limits, priorities and when a
+    user stops. Without queues above them all users are siblings, and the result is DRFH.
+
+    Parameters
+    ----------
+    queues : Queues, mapping, path or None
+        The tree, its entries, or a file of these (TOML, JSON).
+    share : str, array (users,) or callable
+        Share per task, as in `AlphaFair`.
+    combine : str
+        "sum" or "vector".
+
+    Properties: Pareto (a task more for anybody costs somebody a task).
+
+    Source: Bhattacharya, Culler, Friedman, Ghodsi, Shenker, Stoica, "Hierarchical scheduling for diverse datacenter
+    workloads", SoCC 2013 (doi:10.1145/2523616.2523637), of which "vector" is the continuous form.
+
+    >>> import fairopt as fo
+    >>> tree = fo.Queues({"lab": {"weight": 3}, "ann": {"parent": "lab"}, "bob": {"parent": "lab"}})
+    >>> fo.Tree(tree).solve(fo.Cluster([[8]], [[1], [1], [1]], users=["ann", "bob", "eve"])).user_tasks.tolist()
+    [3.0, 3.0, 2.0]
+    """
+
+    name = "tree"
+    title = "tree"
+    source = "Bhattacharya et al., SoCC 2013"
+    properties = "queues with weights, quotas, limits, priorities"
+
+    queues: Queues | Mapping[str, Any] | str | Path | None = None
+    share: Share = "dominant"
+    combine: Combine = "sum"
+
+    def __post_init__(self) -> None:
+        given = self.queues
+        if isinstance(given, str | Path):
+            given = Queues.load(given)
+        object.__setattr__(self, "queues", given if isinstance(given, Queues) else Queues(given or {}))
+
+    @classmethod
+    def variants(cls) -> tuple[Mechanism, ...]:
+        return ()  # without queues it is DRFH
+
+    def check(self, cluster: Cluster) -> None:
+        self.criterion(cluster)
+
+    def program(self, p: Program) -> Statement:
+        """The first stage: the largest common rise of all users, at the rates of the tree."""
+        return lexmaxmin(share_of(p, self.share) / p.weight, p.constraints)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        assert isinstance(self.queues, Queues)
+        share = share_per_task(cluster, self.share)
+        return tree_criterion(cluster, share, self.queues, self.combine, share_rule(self.share))
+
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        return ("filling",)
+
+    def solutions(
+        self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
+    ) -> Iterator[Solution]:
+        return tree.solutions(problem)
+
+    def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
+        return None
