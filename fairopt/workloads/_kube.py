@@ -27,7 +27,11 @@ _HOST = "kubernetes.io/hostname"
 
 def amounts(value: object, path: str) -> Amounts:
     """Quantities by resource, from the table at a path."""
-    return Counter({str(name): quantity(amount) for name, amount in table(value, path).items()})
+    return _parsed(table(value, path))
+
+
+def _parsed(found: Object) -> Amounts:
+    return Counter({str(name): quantity(amount) for name, amount in found.items()})
 
 
 def units(what: str, amount: Decimal) -> float:
@@ -113,6 +117,8 @@ def requests(pod: Object) -> Amounts:
 
     def reserved(asks: Amounts, seen: object) -> Amounts:
         held = amounts(seen, "allocatedResources") | amounts(seen, "resources.requests")
+        if not held:
+            return asks
         return held | asks if resizes else Counter({**asks, **held})
 
     def of(container: Object) -> Amounts:
@@ -131,7 +137,7 @@ def requests(pod: Object) -> Amounts:
 
 
 def _container_requests(container: Object) -> Amounts:
-    return Counter({**amounts(container, "resources.limits"), **amounts(container, "resources.requests")})
+    return _parsed({**table(container, "resources.limits"), **table(container, "resources.requests")})
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:

@@ -128,6 +128,8 @@ class Claims:
 
 def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
     """Of each claim of a pod on devices the claim itself and the template that it is made from."""
+    if not at(pod, "spec.resourceClaims"):
+        return
     space = at(pod, "metadata.namespace")
     made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
     for one in tables(pod, "spec.resourceClaims"):
