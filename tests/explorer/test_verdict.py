@@ -337,7 +337,7 @@ def test_half_a_task_is_not_lacked() -> None:
     jobs = [{"account": "a", "tres_req_str": "cpu=4,node=2", "job_state": ["RUNNING"], "nodes": "n[1,9]",
              "job_resources": {"nodes": {"allocation": rows}}},
             {"account": "b", "tres_req_str": "cpu=1", "job_state": ["RUNNING"], "nodes": "n1"}]  # fmt: skip
-    found = slurm.snapshot(cpus("n1"), jobs, [], "here")
+    found = slurm.snapshot([cpus("n1")[0] | {"effective_cpus": 8}], jobs, [], "here")
     said = standing(found.cluster, State("drfh"), snapshot=found, compared=[])
     assert said.users["running"].tolist() == [1.5, 1]
     assert said.verdict[0].startswith("Under DRFH nobody lacks a whole task")
