@@ -34,7 +34,7 @@ def stated(value: Any, path: tuple[str, ...]) -> bool:
         return any(stated(one, path) for one in value)
     if not path:
         return value not in (None, "", {}, False, 0)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return (path == (">1",) and isinstance(value, int) and value > 1) or path == (value,)
     if path[0] == "*":
         return any(stated(one, path[1:]) for one in value.values())

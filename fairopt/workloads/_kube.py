@@ -27,7 +27,11 @@ _HOST = "kubernetes.io/hostname"
 
 def amounts(value: object, path: str) -> Amounts:
     """Quantities by resource, from the table at a path."""
-    return Counter({str(name): quantity(amount) for name, amount in table(value, path).items()})
+    return _parsed(table(value, path))
+
+
+def _parsed(found: Object) -> Amounts:
+    return Counter({str(name): quantity(amount) for name, amount in found.items()})
 
 
 def units(what: str, amount: Decimal) -> float:
@@ -41,7 +45,7 @@ def at(value: Any, path: str) -> Any:
     for key in names(path):
         if value is None:
             return None
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise DataError(f"{before} is {str(value)[:40]!r}; it must be a table")
         value, before = value.get(key), key
     return value
@@ -50,7 +54,7 @@ def at(value: Any, path: str) -> Any:
 def table(value: Any, path: str) -> Object:
     """Table at a path; empty if it is missing."""
     found = at(value, path)
-    if not (found is None or isinstance(found, Mapping)):
+    if not (found is None or isinstance(found, dict)):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a table")
     return found or {}
 
@@ -60,7 +64,7 @@ def tables(value: Any, path: str) -> list[Object]:
     found = at(value, path)
     if found is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of tables")
     return found
 
@@ -113,6 +117,8 @@ def requests(pod: Object) -> Amounts:
 
     def reserved(asks: Amounts, seen: object) -> Amounts:
         held = amounts(seen, "allocatedResources") | amounts(seen, "resources.requests")
+        if not held:
+            return asks
         return held | asks if resizes else Counter({**asks, **held})
 
     def of(container: Object) -> Amounts:
@@ -131,7 +137,7 @@ def requests(pod: Object) -> Amounts:
 
 
 def _container_requests(container: Object) -> Amounts:
-    return Counter({**amounts(container, "resources.limits"), **amounts(container, "resources.requests")})
+    return _parsed({**table(container, "resources.limits"), **table(container, "resources.requests")})
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:

@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ._kube import Key, Object, at, in_terms, labels, name_of, tables, whole
@@ -48,12 +50,13 @@ class Claims:
         """Devices that a pod claims, by class; a claim that several pods share counts in equal parts."""
         found: Amounts = Counter()
         for name, template in _claims(pod):
-            if not (claim := self.known.get(name) or at(self.known.get(template), "spec")):
-                what = "Pods claim devices by a ResourceClaim that is not in the file; these devices are not counted"
-                self.unknown[what].append(name_of(pod))
-            for what, count in self._requests(claim).items():
+            asked = self._requests(self.known.get(name) or at(self.known.get(template), "spec"))
+            for what, count in asked.items():
                 found[what] += Decimal(count) / max(self._uses[name], 1)
-        return found
+            if not (asked and {*asked} <= {*chain(*self.offers.values())}):
+                what = "Pods claim devices, and the claim or the ResourceSlices with such devices are not in the file"
+                self.unknown[f"{what}; they are not counted"].append(name_of(pod))
+        return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
 
     def _requests(self, claim: object) -> Amounts:
         """Devices of a claim by class: those allocated, else those requested; of alternatives the first."""
@@ -70,14 +73,16 @@ class Claims:
         """Name of the resource that stands for a class: the extended resource that it replaces, if any."""
         return str(at(self.known.get(("DeviceClass", None, kind)), "spec.extendedResourceName") or kind)
 
-    def offered(self, asked: set[str]) -> Mapping[str, Amounts]:
-        """Devices by node and class, of the classes of the file and of those that are asked for."""
+    @cached_property
+    def offers(self) -> Mapping[str, Amounts]:
+        """Devices by node and class, of the classes of the file, and of all devices of a driver by its name."""
         paths = ("spec.driver", "spec.pool.name", "spec.pool.generation")
         pools = [([at(one, path) for path in paths], one) for one in self.slices]
         pools.sort(key=lambda pool: whole(pool[0][2], "generation"))
         newest = {(driver, name): generation for (driver, name, generation), _ in pools}
         found: Mapping[str, Amounts] = defaultdict(Counter)
-        for name in asked.union(key[2] for key in self.known if key and key[0] == "DeviceClass"):
+        named = [key[2] for key in self.known if key and key[0] == "DeviceClass"]
+        for name in {*named, *(driver for driver, _ in newest)}:
             wanted = self._wanted(name)
             for (driver, pool, generation), one in pools:
                 for device in tables(one, "spec.devices") if generation == newest[driver, pool] else ():
@@ -123,6 +128,8 @@ class Claims:
 
 def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
     """Of each claim of a pod on devices the claim itself and the template that it is made from."""
+    if not at(pod, "spec.resourceClaims"):
+        return
     space = at(pod, "metadata.namespace")
     made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
     for one in tables(pod, "spec.resourceClaims"):

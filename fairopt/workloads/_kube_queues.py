@@ -129,7 +129,8 @@ class Queues:
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))
                 if kind == "Workload" or not any(of in self._work for of in above):
-                    yield from _made(asks(one), max(exist[of] for of in above), key[0], one)
+                    said = sum(whole(at(one, path), path) for path in _EXIST)
+                    yield from _made(asks(one), max(said, *(exist[of] for of in above)), key[0], one)
 
 
 def _refusal(work: Object | None) -> str:
@@ -194,7 +195,7 @@ def _jobset(jobs: Object) -> Asked:
 def _volcano_job(job: Object) -> Asked:
     """Pods of a job of Volcano, which creates them when the queue has room for the group."""
     sets = [(table(one, "template"), whole(one.get("replicas"), "replicas", 1)) for one in tables(job, "spec.tasks")]
-    waits = at(job, "status.state.phase") in (None, "", "Pending", "Running", "Restarting")
+    waits = at(job, "status.state.phase") in (None, "", "Pending", "Restarting")
     return sets if waits else (), True, "waits in its queue of Volcano"
 
 
@@ -208,6 +209,8 @@ def _replicas(of: Object) -> Asked:
     )
 
 
+#: Fields in which controllers state how many of their pods exist; each kind has some of them.
+_EXIST = ("status.replicas", "status.active", "status.pending")
 _NOT_MADE = "its controller has not created it"
 #: What controllers want, by kind.
 _ASKS: Mapping[str, Callable[[Object], Asked]] = {

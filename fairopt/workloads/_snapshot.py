@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -171,19 +171,24 @@ def quantity(value: object) -> Decimal:
     DataError
         The text is not a quantity, or the value is not in [0, 10^21].
     """
-    found = _QUANTITY.fullmatch(str(value))
+    return _amount(str(value))
+
+
+@lru_cache(10_000)
+def _amount(value: str) -> Decimal:
+    found = _QUANTITY.fullmatch(value)
     if found is None:
-        raise DataError(f"{str(value)[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
+        raise DataError(f"{value[:40]!r} is not a quantity, such as 500m, 2 or 1.5Gi")
     number, power, unit = found.groups()
     if power is not None and abs(int(power[1:])) > 30:
-        raise DataError(f"the quantity {str(value)[:40]!r} is beyond the range of numbers")
+        raise DataError(f"the quantity {value[:40]!r} is beyond the range of numbers")
     amount = Decimal(number + (power or ""))
     if unit in _BINARY:
         amount *= _BINARY[unit]
     elif unit:
         amount = amount.scaleb(_UNITS[unit])
     if not 0 <= amount <= _MOST:
-        raise DataError(f"the quantity {str(value)[:40]!r} must be between 0 and 10^21")
+        raise DataError(f"the quantity {value[:40]!r} must be between 0 and 10^21")
     return amount
 
 

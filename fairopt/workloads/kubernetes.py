@@ -397,11 +397,13 @@ def _capacities(seen: _Objects, claims: Claims) -> list[dict[str, float]]:
     for pod in seen.pods:
         if pod.of_system and pod.host:
             taken[pod.host] += pod.request
-    devices = claims.offered({what for pod in seen.pods for what in claims.devices(pod.thing)})
     rows = []
     for node, has in zip(seen.nodes, seen.allocatable, strict=True):
         name = name_of(node)
-        left = {what: units(what, amount - taken[name][what]) for what, amount in (has + devices[name]).items()}
+        left = {
+            what: units(what, amount - taken[name][what])
+            for what, amount in (has + claims.offers.get(name, Counter())).items()
+        }
         rows.append({what: max(0.0, amount) for what, amount in left.items()})
     return rows
 

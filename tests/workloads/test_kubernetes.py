@@ -70,7 +70,7 @@ WEIGHTS = [
     {"kind": "Queue", "metadata": {"name": "prod"}, "spec": {"weight": 3}},
     {"kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"fairSharing": {"weight": "500m"}}},
     {"kind": "LocalQueue", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"clusterQueue": "research"}},
-    {"kind": "Service", "metadata": {"name": "s", "namespace": "web"}},
+    {"kind": "Route", "metadata": {"name": "s", "namespace": "web"}},
 ]
 
 
@@ -103,7 +103,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         "pods running": 2,
         "pods pending": 2,
         "pods of the system, taken off their nodes": 2,
-        "objects of kind Service, left out": 1,
+        "objects of kind Route, left out": 1,
     }.items() <= found.report.items()
 
 

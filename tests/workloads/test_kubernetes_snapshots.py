@@ -17,7 +17,8 @@ from fairopt.workloads.kubernetes import _kind as kind_of
 from fairopt.workloads.kubernetes import snapshot
 from workloads.test_kubernetes import Object, node, pod
 
-LISTS = ("podSets", "podSetAssignments", "replicatedJobs", "tasks")
+LISTS = """Workload.podSets Workload.podSetAssignments JobSet.replicatedJobs Job.batch.volcano.sh.tasks
+    ResourceSlice.devices"""
 ONE = {"cpu": "1"}
 TEMPLATE = {"spec": {"containers": [{"resources": {"requests": ONE}}]}}
 DEVICE = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
@@ -155,7 +156,7 @@ def with_field(kind: str, path: str) -> Object:
     if path.endswith(f"[{last}]") and "/" not in last and last != ">1":
         value = last
     for key in reversed(keys):
-        value = {"x" if key == "*" else key: [value] if key in LISTS else value}
+        value = {"x" if key == "*" else key: [value] if f"{kind}.{key}" in LISTS else value}
     metadata = {"name": "it", "namespace": "a"} | value.pop("metadata", {})
     made = {"kind": kind.partition(".")[0], "metadata": metadata, "apiVersion": f"{KINDS[kind].get('group', '')}/v1"}
     made |= {"spec": {"containers": []} if kind == "Pod" else {}, "status": {}}
