@@ -18,7 +18,7 @@ from ._fields import names
 from ._snapshot import GIB, Amounts, quantity
 
 Object = Mapping[str, Any]
-Key = tuple[str, Any, Any]
+Key = tuple[str, str, str]
 
 _BYTES = ("memory", "ephemeral-storage")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -82,18 +82,35 @@ def name_of(thing: Object, key: str = "name") -> str:
     return found
 
 
-def key_of(kind: str, thing: Object) -> Key:
-    """Key of an object: its kind, namespace and name."""
-    return kind, at(thing, "metadata.namespace"), name_of(thing)
+def text(value: Any, path: str) -> str:
+    """Text at a path; empty if it is missing."""
+    found = at(value, path)
+    if not (found is None or isinstance(found, str)):
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a text")
+    return found or ""
 
 
-def whole(value: object, what: str, default: int = 0) -> int:
-    """Count >= 0; the default if it is missing."""
-    if value is None:
+def words(value: Any, path: str) -> list[str]:
+    """List of texts at a path; empty if it is missing."""
+    found = at(value, path) or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of texts")
+    return found
+
+
+def whole(value: Any, path: str, default: int = 0) -> int:
+    """Count >= 0 at a path; the default if it is missing."""
+    found = at(value, path)
+    if found is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**9:
-        raise DataError(f"{what} is {str(value)[:40]!r}; it must be a whole number >= 0")
-    return value
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < 10**9:
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a whole number >= 0")
+    return found
+
+
+def key_of(kind: str, thing: Object) -> Key:
+    """Key of an object: its kind, namespace (empty for those of the whole cluster) and name."""
+    return kind, text(thing, "metadata.namespace"), name_of(thing)
 
 
 def condition(thing: object, kind: str) -> Object:
@@ -112,7 +129,7 @@ def requests(pod: Object) -> Amounts:
     """
     spec, status = table(pod, "spec"), table(pod, "status")
     resizes = condition(pod, "PodResizePending").get("reason") != "Infeasible"
-    known = {one.get("name"): one for key in ("initContainerStatuses", "containerStatuses")
+    known = {text(one, "name"): one for key in ("initContainerStatuses", "containerStatuses")
              for one in tables(status, key)}  # fmt: skip
 
     def reserved(asks: Amounts, seen: object) -> Amounts:
@@ -122,7 +139,7 @@ def requests(pod: Object) -> Amounts:
         return held | asks if resizes else Counter({**asks, **held})
 
     def of(container: Object) -> Amounts:
-        return reserved(_container_requests(container), known.get(container.get("name")))
+        return reserved(_container_requests(container), known.get(text(container, "name")))
 
     sidecars, most = Counter[str](), Counter[str]()
     for container in tables(spec, "initContainers"):
@@ -237,20 +254,20 @@ class Rule:
 
 def rules(pod: Object) -> Iterator[Rule]:
     """Limits of a pod to its own kind: required anti-affinity, topology spread, and ports of the host."""
-    spec, own, namespace = table(pod, "spec"), labels(pod), at(pod, "metadata.namespace")
+    spec, own, namespace = table(pod, "spec"), labels(pod), text(pod, "metadata.namespace")
 
     def group(term: Object) -> tuple[str, str]:
-        keys = [own.get(key) for key in term.get("matchLabelKeys") or ()]
+        keys = [own.get(key) for key in words(term, "matchLabelKeys")]
         return repr((namespace, term.get("labelSelector"))), repr(keys)
 
     for term in tables(spec, f"affinity.podAntiAffinity.{_REQUIRED}"):
         if against_itself(term, own, namespace):
-            yield Rule("anti-affinity", str(term.get("topologyKey")), *group(term))
+            yield Rule("anti-affinity", text(term, "topologyKey"), *group(term))
     for one in tables(spec, "topologySpreadConstraints"):
         if one.get("whenUnsatisfiable") != "ScheduleAnyway" and selects(one.get("labelSelector"), own):
-            skew, least = (whole(one.get(key), key, 1) for key in ("maxSkew", "minDomains"))
+            skew, least = (whole(one, key, 1) for key in ("maxSkew", "minDomains"))
             tainted, anywhere = one.get("nodeTaintsPolicy") != "Honor", one.get("nodeAffinityPolicy") == "Ignore"
-            yield Rule("topology spread", str(one.get("topologyKey")), *group(one), skew, least, tainted, anywhere)
+            yield Rule("topology spread", text(one, "topologyKey"), *group(one), skew, least, tainted, anywhere)
     for container in tables(spec, "containers"):
         for port in tables(container, "ports"):
             if port.get("hostPort"):
@@ -260,9 +277,9 @@ def rules(pod: Object) -> Iterator[Rule]:
 
 def against_itself(term: Object, own: Object, namespace: object) -> bool:
     """True if a term of affinity selects pods with these labels in this namespace."""
-    spaces = term.get("namespaces") or ()
+    spaces = words(term, "namespaces")
     here = namespace in spaces if spaces else term.get("namespaceSelector") in (None, {})
-    apart = any(own.get(key) is not None for key in term.get("mismatchLabelKeys") or ())
+    apart = any(own.get(key) is not None for key in words(term, "mismatchLabelKeys"))
     return here and not apart and selects(term.get("labelSelector"), own)
 
 

@@ -11,11 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
-from typing import Any
 
-from ._kube import Key, Object, at, in_terms, labels, name_of, tables, whole
+from ._kube import Key, Object, at, in_terms, labels, name_of, table, tables, text, whole
 from ._snapshot import Amounts
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*["']([^"']+)["']""")
@@ -62,40 +61,39 @@ class Claims:
         """Devices of a claim by class: those allocated, else those requested; of alternatives the first."""
         asked, classes = Counter[str](), dict[str, str]()
         for request in tables(claim, "spec.devices.requests"):
-            choices = [*tables(request, "firstAvailable"), at(request, "exactly") or request]
-            if choices[0].get("deviceClassName") and not choices[0].get("adminAccess"):
-                name = classes[str(request.get("name"))] = self._resource(choices[0]["deviceClassName"])
-                asked[name] += whole(choices[0].get("count"), "count", 1)
-        given = [str(one.get("request")) for one in tables(claim, "status.allocation.devices.results")]
+            exact = (*tables(request, "firstAvailable"), table(request, "exactly") or request)[0]
+            if text(exact, "deviceClassName") and not exact.get("adminAccess"):
+                name = classes[text(request, "name")] = self._resource(text(exact, "deviceClassName"))
+                asked[name] += whole(exact, "count", 1)
+        given = [text(one, "request") for one in tables(claim, "status.allocation.devices.results")]
         return Counter(classes[name] for one in given if (name := one.partition("/")[0]) in classes) or asked
 
     def _resource(self, kind: str) -> str:
         """Name of the resource that stands for a class: the extended resource that it replaces, if any."""
-        return str(at(self.known.get(("DeviceClass", None, kind)), "spec.extendedResourceName") or kind)
+        return text(self.known.get(("DeviceClass", "", kind)), "spec.extendedResourceName") or kind
 
     @cached_property
     def offers(self) -> Mapping[str, Amounts]:
         """Devices by node and class, of the classes of the file, and of all devices of a driver by its name."""
-        paths = ("spec.driver", "spec.pool.name", "spec.pool.generation")
-        pools = [([at(one, path) for path in paths], one) for one in self.slices]
-        pools.sort(key=lambda pool: whole(pool[0][2], "generation"))
-        newest = {(driver, name): generation for (driver, name, generation), _ in pools}
+        age = partial(whole, path="spec.pool.generation")
+        pools = [(text(one, "spec.driver"), text(one, "spec.pool.name"), one) for one in sorted(self.slices, key=age)]
+        newest = {pool[:2]: age(pool[2]) for pool in pools}
         found: Mapping[str, Amounts] = defaultdict(Counter)
         named = [key[2] for key in self.known if key and key[0] == "DeviceClass"]
         for name in {*named, *(driver for driver, _ in newest)}:
             wanted = self._wanted(name)
-            for (driver, pool, generation), one in pools:
-                for device in tables(one, "spec.devices") if generation == newest[driver, pool] else ():
-                    node = device.get("nodeName") or at(one, "spec.nodeName")
-                    if node and wanted.items() <= _facts(str(driver), device).items():
-                        found[str(node)][self._resource(name)] += 1
+            for driver, pool, one in pools:
+                for device in tables(one, "spec.devices") if age(one) == newest[driver, pool] else ():
+                    node = text(device, "nodeName") or text(one, "spec.nodeName")
+                    if node and wanted.items() <= _facts(driver, device).items():
+                        found[node][self._resource(name)] += 1
         return found
 
     def _wanted(self, kind: str) -> dict[str, str]:
         """Driver and attributes that a class wants of devices; without conditions the driver has its name."""
         found = {}
-        for selector in tables(self.known.get(("DeviceClass", None, kind)), "spec.selectors"):
-            for part in str(at(selector, "cel.expression")).split("&&"):
+        for selector in tables(self.known.get(("DeviceClass", "", kind)), "spec.selectors"):
+            for part in text(selector, "cel.expression").split("&&"):
                 if driver := _DRIVER.fullmatch(part.strip(" ()\n")):
                     found["driver"] = driver[1]
                 elif attribute := _ATTRIBUTE.fullmatch(part.strip(" ()\n")):
@@ -108,9 +106,9 @@ class Claims:
         """Nodes from which a pod's volumes can be reached, by the nodes and zones of bound volumes."""
         may = [True] * len(nodes)
         for claim in volume_claims(pod):
-            found = self.known.get(("PersistentVolumeClaim", at(pod, "metadata.namespace"), claim))
-            volume = self.known.get(("PersistentVolume", None, at(found, "spec.volumeName")))
-            if volume is None and not (found and not at(found, "spec.volumeName")):
+            found = self.known.get(("PersistentVolumeClaim", text(pod, "metadata.namespace"), claim))
+            volume = self.known.get(("PersistentVolume", "", text(found, "spec.volumeName")))
+            if volume is None and not (found and not text(found, "spec.volumeName")):
                 what = "Pods use volumes whose claim or volume is not in the file; they may run on fewer nodes"
                 self.unknown[what].append(name_of(pod))
             elif volume is not None:
@@ -130,25 +128,25 @@ def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
     """Of each claim of a pod on devices the claim itself and the template that it is made from."""
     if not at(pod, "spec.resourceClaims"):
         return
-    space = at(pod, "metadata.namespace")
-    made = {one.get("name"): one.get("resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
+    space = text(pod, "metadata.namespace")
+    made = {text(one, "name"): text(one, "resourceClaimName") for one in tables(pod, "status.resourceClaimStatuses")}
     for one in tables(pod, "spec.resourceClaims"):
-        claim = one.get("resourceClaimName") or made.get(one.get("name"))
-        yield ("ResourceClaim", space, claim), ("ResourceClaimTemplate", space, one.get("resourceClaimTemplateName"))
+        claim = text(one, "resourceClaimName") or made.get(text(one, "name"), "")
+        yield ("ResourceClaim", space, claim), ("ResourceClaimTemplate", space, text(one, "resourceClaimTemplateName"))
 
 
-def volume_claims(pod: Object) -> list[Any]:
+def volume_claims(pod: Object) -> list[str]:
     """Names of the claims on volumes of a pod; those of ephemeral volumes are formed from its name."""
     volumes = tables(pod, "spec.volumes")
     own = [f"{name_of(pod)}-{one.get('name')}" for one in volumes if one.get("ephemeral")]
-    return own + [name for one in volumes if (name := at(one, "persistentVolumeClaim.claimName"))]
+    return own + [name for one in volumes if (name := text(one, "persistentVolumeClaim.claimName"))]
 
 
 def _facts(driver: str, device: Object) -> dict[str, str]:
     """Driver and attributes of a device; names of attributes are qualified by their domain, else by the driver."""
     facts = {"driver": driver}
-    for name, given in (at(device, "attributes") or at(device, "basic.attributes") or {}).items():
-        for value in given.values():
+    for name, given in (table(device, "attributes") or table(device, "basic.attributes")).items():
+        for value in table({name: given}, f"[{name}]").values():
             facts[name if "/" in name else f"{driver}/{name}"] = (
                 str(value).lower() if isinstance(value, bool) else str(value)
             )

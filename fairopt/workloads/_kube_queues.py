@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ._kube import Key, Object, at, condition, key_of, labels, may_run, name_of, table, tables, whole
+from ._kube import Key, Object, at, condition, key_of, labels, may_run, name_of, table, tables, text, whole
 from ._snapshot import quantity
 
 _QUEUE = "metadata.labels[kueue.x-k8s.io/queue-name]"
@@ -50,11 +50,11 @@ class Queue:
 
 def owners(thing: Object) -> list[Key]:
     """Controllers of a pod or a workload, as far as it names them."""
-    space = at(thing, "metadata.namespace")
+    space = text(thing, "metadata.namespace")
     found: list[Key] = [
-        (str(one.get("kind")), space, one.get("name")) for one in tables(thing, "metadata.ownerReferences")
+        (text(one, "kind"), space, text(one, "name")) for one in tables(thing, "metadata.ownerReferences")
     ]
-    named = {"JobSet": at(thing, _SET), "Workload": at(thing, _WORKLOAD)}
+    named = {"JobSet": text(thing, _SET), "Workload": text(thing, _WORKLOAD)}
     return found + [(kind, space, name) for kind, name in named.items() if name]
 
 
@@ -69,9 +69,9 @@ class Queues:
     def __post_init__(self) -> None:
         self._work = {key: one for one in self.objects.get("Workload", ())
                       for key in (key_of("Workload", one), *owners(one))}  # fmt: skip
-        self._only: dict[object, set[object]] = defaultdict(set)
+        self._only: dict[str, set[str]] = defaultdict(set)
         for one in self.objects.get("LocalQueue", ()):
-            self._only[name_of(one, "namespace")].add(at(one, "spec.clusterQueue"))
+            self._only[name_of(one, "namespace")].add(text(one, "spec.clusterQueue"))
 
     def reason(self, pod: Object) -> str:
         """Reason for which Kueue does not admit a pod that is a workload of its own."""
@@ -79,25 +79,25 @@ class Queues:
 
     def of(self, pod: Object) -> Queue:
         """Queue of a pod."""
-        space, above = at(pod, "metadata.namespace"), [key_of("Pod", pod), *owners(pod)]
-        local = [at(pod, _QUEUE)]
-        local += [at(self._work.get(key), "spec.queueName") or at(self.known.get(key), _QUEUE) for key in above]
+        space, above = text(pod, "metadata.namespace"), [key_of("Pod", pod), *owners(pod)]
+        local = [text(pod, _QUEUE)]
+        local += [text(self._work.get(key), "spec.queueName") or text(self.known.get(key), _QUEUE) for key in above]
         if name := next(filter(None, local), None):
             return self._kueue(space, name)
-        groups = [("PodGroup", space, at(pod, _GROUP)), *(("Job.batch.volcano.sh", *key[1:]) for key in above)]
-        for name in filter(None, (at(pod, _VOLCANO), *(at(self.known.get(key), "spec.queue") for key in groups))):
-            return self._queue(str(name), ("Queue", None, name), "spec.weight")
+        groups = [("PodGroup", space, text(pod, _GROUP)), *(("Job.batch.volcano.sh", *key[1:]) for key in above)]
+        for name in filter(None, (text(pod, _VOLCANO), *(text(self.known.get(key), "spec.queue") for key in groups))):
+            return self._queue(name, ("Queue", "", name), "spec.weight")
         for of in self._only[space] if len(self._only[space]) == 1 else ():
             what = "Pods name no queue, and are taken to be of the only ClusterQueue of their namespace"
-            self.unknown[what].append(str(space))
-            return self._queue("", ("ClusterQueue", None, of), "spec.fairSharing.weight")
+            self.unknown[what].append(space)
+            return self._queue("", ("ClusterQueue", "", of), "spec.fairSharing.weight")
         return Queue()
 
-    def _kueue(self, space: object, name: str) -> Queue:
-        of = at(self.known.get(local := ("LocalQueue", space, name)), "spec.clusterQueue")
-        held = [f"{key[0]} {key[2]} is stopped ({policy})" for key in (local, ("ClusterQueue", None, of))
+    def _kueue(self, space: str, name: str) -> Queue:
+        of = text(self.known.get(local := ("LocalQueue", space, name)), "spec.clusterQueue")
+        held = [f"{key[0]} {key[2]} is stopped ({policy})" for key in (local, ("ClusterQueue", "", of))
                 if (policy := at(self.known.get(key), "spec.stopPolicy")) in ("Hold", "HoldAndDrain")]  # fmt: skip
-        return self._queue(name, ("ClusterQueue", None, of), "spec.fairSharing.weight", "; ".join(held))
+        return self._queue(name, ("ClusterQueue", "", of), "spec.fairSharing.weight", "; ".join(held))
 
     def _queue(self, name: str, key: Key, path: str, stopped: str = "") -> Queue:
         if key not in self.known:
@@ -109,7 +109,7 @@ class Queues:
         """Nodes for which a flavor of each group of its queue may admit a pod that waits in Kueue."""
         may = may_run(pod, nodes)
         for k, group in enumerate(tables(self.known.get(queue.within), "spec.resourceGroups")):
-            flavors = [self.known.get(("ResourceFlavor", None, one.get("name"))) for one in tables(group, "flavors")]
+            flavors = [self.known.get(("ResourceFlavor", "", text(one, "name"))) for one in tables(group, "flavors")]
             if flavors and None not in flavors:
                 rows = [_admits(pod, flavor, nodes) for flavor in flavors]
                 may = [any(row[i] for row in rows) and (not k or may[i]) for i in range(len(nodes))]
@@ -129,7 +129,7 @@ class Queues:
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))
                 if kind == "Workload" or not any(of in self._work for of in above):
-                    said = sum(whole(at(one, path), path) for path in _EXIST)
+                    said = sum(whole(one, path) for path in _EXIST)
                     yield from _made(asks(one), max(said, *(exist[of] for of in above)), key[0], one)
 
 
@@ -159,10 +159,10 @@ def _is(thing: Object, *kinds: str) -> bool:
 
 def _workload(work: Object) -> Asked:
     """Pod sets of a workload that Kueue has not admitted, less pods that are no longer needed."""
-    given = {one.get("name"): one.get("count") for one in tables(work, "status.admission.podSetAssignments")}
-    less = {one.get("name"): whole(one.get("count"), "count") for one in tables(work, "status.reclaimablePods")}
-    sets = [(table(one, "template"), whole(given.get(name) or one.get("count"), "count", 1) - less.get(name, 0))
-            for one in tables(work, "spec.podSets") for name in [one.get("name")]]  # fmt: skip
+    given = {text(one, "name"): one for one in tables(work, "status.admission.podSetAssignments")}
+    less = {text(one, "name"): whole(one, "count") for one in tables(work, "status.reclaimablePods")}
+    sets = [(table(one, "template"), whole(given.get(name), "count", whole(one, "count", 1)) - less.get(name, 0))
+            for one in tables(work, "spec.podSets") for name in [text(one, "name")]]  # fmt: skip
     active = at(work, "spec.active") is not False
     return () if _is(work, "Finished", "Admitted") else sets, active, _refusal(work) if active else "deactivated"
 
@@ -175,10 +175,10 @@ def _suspended(thing: Object) -> tuple[bool, str]:
 def _job(job: Object, times: int = 1) -> Asked:
     """Pods that a job runs at once."""
     done, at_once = (
-        whole(at(job, "status.succeeded"), "succeeded"),
-        whole(at(job, "spec.parallelism"), "parallelism", 1),
+        whole(job, "status.succeeded"),
+        whole(job, "spec.parallelism", 1),
     )
-    left = whole(at(job, "spec.completions"), "completions", at_once + done) - done
+    left = whole(job, "spec.completions", at_once + done) - done
     queued, why = _suspended(job)
     sets = [(table(job, "spec.template"), min(at_once, left) * times)]
     return () if _is(job, "Complete", "Failed") else sets, queued, why if at(job, "spec.suspend") else _NOT_MADE
@@ -187,21 +187,21 @@ def _job(job: Object, times: int = 1) -> Asked:
 def _jobset(jobs: Object) -> Asked:
     """Pods of a suspended set of jobs; those of others are found by their jobs."""
     sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
-            _job(table(part, "template"), whole(part.get("replicas"), "replicas", 1))[0]]  # fmt: skip
+            _job(table(part, "template"), whole(part, "replicas", 1))[0]]  # fmt: skip
     idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
     return sets if idle else (), *_suspended(jobs)
 
 
 def _volcano_job(job: Object) -> Asked:
     """Pods of a job of Volcano, which creates them when the queue has room for the group."""
-    sets = [(table(one, "template"), whole(one.get("replicas"), "replicas", 1)) for one in tables(job, "spec.tasks")]
-    waits = at(job, "status.state.phase") in (None, "", "Pending", "Restarting")
+    sets = [(table(one, "template"), whole(one, "replicas", 1)) for one in tables(job, "spec.tasks")]
+    waits = text(job, "status.state.phase") in ("", "Pending", "Restarting")
     return sets if waits else (), True, "waits in its queue of Volcano"
 
 
 def _replicas(of: Object) -> Asked:
     """Pods of a set of replicas; a quota may refuse some."""
-    count = whole(at(of, "spec.replicas"), "replicas", 1)
+    count = whole(of, "spec.replicas", 1)
     return (
         [(table(of, "spec.template"), count)],
         False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 import tomllib
 from pathlib import Path
@@ -9,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.workloads._fields import names, table
 from fairopt.workloads.kubernetes import _kind as kind_of
 from fairopt.workloads.kubernetes import snapshot
+from workloads.test_damage import LEAVES, places
 from workloads.test_kubernetes import Object, node, pod
 
 LISTS = """Workload.podSets Workload.podSetAssignments JobSet.replicatedJobs Job.batch.volcano.sh.tasks
@@ -174,3 +179,16 @@ def test_each_field_is_in_the_table_once() -> None:
     for of_kind in KINDS.values():
         fields = [*of_kind.get("used", ()), *of_kind.get("none", ()), *of_kind.get("noted", ())]
         assert len({*fields}) == len(fields) > 0
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_damage_anywhere_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+    objects = copy.deepcopy(OBJECTS[data.draw(st.sampled_from([*OBJECTS]))])
+    *path, last = data.draw(st.sampled_from(places(objects)[1:]))
+    inside: Any = objects
+    for key in path:
+        inside = inside[key]
+    inside[last] = data.draw(LEAVES)
+    with contextlib.suppress(DataError):
+        snapshot([one for one in objects if isinstance(one, dict)], "here")
