@@ -265,8 +265,9 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     if not isinstance(of, Mapping):  # before Slurm 24.05
         of = {"list": of, "allocation": found.get("allocated_nodes")}
     names = hosts(job.get("nodes"), who) or hosts(of.get("list"), who) or [""]
-    rows = of.get("allocation") or ()
-    rows = [row for row in (rows.values() if isinstance(rows, Mapping) else rows) if isinstance(row, Mapping)]
+    rows = of.get("allocation")
+    rows = [*rows.values()] if isinstance(rows, Mapping) else rows if isinstance(rows, list) else []
+    rows = [row for row in rows if isinstance(row, Mapping)]
     by_name = {str(row.get("name", row.get("nodename", name))): row for row, name in zip(rows, names, strict=False)}
     parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
     for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):
