@@ -196,6 +196,7 @@ def snapshot(
         with files.inside(f"pods of {name_of(one.pod)!r}"):
             made = _Pod(one.pod, requests(one.pod), one.count, queued=one.queued)
             made.waiting, made.capped = (one.reason, "") if one.queued else ("", one.reason)
+            made.of_system = name_of(one.pod, "namespace") in system
             seen.pods.append(made)
     for pod in seen.pods:
         pod.request += claims.devices(pod.thing)
@@ -251,7 +252,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
 
 
 def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
-    """Process one object of the snapshot, or those of a list in it; errors state its name."""
+    """Process one object of the snapshot; errors state its name."""
     kind = _kind(item)
     metadata = item.get("metadata")
     who = metadata.get("name") if isinstance(metadata, dict) else None
