@@ -45,11 +45,9 @@ def number(value: object, what: str) -> float | None:
 def text(value: object, what: str) -> str:
     """Parse a text, or a list as one with commas; '' for the texts that stand for nothing."""
     value = ",".join(map(str, value)) if isinstance(value, list) else value
-    if value is None or value in _NOTHING:
-        return ""
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise DataError(f"{what} is {str(value)[:40]!r}; it must be a text")
-    return value.strip()
+    return "" if value is None or value in _NOTHING else value.strip()
 
 
 def words(value: object, what: str) -> list[str]:

@@ -245,22 +245,16 @@ def _reason(job: Object) -> str:
     return more if more.startswith(reason) else reason
 
 
-def _generic(job: Object, who: str, nodes: float) -> tuple[dict[str, float], dict[str, float]]:
+def _generic(job: Object, who: str, nodes: float) -> tuple[Amounts, Amounts]:
     """Generic resources on each node of a job, and in all."""
-    tasks, sockets = _number(job, "tasks", who) or nodes, _number(job, "sockets_per_node", who) or 1
-    of_node = _number(job, "tasks_per_node", who)
-    times = {
-        "tres_per_node": 1.0,
-        "tres_per_socket": sockets,
-        "tres_per_job": 1 / nodes,
-        "tres_per_task": of_node or tasks / nodes,
-    }
-    each, total = dict[str, float](), dict[str, float]()
-    for key, several in times.items():
-        fixed = key in ("tres_per_node", "tres_per_socket") or (key == "tres_per_task" and of_node)
-        for what, amount in gres(job.get(key), who).items():
-            (each if fixed else total)[what] = amount * several * (1 if fixed else nodes)
-    return each, total
+
+    def times(key: str, number_of: float) -> Amounts:
+        return Counter({what: amount * number_of for what, amount in gres(job.get(key), who).items()})
+
+    of_node = _number(job, "tasks_per_node", who) or 0.0
+    each = times("tres_per_node", 1) + times("tres_per_socket", _number(job, "sockets_per_node", who) or 1)
+    tasks = 0.0 if of_node else _number(job, "tasks", who) or nodes
+    return each + times("tres_per_task", of_node), times("tres_per_job", 1) + times("tres_per_task", tasks)
 
 
 def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
@@ -271,8 +265,9 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     if not isinstance(of, Mapping):  # before Slurm 24.05
         of = {"list": of, "allocation": found.get("allocated_nodes")}
     names = hosts(job.get("nodes"), who) or hosts(of.get("list"), who) or [""]
-    rows = of.get("allocation") or ()
-    rows = [row for row in (rows.values() if isinstance(rows, Mapping) else rows) if isinstance(row, Mapping)]
+    rows = of.get("allocation")
+    rows = [*rows.values()] if isinstance(rows, Mapping) else rows if isinstance(rows, list) else []
+    rows = [row for row in rows if isinstance(row, Mapping)]
     by_name = {str(row.get("name", row.get("nodename", name))): row for row, name in zip(rows, names, strict=False)}
     parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
     for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):

@@ -325,9 +325,22 @@ def test_what_waits_for_another_reason_than_room() -> None:
     assert found.judged is not None
     names = [snapshot.cluster.users[n] for n, _ in next_starts(found.judged.runs, found.judged.due)]
     assert names == ["b", "b", "b", "a"]
+    assert found.users["could give"].tolist()[:2] == ["e 1", "idle room for 4 on n1 and n2; e 1"]
     late = slurm.snapshot(cpus("n1", "n2"), queued(state_reason="ReqNodeNotAvail"), [], "here")
     said = standing(late.cluster, State("drfh"), snapshot=late, compared=[]).verdict[0]
     assert "b, which runs 0 of 3.5 tasks, and waits for another reason than room: ReqNodeNotAvail;" in said
+
+
+def test_half_a_task_is_not_lacked() -> None:
+    """A job holds 3 CPUs on a node and 1 on one that is drained: 1.5 of its 2 tasks, and 2 are due to it."""
+    rows = [{"name": "n1", "cpus": {"count": 3}}, {"name": "n9", "cpus": {"count": 1}}]
+    jobs = [{"account": "a", "tres_req_str": "cpu=4,node=2", "job_state": ["RUNNING"], "nodes": "n[1,9]",
+             "job_resources": {"nodes": {"allocation": rows}}},
+            {"account": "b", "tres_req_str": "cpu=1", "job_state": ["RUNNING"], "nodes": "n1"}]  # fmt: skip
+    found = slurm.snapshot([cpus("n1")[0] | {"effective_cpus": 8}], jobs, [], "here")
+    said = standing(found.cluster, State("drfh"), snapshot=found, compared=[])
+    assert said.users["running"].tolist() == [1.5, 1]
+    assert said.verdict[0].startswith("Under DRFH nobody lacks a whole task")
 
 
 def test_nodes_that_may_run_it_are_counted() -> None:

@@ -89,6 +89,10 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         (("jobs", 0, "node_count"), -1, "node_count of job 1 is '-1'"),
         (("jobs", 0, "node_count"), 10**12, "job 1 stands for 1000000000000 tasks"),
         (("jobs", 2, "features"), 3, "features of job 3"),
+        (("jobs", 0, "nodes"), {"a": 1}, "nodes of job 1 is "),
+        (("jobs", 0, "nodes"), "n[1-999999]m[1-9]", "nodes of job 1 is "),
+        (("jobs", 0, "job_resources"), {"allocated_nodes": [{"cpus": "x"}]}, "cpus of job 1 is 'x'"),
+        (("nodes", 1, "gres"), {}, "gres of node g1 is "),
     ],
 )
 def test_what_is_damaged_is_named(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:

@@ -15,8 +15,8 @@ VERSION = 1
 Number = float | None
 #: One number to alert on.
 Distance = Annotated[Number, msgspec.Meta(
-    description="dominant shares that would have to change hands until every user runs what it is entitled to: 0 where "
-    "all do, at most the number of resources; alert where it stays above a threshold such as 0.1",
+    description="dominant shares that would have to change hands until every user runs what it is entitled to: near 0 "
+    "where all do (tasks are whole, entitlements are not); alert where it stays above a threshold such as 0.1",
 )]  # fmt: skip
 
 

@@ -86,8 +86,10 @@ def _of_json(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
         name, times, found = str(job.get("job_id")), job.get("time"), job.get("tres")
         if not isinstance(times, Mapping) or not isinstance(found, Mapping):
             raise DataError(f"{path}: job {name} lacks `time` or `tres`; {_REMEDY}")
-        held = ["/".join(filter(None, (one.get("type"), one.get("name")))) + f"={max(one.get('count') or 0, 0)}"
-                for one in found.get("allocated") or ()]  # fmt: skip
+        rows = objects({"allocated": found.get("allocated") or []}, "allocated", path, _REMEDY)
+        counted = [(one, one.get("count")) for one in rows]
+        held = ["/".join(str(one[key]) for key in ("type", "name") if one.get(key)) + f"={count}"
+                for one, count in counted if isinstance(count, int) and count > 0]  # fmt: skip
         days = {head: str(times.get(key) or "") for head, key in
                 (("Submit", "submission"), ("Start", "start"), ("End", "end"))}  # fmt: skip
         yield f"{path}: job {name}", {"JobID": name, "User": job.get("user"), "Account": job.get("account"),

@@ -34,7 +34,7 @@ function userTable(start, change, locked) {
       user.demand.map((d, r) => field(`users/${n}/demand/${r}`, d, `${start.resources[r]} a task of ${user.name}`, change, locked)),
       field(`users/${n}/weight`, user.weight, `weight of ${user.name}`, change, locked),
       field(`users/${n}/max_tasks`, user.max_tasks, `task limit of ${user.name}, empty for none`, change, locked),
-      running ? [el("td", { class: "fo-number" }, digits(running[n])), el("td", {}, holds[n])] : null, cells);
+      running ? [el("td", { class: "fo-number" }, digits(running[n])), el("td", { class: "fo-why" }, holds[n])] : null, cells);
     rows.set(n, { made, cells, swatch: made.querySelector(".fo-swatch") });
     return rows.get(n);
   }
