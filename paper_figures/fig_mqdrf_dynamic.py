@@ -15,11 +15,26 @@ NEEDS = ("mqdrf_dynamic",)
 CAPTION = (
     "CPU, memory and dominant shares of three users under MQDRF who come at 0, 100 and 300 s (MQDRF figure 2), and "
     "their dominant shares under discrete DRF; CPU and memory of the three queues where a user comes every 200 s (CPU, "
-    "queues and Memory, queues; figure 3). Under MQDRF the share of whoever is there falls from .4 to .3 of the server "
-    "as the next user comes; under DRF the first has all of it until then."
+    "queues and Memory, queues; figure 3). Tasks last ten seconds; caps of the levels are .4, .3 and .3."
 )
+#: Times at which one, two and three users are there.
+_AT = (50, 250, 450)
 #: Demands of U1, U2 and U3 relative to their largest one (CPU, memory); later users repeat them in rotation.
 _TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}
+
+
+def caption(results: Results) -> str:
+    """Dominant shares of the three users at three times, under both policies."""
+    shares = results.of("mqdrf_dynamic").long("shares")
+    shares = shares[(shares["workload"] == "figure2") & shares["time"].isin(_AT)]
+    parts = []
+    for policy, of in shares.groupby("policy", sort=False):
+        wide = of.pivot_table(index="time", columns="user", values="share").fillna(0)
+        said = "; ".join(
+            f"{' '.join(f'{100 * one:.0f}%' for one in row)} at {time:.0f} s" for time, row in wide.iterrows()
+        )
+        parts.append(f"{'MQDRF' if policy.startswith('mqdrf') else 'DRF'}: {said}")
+    return f"Dominant shares of the users: {'. '.join(parts)}."
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

@@ -43,6 +43,7 @@ _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
     "given",
     "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms", "what-tests",
+    "whole-tasks",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: Pages that run in a folder with files of their own, which are stored in docs/PAGE.

@@ -161,8 +161,9 @@ def contents(path: Path) -> str:
     """Digest of a file's content, or of the relative paths and contents of all files in a folder."""
     if not path.is_dir():
         return _digest(str(path))[:16]
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-    parts = sorted((os.path.relpath(file, path).split(os.sep), file) for file in files if os.path.isfile(file))
+    inside = [(Path(folder).relative_to(path).parts, folder, names) for folder, _, names in os.walk(path)]
+    files = [([*of, name], os.path.join(folder, name)) for of, folder, names in inside for name in names]
+    parts = sorted((names, file) for names, file in files if os.path.isfile(file))
     found = [("/".join(names), _digest(file)) for names, file in parts]
     return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 

@@ -49,6 +49,7 @@ class State:
     next_cost : (queues, costs), costs of the first waiting task, 0 without any
     since : (queues,), time at which the queue became active (running or waiting tasks); -1 if it is idle
     placed : (queues, servers, amounts) of running tasks, for policies with `Policy.per_server`
+    started : (servers,), numbers of tasks started at this instant
     """
 
     def __init__(self, workload: Workload, tables: Tables) -> None:
@@ -65,6 +66,12 @@ class State:
     @property
     def time(self) -> int:
         return int(self._tables.n[at.NOW])
+
+    @property
+    def started(self) -> Whole:
+        runs = self._tables.runs[: self._tables.n[at.STARTED]]
+        now = np.searchsorted(runs[:, at.START], self._tables.n[at.NOW])
+        return np.bincount(runs[now:, at.SERVER], minlength=len(self._tables.capacity))
 
     @property
     def next_cost(self) -> Whole:

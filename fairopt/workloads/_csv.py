@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import math
+import os
 import sys
 import zlib
 from collections import Counter
@@ -91,7 +92,8 @@ def once(
 
     Drawing from a trace 100 times would otherwise read it 100 times. Callers leave the table as it is.
     """
-    here = how, [(path.resolve(), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    state = {str(path.absolute()): path.stat() for path in files}
+    here = how, [(path, of.st_size, of.st_mtime_ns) for path, of in state.items()]
     before, table, counts = _KEPT.pop(kind, (None, pd.DataFrame(), Counter()))
     if before != here:
         counts = Counter()
@@ -209,7 +211,7 @@ def table_files(folder: Path, start: str = "") -> list[Path]:
     """The `.csv` and `.csv.gz` files of a folder whose names begin with `start`, by name."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.name.startswith(start) and path.name.endswith(SUFFIXES))
+    return [folder / name for name in sorted(os.listdir(folder)) if name.startswith(start) and name.endswith(SUFFIXES)]
 
 
 def locate(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Annotated, Any
@@ -122,6 +123,38 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
     return np.sort(needed(rng, f"draw {number} of {count} {what}").choice(count, size=number, replace=False))
 
 
+def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random.Generator | None) -> Mask | None:
+    """Draw placement by kind of server, (users, servers): on one kind at random, on each other with a probability.
+
+    Parameters
+    ----------
+    kinds : sequence
+        Kind of every server.
+    users : int
+    density : float
+        Probability in (0, 1]; None is returned, and nothing drawn, if it is 1.
+    rng : Generator or None
+
+    Raises
+    ------
+    DataError
+        The generator is missing, or `density` is not in (0, 1].
+    """
+    probability(density, "density")
+    if density == 1:
+        return None
+    rng = needed(rng, "draw which servers users may use")
+    which = list(dict.fromkeys(kinds))
+    may = rng.random((users, len(which))) < density
+    may[np.arange(users), rng.integers(len(which), size=users)] = True
+    return np.asarray(may[:, [which.index(kind) for kind in kinds]])
+
+
+def placed(density: float, by: str) -> str:
+    """Placement in words, for the description of a snapshot; empty without any."""
+    return f"; each user on one {by} and every other with probability {density:g}" if density < 1 else ""
+
+
 def needed(rng: np.random.Generator | None, purpose: str) -> np.random.Generator:
     """Return `rng`; raise `DataError` with its purpose if it is None."""
     if rng is None:
@@ -165,6 +198,7 @@ def finite(value: float, what: str) -> None:
 Count = Annotated[int, positive]
 Amount = Annotated[int | float | None, amount]
 Positive = Annotated[float, above_zero]
+Probability = Annotated[float, probability]
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ..base.errors import DataError
 from ..model._arrays import Array, Index
+from ..scheduling.workload import one_of
 from ._draw import positive
+
+#: Kinds of servers by which users are placed, and the parts of names that state them.
+Kinds = Literal["server", "type", "location"]
+_BY = ("server", "type", "location")
 
 TYPES = ((4.0, 12.0), (8.0, 8.0), (16.0, 4.0))  # CPU [GHz], memory [GB]
 STORAGE = (32.0, 100.0, 32.0)  # bandwidth of storage at locations 1, 2, 3 [MB/s]
@@ -28,6 +34,16 @@ class Servers:
     capacity: Array
     resources: tuple[str, ...]
     names: tuple[str, ...]
+
+    def kinds(self, by: Kinds) -> list[str]:
+        """Kind of every server: its type, its location, or itself.
+
+        >>> import fairopt as fo
+        >>> fo.workloads.pf_servers(4).kinds("type")
+        ['t1', 't2', 't3', 't1']
+        """
+        where = _BY.index(one_of(by, "by", Kinds))
+        return [name.split("-")[where] for name in self.names]
 
 
 def pf_servers(

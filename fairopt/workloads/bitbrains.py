@@ -12,6 +12,7 @@ are properties of the data and not malformed. No field may be empty.
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,8 +25,20 @@ from ..model.cluster import Cluster
 from ..scheduling.workload import one_of
 from . import _csv
 from ._csv import Column
-from ._draw import Amount, Count, Positive, above_zero, choose, finite, needed, positive
-from ._pf_servers import pf_servers
+from ._draw import (
+    Amount,
+    Count,
+    Positive,
+    Probability,
+    above_zero,
+    choose,
+    eligible,
+    finite,
+    needed,
+    placed,
+    positive,
+)  # fmt: skip
+from ._pf_servers import Kinds, pf_servers
 from ._snapshot import Snapshot
 from .sources import reader
 
@@ -132,6 +145,8 @@ def cluster(
     servers: Count = 20,
     statistic: Statistic = "mean",
     split_disk: bool = False,
+    density: Probability = 1.0,
+    by: Kinds = "type",
     part: str | None = None,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
@@ -155,6 +170,10 @@ def cluster(
     statistic : "mean" or "provisioned"
     split_disk : bool
         Reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
+    density : float
+        Probability in (0, 1] that a VM may use a kind of servers; each may use at least one.
+    by : "type", "location" or "server"
+        Kinds of servers that VMs are placed by.
     part : str, optional
         Which folder, see `samples`.
 
@@ -189,6 +208,7 @@ def cluster(
     result = Cluster(
         hosts.capacity,
         demand[list(hosts.resources)].to_numpy()[chosen],
+        eligible=eligible(hosts.kinds(by), len(chosen), density, rng),
         resources=hosts.resources,
         users=[f"vm{vm}" for vm in demand.index[chosen]],
         servers=hosts.names,
@@ -197,7 +217,7 @@ def cluster(
     where = folder.absolute().relative_to(Path(directory).absolute().parent).as_posix()
     source = (
         f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, {what} "
-        f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations"
+        f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations{placed(density, by)}"
     )
     return Snapshot(result, source, dict(report), left_out)
 
@@ -217,7 +237,7 @@ def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, 
 
 def _find(directory: str | Path, part: str | None) -> Path:
     root = _csv.existing(directory, _LAYOUT)
-    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    folders = sorted(Path(folder) for folder, _, _ in os.walk(root))
     if part is not None:
         folders = [folder for folder in folders if part in folder.relative_to(root).as_posix()]
     found = {folder: len(files) for folder in folders if (files := _vm_files(folder))}

@@ -14,7 +14,8 @@ from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
 from . import alibaba, google2011
-from ._draw import Count, measured, positive, probability
+from ._draw import Count, Probability, eligible, measured, placed, positive, probability
+from ._pf_servers import Kinds as PFKinds
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
 from .sources import generator
@@ -22,7 +23,12 @@ from .sources import generator
 
 @generator("google-like", "random users and servers like Google's")
 def google_like(
-    rng: np.random.Generator, users: Count = 100, servers: Count = 1000, max_tasks: bool = False
+    rng: np.random.Generator,
+    users: Count = 100,
+    servers: Count = 1000,
+    max_tasks: bool = False,
+    density: Probability = 1.0,
+    by: google2011.Kinds = "class",
 ) -> Snapshot:
     """Draw users like Google's of 2011, and servers from the ten classes of the published table.
 
@@ -36,6 +42,8 @@ def google_like(
         Numbers of users and servers.
     max_tasks : bool
         Limit each user to a number of tasks drawn jointly with its demand. Default: no limit.
+    density, by : float, str
+        Placement, as in `google2011.cluster`.
 
     Returns
     -------
@@ -44,7 +52,7 @@ def google_like(
     Raises
     ------
     DataError
-        A number is not an integer >= 1.
+        A number is not an integer >= 1, or `density` is not in (0, 1].
 
     >>> import numpy as np
     >>> import fairopt as fo
@@ -60,16 +68,23 @@ def google_like(
     cluster = Cluster(
         kinds[drawn, :-1],
         rows[:, :2],
+        eligible=google2011.placement(kinds[drawn, :-1], users, density, by, rng),
         max_tasks=_whole(rows[:, 2]) if max_tasks else None,
         resources=google2011.RESOURCES,
         servers=_server_names(drawn),
     )
-    return _snapshot(cluster, f"Google-like: {users} users, {servers} servers of the ten classes of 2011")
+    about = f"Google-like: {users} users, {servers} servers of the ten classes of 2011"
+    return _snapshot(cluster, about + placed(density, by))
 
 
 @generator("bitbrains-like", "random virtual machines like those of Bitbrains")
 def bitbrains_like(
-    rng: np.random.Generator, vms: Count = 100, servers: Count = 20, split_disk: bool = False
+    rng: np.random.Generator,
+    vms: Count = 100,
+    servers: Count = 20,
+    split_disk: bool = False,
+    density: Probability = 1.0,
+    by: PFKinds = "type",
 ) -> Snapshot:
     """Draw virtual machines like those of Bitbrains, by mean use over an hour, on the servers of `pf_servers`.
 
@@ -85,6 +100,8 @@ def bitbrains_like(
         Number of servers.
     split_disk : bool
         Model reading and writing as two resources.
+    density, by : float, str
+        Placement, as in `bitbrains.cluster`.
 
     Returns
     -------
@@ -93,7 +110,7 @@ def bitbrains_like(
     Raises
     ------
     DataError
-        A number is not an integer >= 1.
+        A number is not an integer >= 1, or `density` is not in (0, 1].
 
     >>> import numpy as np
     >>> import fairopt as fo
@@ -108,12 +125,13 @@ def bitbrains_like(
     cluster = Cluster(
         hosts.capacity,
         np.column_stack([use[name] for name in hosts.resources]),
+        eligible=eligible(hosts.kinds(by), vms, density, rng),
         resources=hosts.resources,
         users=[f"vm{k + 1}" for k in range(vms)],
         servers=hosts.names,
     )
     source = f"Bitbrains-like: {vms} virtual machines, {servers} servers of three types at three locations"
-    return _snapshot(cluster, source)
+    return _snapshot(cluster, source + placed(density, by))
 
 
 @generator("alibaba-like", "random groups of pods and nodes like Alibaba's")
@@ -180,7 +198,7 @@ def lognormal(
     users: Count = 100,
     servers: Count = 20,
     resources: Count = 4,
-    density: Annotated[float, probability] = 1.0,
+    density: Probability = 1.0,
     sigma: Annotated[float, _spread] = 0.5,
 ) -> Snapshot:
     r"""Draw heterogeneous users and servers with lognormal data.
@@ -217,12 +235,9 @@ def lognormal(
     _spread(sigma, "sigma")
     capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
     demand = np.exp(sigma * rng.standard_normal((users, resources)))
-    eligible = None
-    if density < 1:
-        eligible = rng.random((users, servers)) < density
-        eligible[np.arange(users), rng.integers(servers, size=users)] = True
+    may = eligible(range(servers), users, density, rng)
     source = f"lognormal: {users} users, {servers} servers, {resources} resources, density {density:g}, sigma {sigma:g}"
-    return _snapshot(Cluster(capacity, demand, eligible=eligible), source)
+    return _snapshot(Cluster(capacity, demand, eligible=may), source)
 
 
 def _kinds(rng: np.random.Generator, frequency: Array, count: int) -> Index:

@@ -14,20 +14,24 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..base.errors import DataError
 from ..base.libraries import pd
+from ..model._arrays import Array, Mask
 from ..model.cluster import Cluster
+from ..scheduling.workload import one_of
 from . import _csv
 from ._csv import Column
-from ._draw import Amount, choose, finite, not_negative
+from ._draw import Amount, Probability, choose, eligible, finite, not_negative, placed
 from ._snapshot import Snapshot
 from .sources import reader
 
 RESOURCES = ("cpu", "memory")
+#: Kinds of machines by which users are placed.
+Kinds = Literal["class", "machine"]
 
 _LAYOUT = "a folder with the sub-folders machine_events and task_events of part-*.csv or part-*.csv.gz files"
 _END = 2.0**63  # the trace writes 2^63-1 for "after the end"
@@ -159,6 +163,8 @@ def cluster(
     servers: Amount = None,
     every_machine: bool = False,
     max_tasks: bool = False,
+    density: Probability = 1.0,
+    by: Kinds = "class",
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
@@ -179,6 +185,10 @@ def cluster(
         All 12,583 machines of the published table in place of those present at `at`.
     max_tasks : bool
         Limit each user to the number of its tasks. Default: no limit.
+    density : float
+        Probability in (0, 1] that a user may use a kind of machines; each may use at least one.
+    by : "class" or "machine"
+        Kinds that users are placed by: machines of equal capacities, or single ones.
 
     Raises
     ------
@@ -187,11 +197,16 @@ def cluster(
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
-    present = machines(folder, None if every_machine else at, skip_malformed, report)
-    active = tasks(folder, at, window, skip_malformed, report)
-    groups = active.groupby("user", sort=True)
-    demand = groups[list(RESOURCES)].mean()
-    count = groups.size()
+    when = None if every_machine else at
+    present = _csv.once(
+        "machines present", lambda counts: machines(folder, when, skip_malformed, counts),
+        _csv.table_files(folder / "machine_events"), (when, skip_malformed), report,
+    )  # fmt: skip
+    active = _csv.once(
+        "active users", lambda counts: _active(tasks(folder, at, window, skip_malformed, counts)),
+        _csv.table_files(folder / "task_events"), (at, window, skip_malformed), report,
+    )  # fmt: skip
+    demand, count = active[list(RESOURCES)], active["tasks"]
     report["users found"] = len(demand)
     usable = (demand.fillna(0) > 0).any(axis=1)
     left_out = {
@@ -209,18 +224,31 @@ def cluster(
     result = Cluster(
         present.to_numpy()[hosts],
         demand.to_numpy()[chosen],
+        eligible=placement(present.to_numpy()[hosts], len(chosen), density, by, rng),
         max_tasks=count.to_numpy(dtype=float)[chosen] if max_tasks else None,
         resources=RESOURCES,
         users=[names[n] for n in chosen],
         servers=[f"machine{machine}" for machine in present.index[hosts]],
     )
-    when = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
+    then = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
     source = (
-        f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {when}, "
+        f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {then}, "
         f"mean requests; {len(hosts)} of {len(present)} machines "
-        f"{'ever seen' if every_machine else f'present at {at:g} s'}"
+        f"{'ever seen' if every_machine else f'present at {at:g} s'}{placed(density, by)}"
     )
     return Snapshot(result, source, dict(report), left_out)
+
+
+def _active(table: pd.DataFrame) -> pd.DataFrame:
+    """Users of a table of tasks: mean requests, and the number of tasks."""
+    groups = table.groupby("user", sort=True)
+    return groups[list(RESOURCES)].mean().assign(tasks=groups.size())
+
+
+def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.random.Generator | None) -> Mask | None:
+    """Draw the machines that each user may use, by kind, (users, machines); None for all."""
+    same = one_of(by, "by", Kinds) == "class"
+    return eligible([tuple(row) for row in capacity.tolist()] if same else range(len(capacity)), users, density, rng)
 
 
 def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:

@@ -185,7 +185,7 @@ class Reference:
         if self.policy == "fifo":
             return self.fifo()
         users = sorted({self.user[task] for task in self.waiting})
-        if self.policy in ("ps-dsf", "per-server-drf", "tetris"):
+        if self.policy in ("ps-dsf", "rps-dsf", "per-server-drf", "tetris"):
             return self.pair(users)
         for user in sorted(users, key=self.share):
             if (found := self.first(user)) is not None:
@@ -232,5 +232,9 @@ class Reference:
         c = self.capacity[server]
         if self.policy == "tetris":
             return -float(sum(self.demand[task] / c * (self.free(server) / c)))
+        if self.policy == "rps-dsf":
+            weight = float(self.weight[user])
+            parts = zip(self.held(user, None), self.free(server), strict=True)
+            return max((float(has / (free * weight)) for has, free in parts if free > 0), default=0.0)
         where = server if self.policy == "per-server-drf" else None
         return float(max(self.held(user, where) / (c * float(self.weight[user]))))

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.scheduling import Thrashing, engine, policies
+from fairopt.base.errors import DataError
+from fairopt.scheduling import Thrashing, engine, policies, simulate
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import NEVER, SECOND, Workload
@@ -23,7 +25,7 @@ SEEDS = st.integers(0, 2**32)
 #: What the reference knows, with parameters.
 KNOWN: dict[str, dict[str, Any]] = {
     "first-fit-drfh": {}, "best-fit-drfh": {}, "discrete-drf": {"strict": False}, "choosy": {}, "tsf": {},
-    "sequential-min-max": {}, "ps-dsf": {}, "per-server-drf": {}, "tetris": {"fairness": 0.25},
+    "sequential-min-max": {}, "ps-dsf": {}, "rps-dsf": {}, "per-server-drf": {}, "tetris": {"fairness": 0.25},
     "fifo": {"strict": False}, "mqdrf": {"shares": (0.6, 0.5, 0.3), "sizes": (1, 1, 1)},
 }  # fmt: skip
 STRICT = ("first-fit-drfh", "best-fit-drfh", "choosy", "tsf", "sequential-min-max", "fifo", "discrete-drf", "mqdrf")
@@ -34,7 +36,7 @@ CASES = [
 
 
 def test_every_policy_has_a_reference() -> None:
-    assert {*KNOWN, "slots", "cpu-fair"} == {*policies.REGISTRY}
+    assert {*KNOWN, "slots", "cpu-fair", "round-robin"} == {*policies.REGISTRY}
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
@@ -86,3 +88,26 @@ def test_best_fit_s_scores_tie_where_they_are_equal(pool: tuple[int, int]) -> No
         exact = np.array([abs(Fraction(need[1], need[0]) - Fraction(int(b), int(a))) for a, b in free])
         ranks, wanted = (np.unique(values, return_inverse=True)[1] for values in (score, exact))
         assert (ranks == wanted).all()
+
+
+@pytest.mark.parametrize("by", ["tsf", "ps-dsf", "rps-dsf"])
+def test_servers_take_turns_in_random_order_at_every_instant(by: str) -> None:
+    """Where all tasks of a user are alike, who is behind in turns has no room for what starts later."""
+    rng, orders = np.random.default_rng(3), set()
+    tasks = pd.DataFrame(rng.integers(1, 9, (4, 2)), columns=["cpu", "memory"])
+    tasks = tasks.assign(user=list("abcd"), tasks=20, duration=rng.integers(1, 4, 4))
+    w = Workload.from_frames(tasks, pd.DataFrame(rng.integers(10, 40, (5, 2)), columns=["cpu", "memory"]))
+    for seed in range(3):
+        runs = simulate(w, f"round-robin(by='{by}', seed={seed})").runs
+        for time in np.unique(runs.start):
+            here, count = runs.server[runs.start == time], np.zeros(5, dtype=int)
+            for k, server in enumerate(here):
+                assert (count[here[k:]] >= count[server]).all()
+                count[server] += 1
+        orders.add(tuple(runs.server[:5]))
+    assert len(orders) > 1
+
+
+def test_round_robin_names_a_policy_without_limits() -> None:
+    with pytest.raises(DataError, match="which must have no limits"):
+        policies.one("round-robin(by='mqdrf')")

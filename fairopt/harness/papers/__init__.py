@@ -17,12 +17,13 @@ correct value, or `derived` the function that computes it; `printed` is the text
 `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
 direction in the five papers, and `assuming` is an assumption of ours without which the printed value does not come out.
 
-A `[[judged]]` statement is about simulated or measured results: `statistic` names a function of `simulated` with its
-arguments, which reads the cells of the `experiment`, and `low`, `high` bound the values that agree. It is judged for
-each combination of the options in `[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or
-`not said`), what its values mean, the value of cells that do not state it (none for a column that the statistic makes),
-and the value that is `decided` if the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in
-`judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
+A `[[judged]]` statement is about simulated or measured results: `statistic` names a function of `simulated`, or of
+`allocated`, with its arguments, which reads the cells of the `experiment`, and `low`, `high` bound the values that
+agree. It is judged for each combination of the options in `[assumptions.EXPERIMENT]`, each with the sentence of the
+paper that decides it (or `not said`), what its values mean, the value of cells that do not state it (none for a column
+that the statistic makes), and the value that is `decided` if the sentence decides it. `Judged` has verdicts; intervals
+over draws are shipped in `judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which
+`fairopt reproduce` runs some.
 
 The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition`, `cannot be
 judged here:`, `drawn, not judged yet:` or `not judged yet`; or, for what a paper proves, the properties that each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -13,11 +14,14 @@ from ...base.libraries import pd
 from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation
-from ...scheduling import Workload, simulate
+from ...scheduling import Schedule, Workload, simulate
 from ...workloads._draw import measured
+from ...workloads.jobs.paper_setups import mqdrf_figure2
 
 #: Tolerances below the default, since all engines reach them on the small instances of the papers.
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
+#: Relative difference by whole tasks of 10 s.
+_GRAIN = 0.02
 #: Seconds of a simulation, and of its tasks, which outlast it.
 _UNTIL, _LASTS = 1000.0, 1e6
 
@@ -163,6 +167,23 @@ def idle(cluster: Cluster, mechanism: str) -> Array:
     return np.asarray(cluster.pooled_capacity - bundles(cluster, mechanism).sum(axis=0))
 
 
+def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
+    """True if users who have all that they demand demand less than the others, at any capacity of one resource."""
+    for units in range(2, int(cluster.max_tasks.sum()) + 1):
+        found = tasks(cluster.replace(capacity=[[units]]), mechanism)
+        done = found >= cluster.max_tasks * (1 - TOL)
+        if not (cluster.max_tasks[done].max(initial=0) < cluster.max_tasks[~done]).all():
+            return False
+    return True
+
+
+def trades_off(cluster: Cluster, alphas: tuple[float, ...]) -> bool:
+    """True if under alpha-fairness the sum of dominant shares never rises with alpha, and the smallest never falls."""
+    shares = np.array([dominant_shares(cluster, f"alpha-fair(alpha={alpha})") for alpha in alphas])
+    sums, least = np.diff(shares.sum(axis=1)), np.diff(shares.min(axis=1))
+    return bool((sums <= 1e-6).all() and (least >= -1e-6).all())
+
+
 def used_part(cluster: Cluster, mechanism: str) -> float:
     """Utilization of the first resource."""
     return float(bundles(cluster, mechanism).sum(axis=0)[0] / cluster.pooled_capacity[0])
@@ -262,6 +283,64 @@ def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None)
     states = _tasks_after(cluster, policy, come)
     running = states[states["state"] == "running"]
     return np.asarray(running.groupby("user", observed=False).size().reindex(cluster.users), dtype=float)
+
+
+#: Seconds at which users come in MQDRF's experiment.
+_COME = (0.0, 100.0, 300.0)
+
+
+@cache
+def _arrivals(policy: str, until: float) -> Schedule:
+    """Schedule of three users who come to one server at 0, 100 and 300 s, with tasks of 10 s (MQDRF, figure 2)."""
+    return simulate(mqdrf_figure2(np.random.default_rng(0), seconds=10.0), policy, until=until)
+
+
+def running_at(cluster: Cluster, policy: str, time: float) -> Array:
+    """Tasks of all users that run at a time of the experiment, (users,)."""
+    tasks = _arrivals(policy, time).tasks
+    here = tasks[tasks["state"] == "running"]
+    return np.array([(here["user"] == f"U{k + 1}").sum() for k in range(len(cluster.users))])
+
+
+def bundle_at(cluster: Cluster, policy: str, time: float) -> Array:
+    """Shares of all users in CPU and memory at a time of the experiment, (users, resources)."""
+    return running_at(cluster, policy, time)[:, None] * cluster.share_per_task
+
+
+def dominant_at(cluster: Cluster, policy: str, time: float) -> Array:
+    """Dominant shares of all users at a time of the experiment, (users,)."""
+    return running_at(cluster, policy, time) * cluster.dominant_share_per_task
+
+
+def dominant_seconds(_: object, policy: str, until: float) -> Array:
+    """Dominant shares of the experiment's users, integrated over time, (users,), in seconds."""
+    return np.asarray(_arrivals(policy, until).users["mean_dominant_share"] * until)
+
+
+def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> Array:
+    """The same if levels change at the ends of slots: a user who has been there for k slots is in level k + 1."""
+    times = np.arange(0.0, until, slot)
+    ages = [((times[times >= come] - come) // slot).astype(int) for come in _COME]
+    return np.array([slot * np.array(caps)[np.minimum(age, len(caps) - 1)].sum() for age in ages])
+
+
+def earlier_have_more(_: object, *seconds: object) -> bool:
+    """True if no later user of the experiment has more dominant share x seconds than an earlier one (theorem 4)."""
+    reading, *arguments = seconds
+    found = {"policy": dominant_seconds, "slots": seconds_in_slots}[str(reading)](_, *arguments)
+    return bool((np.diff(found) <= TOL).all())
+
+
+def later_have_as_much(_: object, policy: str, until: float) -> bool:
+    """True if every user has, since it came, as many dominant share x seconds as each earlier one (theorem 4)."""
+    total = dominant_seconds(_, policy, until)
+    since = [total - dominant_seconds(_, policy, come) for come in _COME[1:]]
+    return all((had[k] >= had[:k] * (1 - _GRAIN)).all() for k, had in enumerate(since, start=1))
+
+
+def shortchanges_later(_: object, policy: str, until: float) -> bool:
+    """True if a user has less since it came than an earlier one."""
+    return not later_have_as_much(_, policy, until)
 
 
 def everyone_ends(cluster: Cluster, policy: str) -> bool:

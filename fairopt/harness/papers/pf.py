@@ -66,6 +66,17 @@ def is_maxmin_ram(cluster: Cluster, mechanism: str) -> bool:
     return bool(np.allclose(tasks(cluster, mechanism), maxmin_ram(cluster), rtol=1e-6))
 
 
+def uses_more_ram(cluster: Cluster, better: str, than: tuple[str, ...]) -> bool:
+    """True if a mechanism uses more RAM than each other, and no less of the CPU of server 2."""
+
+    def used(mechanism: str) -> tuple[float, float]:
+        found = solve(cluster, mechanism)
+        return float(found.utilization["RAM"]), float(found.used_parts.loc["server 2", "CPU"])
+
+    ram, cpu = used(better)
+    return all(ram > other * 1.01 and cpu >= of * (1 - 1e-6) for other, of in map(used, than))
+
+
 def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
     """Tasks for further admissible demands, one array (users,) each."""
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]

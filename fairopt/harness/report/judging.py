@@ -9,7 +9,7 @@ from typing import Any
 
 from ...base.libraries import pd
 from ..experiment import known
-from ..papers import Judged, judged, simulated
+from ..papers import Judged, allocated, judged, simulated
 from ..papers._judged import AGREES
 from . import figures
 from .stored import Results, StoredCells, interval, option
@@ -37,7 +37,7 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     for column, values in one.only.items():
         cells = cells[cells[column].isin([values] if isinstance(values, str) else values)]
     name, *arguments = one.statistic
-    measure: Callable[..., pd.DataFrame] = getattr(simulated, name)
+    measure: Callable[..., pd.DataFrame] = getattr(simulated if hasattr(simulated, name) else allocated, name)
     values = measure(replace(found, cells=cells), [*of_cells], *arguments)
     by = [axis.name for axis in axes if axis.name in values]
     certain = not cells["seed"].any()

@@ -12,7 +12,19 @@ from ...base.libraries import pd
 from ...model._arrays import Array
 from ...scheduling.workload import Whole, Workload
 from .. import google2011
-from .._draw import Count, Lognormal, Marginals, Positive, above_zero, measured, pf_jobs, positive
+from .._draw import (
+    Count,
+    Lognormal,
+    Marginals,
+    Positive,
+    Probability,
+    above_zero,
+    eligible,
+    measured,
+    pf_jobs,
+    placed,
+    positive,
+)
 from ..sources import workload_generator
 
 _DAY = 86_400.0
@@ -30,6 +42,7 @@ def google_day(
     load: Annotated[float | None, above_zero] = None,
     machines: Literal["2011", "2019"] = "2011",
     durations: Literal["fitted", "seen", "day"] = "fitted",
+    density: Probability = 1.0,
 ) -> Workload:
     """Draw a day of jobs with demands, numbers of tasks and users like those of Google's sample.
 
@@ -56,6 +69,9 @@ def google_day(
     durations : str
         As of the sample (`google`): `fitted`, as drawn; `seen`, truncated at the end of the interval for a start on
         arrival; `day`, a day for tasks that would be truncated.
+    density : float
+        Probability in (0, 1] that a user may use a type of servers; each may use at least one. A job whose tasks fit
+        none of its user's types may use all that they fit.
 
     Raises
     ------
@@ -93,6 +109,12 @@ def google_day(
             "memory": demand[:, 1].round(8),
         }
     )
+    present = np.unique(drawn)
+    may = eligible(present.tolist(), int(user.max()) + 1, density, rng)
+    if may is not None:
+        fits = (np.minimum(asks, largest)[:, None] <= kinds[present, :-1]).all(axis=2)  # (jobs, types)
+        on = np.where((may[user] & fits).any(axis=1, keepdims=True), may[user] & fits, fits)
+        frame["on"] = np.array(["|".join(f"type{k + 1}" for k in present[row]) for row in on])[job]
     rows = pd.DataFrame(capacity, columns=list(google2011.RESOURCES)).assign(type=[f"type{k + 1}" for k in drawn])
     longest = pd.Series(duration).groupby(job).max()
     report: dict[str, int | float | str] = {
@@ -103,6 +125,7 @@ def google_day(
         "jobs that ask for more than the largest server, cut": int(cut.sum()),
     }
     about = f"a day like Google's: {tasks} tasks of {len(number)} jobs, {servers} servers of {machines}"
+    about += placed(density, "type")
     return Workload.from_frames(frame, rows, source=about, report=report)
 
 
