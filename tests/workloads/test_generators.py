@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from importlib.resources import files
 
 import calibrate
@@ -118,3 +119,35 @@ def test_what_runs_on_a_made_up_cluster_has_room_where_it_may_run(make, size: tu
     assert "pods running" not in report or running.user_tasks.sum() == report["pods running"]
     assert report.get("pods pending", report.get("jobs pending", 0)) > 100 or size[1] == 300
     assert fo.DRFH().solve(snapshot.cluster).certificate.passes(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("google-like?users=40&servers=30&density=0.3", lambda name: name.split("-")[0]),
+        ("google-like?users=40&servers=5&density=0.3&by=machine", lambda name: name),
+        ("bitbrains-like?vms=40&servers=18&density=0.3", lambda name: name.split("-")[1]),
+        ("bitbrains-like?vms=40&servers=18&density=0.3&by=location", lambda name: name.split("-")[2]),
+    ],
+)
+def test_placement_is_by_kind_of_server(source: str, kind: Callable[[str], str]) -> None:
+    """Everybody may use all servers of one kind and, as often as asked for, those of another; users stay the same."""
+    cluster, everywhere = (fo.open_source(f"{text}&seed=3").cluster for text in (source, source.replace("0.3", "1")))
+    kinds = np.array([kind(name) for name in cluster.servers])
+    of_kinds = np.array([cluster.eligible[:, kinds == one].mean(axis=1) for one in np.unique(kinds)])
+    assert np.isin(of_kinds, (0, 1)).all()
+    assert of_kinds.any(axis=0).all()
+    expected = (1 + 0.3 * (len(of_kinds) - 1)) / len(of_kinds)
+    assert abs(of_kinds.mean() - expected) < 4 * (0.25 / of_kinds.size) ** 0.5
+    assert (cluster.demand == everywhere.demand).all()
+    assert everywhere.eligible.all()
+
+
+def test_days_with_placement_leave_no_job_without_a_server() -> None:
+    day, everywhere = (
+        fo.open_workload(f"google-day?tasks=300&users=20&servers=20{more}&seed=2") for more in ("&density=0.3", "")
+    )
+    assert 0.2 < day.eligible.mean() < 0.8
+    assert day.fits.all()
+    assert everywhere.eligible.all()
+    assert (day.duration == everywhere.duration).all()

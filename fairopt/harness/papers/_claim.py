@@ -137,7 +137,7 @@ class Claim:
         -------
         str
             `reproduced`, if need be under an assumption, or `as in the table of properties`; `derived` if no paper
-            prints the value; `paper in error, correct value ...`; `measured otherwise` for a claim that measurements
+            prints the value; `paper in error, correct value ...`; `MEASURED_OTHERWISE` for a claim that measurements
             contradict; `NOT REPRODUCED` if the computed value is not the correct one.
         """
         if not _same(ours, self.correct, lambda right: self.rtol * (abs(right) or 1.0)):

@@ -23,6 +23,8 @@ from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
 #: Outcomes of a combination of assumptions: the interval is within the values that agree, outside, or across a bound.
 AGREES, DIFFERS, UNDECIDED = "comes out", "does not", "undecided"
 
+#: Relative slack of bounds for rounding errors of statistics.
+_ROUNDING = 1e-9
 #: Values of an option that a verdict lists; of more it has the number.
 _FEW = 3
 
@@ -52,8 +54,8 @@ class Assumption:
     decided: str = ""
 
     def said(self, values: Iterable[str]) -> str:
-        """Values in words: `one or another`."""
-        return " or ".join(self.means.get(value, f"{self.name}={value}") for value in values)
+        """Values in words, `one or another`; those that mean nothing by themselves are left out."""
+        return " or ".join(filter(None, (self.means.get(value, f"{self.name}={value}") for value in values)))
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,10 @@ class Judged:
 
     def outcome(self, mean: float, half: float) -> str:
         """Compare an interval with the bounds; an unknown half-width decides nothing."""
-        if self.low <= mean - half and mean + half <= self.high:
+        low, high = (bound - way * _ROUNDING * max(1.0, abs(bound)) for bound, way in ((self.low, 1), (self.high, -1)))
+        if low <= mean - half and mean + half <= high:
             return AGREES
-        return DIFFERS if mean + half < self.low or mean - half > self.high else UNDECIDED
+        return DIFFERS if mean + half < low or mean - half > high else UNDECIDED
 
     def verdict(self, setups: pd.DataFrame) -> str:
         """Verdict on the statement from its set-ups: columns of assumptions, `mean`, `half`, `n`, `outcome`."""
@@ -143,17 +146,26 @@ def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumpt
         inside = [agreed for row, agreed in outcomes.items() if all(a in b for a, b in zip(row, chosen, strict=True))]
         return len(inside) * all(inside)
 
-    best = max(product(*subsets), key=size)
-    said = [one.said(some) for one, some, every in zip(varying, best, options, strict=True) if len(some) < len(every)]
-    part = "" if size(best) == len(agrees) else f" ({len(agrees)} of {len(setups)} combinations agree)"
-    return f"{', '.join(said)}{part}"
+    best = [frozenset(some) for some in max(product(*subsets), key=size)]
+    rows, deciding = list(outcomes), list(range(len(varying)))
+
+    def inside(axes: Iterable[int]) -> list[tuple[str, ...]]:
+        return [row for row in rows if all(row[k] in best[k] for k in axes)]
+
+    for k in reversed(range(len(varying))):  # values that follow from others, or that all combinations have
+        others = [one for one in deciding if one != k]
+        if inside(others) == inside(deciding):
+            deciding = others
+    said = [varying[k].said(value for value in options[k] if value in best[k]) for k in deciding]
+    part = "" if len(inside(deciding)) == len(agrees) else f" ({len(agrees)} of {len(setups)} combinations agree)"
+    return f"{', '.join(filter(None, said))}{part}"
 
 
 def _tried(setups: pd.DataFrame, axes: Sequence[Assumption]) -> str:
     """Values of the options that were tried, in brackets."""
     varying = {one: list(dict.fromkeys(setups[one.name])) for one in axes if setups[one.name].nunique() > 1}
     parts = [one.said(of) if len(of) <= _FEW else f"{len(of)} values of {one.name}" for one, of in varying.items()]
-    return f" ({'; '.join(parts)})" if varying else ""
+    return f" ({'; '.join(filter(None, parts))})" if varying else ""
 
 
 def _draws(setups: pd.DataFrame) -> str:

@@ -46,7 +46,7 @@ def _policies(texts: Iterable[str], wanted: str) -> list[str]:
     name, _, inside = wanted.partition("(")
     given = parameters(wanted, inside[:-1])
     alike = [one for one in several if one.partition("(")[0] == name and _has(one, given)]
-    return [wanted] if wanted in several else alike
+    return [wanted] if wanted in several and not given else alike
 
 
 def _has(policy: str, given: Mapping[str, Any]) -> bool:
@@ -150,13 +150,13 @@ def sooner(found: Any, axes: Sequence[str], better: str, than: str, sizes: str, 
 
 
 def sooner_rises(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
-    """Least rise of the reduction from a bin of sizes to the next, in points; negative unless it rises in all."""
+    """Rank correlation of reductions with bins of sizes: 1 if they rise from each bin to the next, -1 if they fall."""
     gains = reductions(found, axes, better, than, sizes)
     by = [*axes, "repetition", "statistic"]
     wide = gains.pivot_table(index=by, columns="size", values="value", sort=False).sort_index(axis=1)
-    rise = wide.diff(axis=1).min(axis=1)
-    whole = wide.iloc[:, -1] - wide.iloc[:, 0]
-    return rise.where(whole > 0, np.minimum(rise, whole) - 1).rename("value").reset_index()
+    ranks = wide.rank(axis=1)
+    tau = ranks.T.corrwith(pd.Series(range(wide.shape[1]), wide.columns)).where(ranks.std(axis=1) > 0, 0.0)
+    return tau.rename("value").reset_index()
 
 
 def reductions(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:

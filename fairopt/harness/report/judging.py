@@ -69,7 +69,9 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
     for one in statements:
         setups = evaluate(one, results.of(of(one.experiment)))
         axes = [axis for axis in one.assumptions if axis.name in setups and setups[axis.name].nunique() > 1]
-        under = [" and ".join(axis.said([row[axis.name]]) for axis in axes) for _, row in setups.iterrows()]
+        under = [
+            ", ".join(filter(None, (axis.said([row[axis.name]]) for axis in axes))) for _, row in setups.iterrows()
+        ]
         about = {"statement": ", ".join(map(str, one.states)), "where": one.where, "claim": one.statement}
         found = setups.rename(columns={"mean": "ours", "half": "+- ours"})[["ours", "+- ours", "n", "outcome"]]
         parts.append(found.assign(**about, printed=one.printed, assuming=under, verdict=one.verdict(setups))[_COLUMNS])

@@ -1,0 +1,151 @@
+"""Statements on simulations: intervals and bounds make outcomes, outcomes by assumption make verdicts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairopt import papers
+from fairopt.harness.papers import _judged, simulated
+from fairopt.harness.papers._claim import UNDER
+from fairopt.harness.papers._judged import AGREES, DIFFERS, UNDECIDED, Assumption
+from fairopt.harness.report import judging
+from fairopt.papers import Judged
+
+LOOP = Assumption("loop", "one after the other", {"true": "in sequence", "false": "at once"}, "false")
+FACTOR = Assumption("factor", "not said", {"1": "none", "3": "threefold", "5": "fivefold"}, "1")
+ONE = Judged("DRF", (102,), "7.2", "more jobs", "more", "drf_policies", ("jobs_gained",), 0.0, math.inf, (LOOP, FACTOR))
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "low", "high", "outcome"),
+    [
+        (1, 0.9, 0, math.inf, AGREES), (1, 1.1, 0, math.inf, UNDECIDED), (-1, 0.9, 0, math.inf, DIFFERS),
+        (44, 0.4, 43.5, 44.5, AGREES), (44, 0.6, 43.5, 44.5, UNDECIDED), (45, 0.4, 43.5, 44.5, DIFFERS),
+        (1, math.inf, 0, math.inf, UNDECIDED), (-1e-14, 0, 0, math.inf, AGREES),
+    ],
+)  # fmt: skip
+def test_an_interval_agrees_within_the_bounds_and_across_one_it_decides_nothing(
+    mean: float, half: float, low: float, high: float, outcome: str
+) -> None:
+    assert replace(ONE, low=low, high=high).outcome(mean, half) == outcome
+
+
+def setups(outcomes: dict[tuple[str, str], str]) -> pd.DataFrame:
+    rows = [{"loop": loop, "factor": factor, "outcome": is_} for (loop, factor), is_ in outcomes.items()]
+    return pd.DataFrame(rows).assign(mean=1.0, half=0.1, n=5)
+
+
+@pytest.mark.parametrize(
+    ("of_factors", "decided", "verdict"),
+    [
+        ("yyyyyy", "", "reproduced"),
+        ("yyynnn", "", "reproduced under the assumption: in sequence"),
+        ("yyynnn", "true", "reproduced"),
+        ("nyynyy", "", "reproduced under the assumption: threefold or fivefold"),
+        ("nyynny", "", f"{UNDER} in sequence, threefold or fivefold (3 of 6 combinations agree)"),
+        ("nnuynn", "true", "cannot be judged here: 5 draws do not decide it"),
+        ("nnnnnn", "", "not reproduced under any set-up tried (in sequence or at once; none or threefold or fivefold)"),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_under_which_assumptions(of_factors: str, decided: str, verdict: str) -> None:
+    every = [(loop, factor) for loop in ("true", "false") for factor in ("1", "3", "5")]
+    words = {"y": AGREES, "n": DIFFERS, "u": UNDECIDED}
+    frame = setups({one: words[is_] for one, is_ in zip(every, of_factors, strict=True)})
+    assert replace(ONE, assumptions=(replace(LOOP, decided=decided), FACTOR)).verdict(frame) == verdict
+
+
+def test_an_option_that_follows_from_another_is_not_named() -> None:
+    """A load belongs to a drawn day only, durations to the trace only."""
+    rows = [("day", "1", "-", DIFFERS), ("day", "2", "-", DIFFERS), ("trace", "-", "drawn", AGREES)]
+    frame = pd.DataFrame(rows, columns=["source", "load", "durations", "outcome"]).assign(mean=1.0, half=0.1, n=3)
+    axes = (Assumption("source", "", {}), Assumption("load", "", {"-": ""}), Assumption("durations", "", {"-": ""}))
+    assert replace(ONE, assumptions=axes).verdict(frame) == "reproduced under the assumption: source=trace"
+
+
+@pytest.mark.parametrize("one", papers.judged(), ids=lambda one: f"{one.paper}-{one.states[0]}")
+def test_every_statement_has_shipped_intervals_and_known_words(one: Judged) -> None:
+    found = _judged.setups(one, _judged.shipped(one.paper))
+    assert len(found)
+    assert (found["n"] >= 1).all()
+    for axis in one.assumptions:
+        assert axis.paper
+        if axis.name in found:
+            assert set(found[axis.name]) <= set(axis.means), axis.name
+    [claim] = [claim for claim in papers.claims(one.paper) if claim.statement == one.statement]
+    assert claim.agreed == one.verdict(found)
+
+
+class Stored:
+    """Stored cells with these long tables."""
+
+    def __init__(self, **tables: pd.DataFrame) -> None:
+        self.tables = tables
+
+    def long(self, name: str) -> pd.DataFrame:
+        return self.tables[name].assign(repetition=0)
+
+
+def jobs(**responses: list[float]) -> Stored:
+    frames = [
+        pd.DataFrame({"policy": name, "response": of, "tasks": 1, "user": "small 1"}).assign(job=lambda t: t.index)
+        for name, of in responses.items()
+    ]
+    return Stored(each_job=pd.concat(frames))
+
+
+def test_a_few_long_waits_decide_means_and_not_medians() -> None:
+    """Of nine jobs eight take as long under both, and one waits under slots."""
+    found = simulated.sooner(jobs(drf=[10.0] * 9, slots=[10.0] * 8 + [1000.0]), [], "drf", "slots", "DRF", 0)
+    values = found.set_index("statistic")["value"]
+    assert values["reduction of means"] == pytest.approx(100 * (1 - 90 / 1080))
+    assert values["median per job"] == 0
+    assert values["trimmed mean per job"] == pytest.approx(99 / 9)
+
+
+def test_jobs_and_responses_against_the_best_of_several() -> None:
+    found = jobs(drf=[10.0, 20.0, 30.0], few=[40.0, np.nan, np.nan], many=[10.0, 30.0, np.nan])
+    assert simulated.jobs_gained(found, [], "drf", "few|many")["value"].tolist() == [pytest.approx(50)]
+    assert simulated.response_gained(found, [], "drf", "few|many")["value"].tolist() == [pytest.approx(0)]
+
+
+def test_instants_count_if_all_resources_are_used_more() -> None:
+    values = {"a": ([0.5, 0.5, 0.9], [0.2, 0.4, 0.4]), "b": ([0.4, 0.6, 0.9], [0.2, 0.3, 0.3])}
+    rows = [
+        {"policy": policy, "time": t + 1.0, "what": f"use_{what}", "value": value}
+        for policy, both in values.items()
+        for what, several in zip(("cpu", "memory"), both, strict=True)
+        for t, value in enumerate(several)
+    ]
+    found = simulated.instants_above(Stored(timeline=pd.DataFrame(rows)), [], "a", "b", "cpu", "memory")
+    assert found["value"].tolist() == [pytest.approx(200 / 3)]
+
+
+def test_users_who_complete_all_under_one_policy_only() -> None:
+    done = {"best": [4, 4, 2, 3], "slots": [4, 3, 2, 4]}
+    users = [
+        {"policy": name, "user": n, "tasks": 4, "tasks_done": k} for name, of in done.items() for n, k in enumerate(of)
+    ]
+    found: Any = Stored(each_user=pd.DataFrame(users))
+    assert simulated.users_complete_only(found, [], "best", "slots")["value"].tolist() == [25]
+    assert simulated.users_with_less(found, [], "best", "slots")["value"].tolist() == [25]
+    assert simulated.less_by(found, [], "best", "slots")["value"].tolist() == [25]
+    assert simulated.users_with_more(found, [], "best", "slots")["value"].tolist() == [75, 25]
+
+
+def test_the_margin_of_a_number_of_slots() -> None:
+    use = {"slots(n=10)": 0.3, "slots": 0.5, "slots(n=16)": 0.45, "best-fit-drfh": 0.9}
+    rows = [{"policy": policy, "utilization": part, "resource": "cpu"} for policy, part in use.items()]
+    found = simulated.best_slots(Stored(use=pd.DataFrame(rows)), [], 14)
+    assert found["value"].tolist() == [pytest.approx(5)]
+
+
+def test_statements_that_come_out_together() -> None:
+    rows = [("a", "x", AGREES), ("a", "y", AGREES), ("b", "x", DIFFERS), ("b", "y", AGREES), ("c", "x", DIFFERS)]
+    frame = pd.DataFrame(rows, columns=["claim", "assuming", "outcome"])
+    assert judging.together(frame) == (["a", "b"], ["y"])
