@@ -1,4 +1,4 @@
-"""Efficiency and fairness for alpha from 0 to infinity: utilization, smallest share, Jain's index, price of fairness."""
+"""Efficiency and fairness for alpha from 0 to infinity: utilization, smallest share, Jain's index, price."""
 
 from __future__ import annotations
 
