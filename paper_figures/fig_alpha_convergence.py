@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt.harness.report.games import with_games
+from fairopt.harness.solve import power_of_ten
 from fairopt.report import Results, median_interval, reached
 
 from .style import DOUBLE, NARROW, alpha_axis, at_alpha, by_alpha, legend, line, new
@@ -49,7 +50,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     panels = table.ravel()
     usual = games[games["damping"].isna() & (games["order"] == "cyclic")]
     small = usual[usual["cluster"] == "small"]
-    by_level = {f"{level:.0e}".replace("e-0", "e-"): small[np.isclose(small["level"], level)] for level in _LEVELS}
+    by_level = {power_of_ten(level): small[np.isclose(small["level"], level)] for level in _LEVELS}
     _medians(panels[0], "20 x 10, by residual", by_level, "rounds", room=40)
     close = usual[np.isclose(usual["level"], 1e-3)]
     _medians(panels[1], "To 1e-3, cyclic", _by_cluster(close), "rounds")

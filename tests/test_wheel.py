@@ -53,7 +53,7 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.long
 def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     # What the package would run if it took Python files from the current folder.
-    for trap in ("paper_figures/__init__.py", "paper_figures/fig_alpha.py", "numpy.py", "experiments/x.py"):
+    for trap in ("paper_figures/__init__.py", "paper_figures/fig_frontier.py", "numpy.py", "experiments/x.py"):
         (tmp_path / trap).parent.mkdir(exist_ok=True)
         (tmp_path / trap).write_text("raise SystemExit('imported unasked')")
     assert "DRF: 2 users" in fairopt("solve", "paper:drf-4.1", "-m", "drf", folder=tmp_path).stdout

@@ -145,7 +145,7 @@ def best_response(
     >>> game = fo.ConcaveGame(cp.sqrt)  # alpha = 1/2
     >>> found = fo.best_response(found.cluster, mechanism=game, order="jacobi", damping=0.5)
     >>> found.user_tasks.round(3).tolist(), found.trace.order
-    ([0.883, 0.559], 'jacobi')
+    ([0.8, 0.6], 'jacobi')
     """
     expected(cluster)
     mechanism = _played(alpha, mechanism)

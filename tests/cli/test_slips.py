@@ -78,7 +78,7 @@ SLIPS = [
     ("sweep nothing", "there is no experiment 'nothing'; known:"),
     ("sweep orders.toml", "must be one of elastic, cyclic"),
     ("sweep big.toml", "big.toml:2: "),
-    ("figures alpha --width -1", "--width: it must be"),
+    ("figures frontier --width -1", "--width: it must be"),
     ("completion cmd", "invalid choice: 'cmd'"),
     ("solve paper:drf-4.2", "drf-4.1"),
     ("solve paper:drf-4.1 -m alphapf-vds", "choose one with its parameters"),

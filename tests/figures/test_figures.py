@@ -140,7 +140,7 @@ def test_mqdrf_may_be_cut_short(smoke: Results, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_alpha_goes_to_infinity(smoke: Results) -> None:
-    axes = draw("frontier", smoke).axes[6]
+    axes = draw("frontier", smoke).axes[9]
     assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])
     assert axes.get_xticklabels()[-1].get_text() == "∞"
     # CPU, RAM, bandwidth of PF figure 1's variant at alpha = infinity, by hand: 14, 2 x 8 / 3 of server 2

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -89,12 +89,6 @@ class ServerProgram(Scaled):
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.criterion.slope(share / self.weight)))
         return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
-
-    def scale(self, share: Array) -> Array:
-        """Scale of relative changes of shares, (users here,), as in `Criterion.measure`."""
-        own = self.criterion.restrict(self.users)
-        here = replace(own, share=own.share[:, self.servers])
-        return here.measure(share * self.gamma, self.polytope.reach[self.members]) / self.gamma
 
     def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
         """Set the users' tasks on other servers, and the normalisation of their shares, both (users here,).
@@ -173,9 +167,8 @@ def _violation(program: ServerProgram, has: Array, fraction: Array, room: Array,
     cost = np.logaddexp.reduce(paid, axis=0)
     marginal = program.log_marginal(share)
     off = (marginal - cost) / alpha
-    unit = program.scale(share) if program.criterion.starves else share
-    under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / unit)
-    here = -fraction / unit * np.expm1(off)
+    under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
+    here = -fraction / share * np.expm1(off)
     part = np.exp(np.minimum(paid - np.maximum(cost, marginal), 0.0)).max(axis=1)
     idle_priced = np.maximum(1 - use @ fraction, 0.0) * part
     values = np.concatenate([np.where(off > 0, under_allocation, np.where(fraction > 0, here, 0.0)), idle_priced])
@@ -504,8 +497,6 @@ class CvxpySweeps(Sweeps):
             )
         answer = found.fraction * method.gamma[mine]
         whole = np.maximum(elsewhere + answer, state.total[user])
-        if self._rule.starves:
-            whole = np.maximum(whole, problem.program.scale(share) * method.gamma[mine])
         change = float((np.abs(answer - state.tasks[mine]) / whole).max())
         room = np.maximum(method.limit[user] - elsewhere, 0.0)
         moved = np.clip(state.tasks[mine] + relax * (answer - state.tasks[mine]), 0.0, room)
