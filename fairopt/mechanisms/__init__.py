@@ -86,7 +86,7 @@ def parse(text: str) -> tuple[Mechanism, ...]:
     ['alphaPF-VDS(alpha=1)', 'alphaPF-VDS(alpha=3)']
     """
     made: Mechanism = REGISTRY.one(text, Mechanism)
-    return (made,) if "(" in text else made.variants()
+    return ("(" not in text and made.variants()) or (made,)
 
 
 def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:

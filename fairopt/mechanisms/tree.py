@@ -59,10 +59,10 @@ class Tree(Mechanism):
     combine: Combine = "sum"
 
     def __post_init__(self) -> None:
-        given = self.queues
-        if isinstance(given, str | Path):
-            given = Queues.load(given)
-        object.__setattr__(self, "queues", given if isinstance(given, Queues) else Queues(given or {}))
+        if isinstance(self.queues, str | Path):
+            object.__setattr__(self, "queues", Queues.load(self.queues))
+        elif self.queues is not None and not isinstance(self.queues, Queues):
+            object.__setattr__(self, "queues", Queues(self.queues))
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
@@ -76,9 +76,9 @@ class Tree(Mechanism):
         return lexmaxmin(share_of(p, self.share) / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        assert isinstance(self.queues, Queues)
+        queues = self.queues if isinstance(self.queues, Queues) else Queues({})
         share = share_per_task(cluster, self.share)
-        return tree_criterion(cluster, share, self.queues, self.combine, share_rule(self.share))
+        return tree_criterion(cluster, share, queues, self.combine, share_rule(self.share))
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("filling",)
