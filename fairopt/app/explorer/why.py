@@ -116,7 +116,8 @@ def sentences(one: Why, mechanism: str) -> list[str]:
     said = [f"{one.user} runs {one.running:.5g}{ending}, wants {wanted}, and is entitled to {due}."]
     said += [f"Waiting, by the system's own reason: {waits}."] * bool(waits)
     said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason}." for reason, tasks in one.capped.items()]
-    said.append(f"Its entitlement is limited by {one.entitled_limited_by}; its next task is held by {one.held_by}.")
+
+    said.append(f"Its entitlement is limited by {one.entitled_limited_by}. What holds its next task: {one.held_by}.")
     if one.holders and one.shortfall:
         named = ", ".join(f"{user} {tasks:g}" for user, tasks in one.holders.items())
         said.append(f"It is {one.shortfall:.4g} below; on its nodes run most of what it needs: {named}.")
