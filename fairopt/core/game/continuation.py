@@ -31,10 +31,6 @@ T = TypeVar("T")
 Move = TypeVar("Move")
 
 
-#: Factors of the step length after at most one correction, and after the largest number of them.
-_GROWTH, _SHRINKAGE = 2.0, 0.6
-
-
 @dataclass(frozen=True)
 class StepControl:
     """Control of the length of predictor steps, measured by the log of the parameter or by the length of the curve."""
@@ -45,16 +41,17 @@ class StepControl:
     shortest: float
     #: After a step of length h whose correction failed, `shorter h` is tried.
     shorter: float
+    #: After one with k corrections the next has the length `min(grow[k] h, longest)`.
+    grow: tuple[float, ...]
+
+    @property
+    def most(self) -> int:
+        """Largest number of corrections of a step."""
+        return len(self.grow) - 1
 
     def after(self, length: float, corrections: int) -> float:
         """Length of the next step after one of this `length` with this number of corrections."""
-        return min(length * growth(corrections), self.longest)
-
-
-def growth(corrections: int) -> float:
-    """Factor of the step length, which decreases geometrically in the number of corrections after the first."""
-    part = max(corrections - 1, 0) / (CORRECTIONS - 1)
-    return float(_GROWTH * (_SHRINKAGE / _GROWTH) ** part)
+        return min(length * self.grow[corrections], self.longest)
 
 
 class OnCurve(Protocol):

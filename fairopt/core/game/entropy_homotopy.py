@@ -27,13 +27,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...model._arrays import Array, Mask
-from ..accuracy import CONVERGED, CORRECTIONS, NEGLIGIBLE, SHORTER, SHORTEST
-from .continuation import Reached, Step, StepControl, backtracked, damped_newton, growth, stepped, towards
+from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
+from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem
 
 #: Step control of log tau.
-STEPS = StepControl(0.5, 4.0, 1e-4, SHORTER)
+STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
 #: Largest residual `max |F|` of points on the curve relative to tau.
 _RESIDUAL_PER_TAU = 0.1
 #: Largest numbers of steps to the beginning of the curve.
@@ -133,7 +133,7 @@ def ahead(
 
     def attempt(length: float) -> Reached[CoupledGame] | None:
         nonlocal systems
-        there = newton(predicted(length), CORRECTIONS)
+        there = newton(predicted(length), control.most)
         systems += there.systems
         return None if there.here is None else there
 
@@ -177,7 +177,7 @@ def _around_fold(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]
         at = found.here
         if at.game.tau < (1 - _FOLD_CROSSED) * origin:
             return at.game, solved
-        length *= growth(found.corrections)
+        length *= control.grow[found.corrections]
     return None, solved
 
 

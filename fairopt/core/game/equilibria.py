@@ -52,9 +52,9 @@ Units = tuple[Array, Array]
 _FIRST_MU, _RESIDUAL_PER_MU = 3.0, 0.3
 #: Factor by which mu may rise above its minimum before a restart, and the longest step after a restart.
 _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
-_STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER)
-#: Reduction of the merit below which the Jacobian is reused.
-_REUSED = 0.3
+_STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
+#: Largest number of corrections of a step, and the reduction of the merit below which the Jacobian is reused.
+_CORRECTIONS = 9, 0.3
 #: Number of systems for the curve: ten times the number of prices, within these bounds; the largest number observed in
 #: a success is 3,248.
 _LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
@@ -100,7 +100,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
             tangent = towards(here, raw_tangent, previous)
             remaining = budget - solved
             corrected, systems, length = stepped(
-                here, tangent, length, steps.shortest, remaining, _on_curve, serves=_REUSED
+                here, tangent, length, steps.shortest, remaining, _on_curve, *_CORRECTIONS
             )
             solved += systems
             if corrected is None:

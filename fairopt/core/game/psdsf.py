@@ -42,7 +42,7 @@ from ..system import AT_LIMIT
 from .continuation import StepControl
 from .coupling import BARRIER, CoupledGame
 from .elastic import elastic
-from .entropy_homotopy import Place, ahead, cooled, follow, newton
+from .entropy_homotopy import STEPS, Place, ahead, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps, settle
 
@@ -128,7 +128,7 @@ _ROWS, _LACKING = 64, 0.5
 #: to the prices of such a problem; if these are not enough, the next higher temperature is tried, then the whole stage.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), CORRECTIONS
 #: Steps in log2 alpha, of which whole ones lead from power of 2 to power of 2.
-_FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), SHORTER)
+_FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), SHORTER, STEPS.grow)
 #: Number of random perturbations of weights by which a limit is tested.
 _WEIGHTS = 8
 #: A temperature counts as attained up to this factor.
