@@ -11,10 +11,10 @@ from .utilization import MECHANISMS, by_resource, gain_bars, gains
 
 NEEDS = ("pf_comparison_bitbrains",)
 CAPTION = (
-    "Utilization of PS-DSF, DRFH and TSF on machines of Bitbrains, and what PS-DSF uses more on the same clusters, "
-    "in per cent of the other's use; means over snapshots with 95% intervals, and the paper's `up to 20%` as a "
-    "line. Above: demands are mean use, and machines may use all servers; below: CPU and memory as provisioned, and "
-    "a machine may use one type of servers, and every other with probability one half."
+    "Utilization of PS-DSF, DRFH and TSF on machines of Bitbrains (Use), and what PS-DSF uses more on the same "
+    "clusters, in per cent of the other's use (Gain); means over snapshots with 95% intervals, and the paper's `up "
+    "to 20%` as a line. Demands are mean use, and machines may use any server; or CPU and memory are as "
+    "provisioned, and a machine may use one type of server, and every other with probability one half."
 )
 _TITLES = {"bitbrains": "mean use, any server", "placed": "provisioned, by type of server"}
 #: Mean use from which a gain counts, as for the verdicts.

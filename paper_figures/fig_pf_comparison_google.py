@@ -11,9 +11,9 @@ from .utilization import MECHANISMS, by_resource, classes, series_of
 
 NEEDS = ("pf_comparison_google",)
 CAPTION = (
-    "Utilization of PS-DSF, DRFH and TSF on Google's cluster, over all machines and by class (CPU x RAM of a "
-    "machine, the largest machine being 1), most numerous first; means over draws with 95% intervals. Above: users "
-    "may use all machines; below: one class of machines, and every other with probability .3."
+    "Utilization of PS-DSF, DRFH and TSF on Google's cluster, over all machines and by class (CPU x RAM of a machine, "
+    "the largest machine being 1), most numerous first; means over draws with 95% intervals. Users may run on any "
+    "machine; or they are placed on one class of machines, and on every other with probability .3."
 )
 _TITLES = {"cpu": "CPU", "memory": "RAM"}
 _CLUSTERS = {"google": "any machine", "placed": "placed"}

@@ -60,7 +60,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
     axes.axhline(0, color="#111111", linewidth=0.6)
     axes.axhline(20, color="#b5152c", linestyle="--", linewidth=1, label="PF: up to 20%")
     axes.yaxis.set_major_formatter("{x:g}%")
-    axes.set_ylabel("gain of PS-DSF, % of the other's use")
+    axes.set_ylabel("gain, % of other's use")
 
 
 def classes(use: pd.DataFrame, most: int) -> list[str]:

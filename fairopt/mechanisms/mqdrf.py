@@ -39,7 +39,8 @@ class MQDRF(Mechanism):
 
     Properties: strategy-proofness (any report leaves at most :math:`DK_k / N_k` of every resource). The paper also
     claims Pareto efficiency (theorem 3), which is false under a hard cap: in its own experiment user 1 alone runs 20
-    tasks where 50 are feasible. Weights are ignored.
+    tasks where 50 are feasible; and envy-freeness over time (theorem 4), which holds if levels change at the ends of
+    slots of equal length, not if they change at arrivals. Weights are ignored.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
 
