@@ -26,8 +26,9 @@ from .factors import TINY
 
 #: Relative tolerance of zero, and the admissible shortfall of users whose level was fixed at an earlier stage.
 NEGLIGIBLE = 1e-9
-#: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent.
-_REGULARIZATION = 1e-11
+#: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent. With
+#: 1e-11 equations drift apart where weights of pairs differ by many decades, and later levels have no lower bound.
+_REGULARIZATION = 1e-13
 #: Ratio of the residual to the wanted one above which factors in single precision are given up.
 _SINGLE_ACCURACY = 50.0
 
