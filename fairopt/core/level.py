@@ -37,8 +37,9 @@ from .central_path import (
 )  # fmt: skip
 from .factors import TINY
 
-#: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent.
-_REGULARIZATION = ACCURATE
+#: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent. With
+#: 1e-11 equations drift apart where weights of pairs differ by many decades, and later levels have no lower bound.
+_REGULARIZATION = 1e-13
 #: Gondzio's correctors: largest number, and step length above which none is tried.
 _CORRECTORS, _LONG_STEP = 3, 0.95
 #: Fraction of the step to the boundary: at least the first number, at most the second if primal and dual steps are
