@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model._arrays import Array, Index, Mask
-from .accuracy import ACCURATE, HALF_PRECISION, NEGLIGIBLE
+from .accuracy import HALF_PRECISION, NEGLIGIBLE
 from .algebra import Equations, Pairs
 from .central_path import (
     FULL,
