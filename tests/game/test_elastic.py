@@ -11,7 +11,7 @@ import fairopt as fo
 from fairopt.base import loops
 from fairopt.core.game.elastic import elastic, jump
 from fairopt.core.game.response import respond
-from fairopt.core.game.rounds import ALPHA_FAIR, State, Sweeps, leverage
+from fairopt.core.game.rounds import ALPHA_FAIR, State, Sweeps, leverage, settle
 from fairopt.game.orders import Network, rounds
 from fairopt.model._arrays import Array
 from fairopt.workloads import open_source
@@ -190,3 +190,9 @@ def test_where_all_servers_drift_caps_grow() -> None:
     shared = open_source("lognormal?users=100&servers=20", rng=np.random.default_rng([41, 411])).cluster
     found = fo.best_response(shared, 2.0, max_rounds=700)
     assert found.certify().passes(1e-6)
+
+
+@pytest.mark.parametrize(("most", "enough", "taken"), [(5, 0.1, 2), (5, 0.0, 3), (1, 0.1, 1), (5, 1.0, 1)])
+def test_rounds_end_where_they_change_little(most: int, enough: float, taken: int) -> None:
+    game = iter([(0.5, 1), (0.1, 1), (0.0, 1), (0.0, 1)])
+    assert settle(game, most, enough) == taken
