@@ -26,7 +26,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
     Bottom: distribution of the used fraction of a slot, with twelve slots on a mean server.
     """
-    demands = results.of("drf_demands").long("demands")
+    demands = results.of("drf_demands").long("demands").query("repetition == 0")
     names = [name for name in _NAMES if (demands["workload"] == name).any()]
     narrow = width < NARROW
     drawn, table = new(width, TALLEST, 4, 1) if narrow else new(width, 0.7 * width, 2, 2)

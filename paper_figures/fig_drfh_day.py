@@ -10,15 +10,16 @@ from matplotlib.figure import Figure
 from fairopt.harness.papers import simulated
 from fairopt.report import Results, StoredCells
 
-from .over_time import distribution, lines, policy
+from .over_time import STATISTICS, distribution, lines, policy
 from .style import DOUBLE, NARROW, groups, legend, new, ordered
 
 NEEDS = ("drfh_day",)
 CAPTION = (
     "Use of resources over time on Google's sample under fits of DRFH and slots, in the first draw (DRFH figure 5); "
-    "on days drawn like Google's at load 1, completion times and by how much jobs end sooner under Best-Fit than under "
-    "slots, by three statistics (6), and the part of every user's tasks that is done under Best-Fit, against slots "
-    "(Users, figure 7) and against servers of their own (Users, figure 8), of all draws."
+    "on days drawn like Google's at load 1, completion times and by how much jobs end sooner under Best-Fit than "
+    "under slots, by three statistics as in DRF's figure 14 (6), and the part of every user's tasks that is done "
+    "under Best-Fit, against slots (Users, figure 7) and against servers of their own (Users, figure 8), of all "
+    "draws."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
 _BEST, _SLOTS, _OWN = "best-fit-drfh", "slots", "dedicated:best-fit-drfh"
@@ -80,7 +81,7 @@ def _gain(axes: Axes, days: StoredCells) -> None:
     series = []
     for statistic, of in gains.groupby("statistic", sort=False):
         one = ordered(of, "size", "value", range(len(_BIN_NAMES)))
-        series.append((str(statistic), one["mean"].fillna(0.0), one["half"].fillna(0.0)))
+        series.append((STATISTICS[str(statistic)], one["mean"].fillna(0.0), one["half"].fillna(0.0)))
     groups(axes, list(_BIN_NAMES), series)
     axes.axhline(0, color="#111111", linewidth=0.6)
     axes.yaxis.set_major_formatter("{x:g}%")

@@ -15,6 +15,9 @@ POLICIES = {
     "ps-dsf": "online PS-DSF", "tsf": "online TSF", "cpu-fair": "CPU-only fair", "mqdrf": "MQDRF", "fifo": "FIFO",
 }  # fmt: skip
 
+#: Names of statistics of reductions in legends.
+STATISTICS = {"reduction of means": "of means", "median per job": "median", "trimmed mean per job": "trimmed mean"}
+
 
 def policy(text: str) -> str:
     """Name of a policy or fluid mechanism in figures."""

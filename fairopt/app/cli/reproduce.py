@@ -167,17 +167,17 @@ def reproduce(options: argparse.Namespace) -> int:
         made = [table for name in names for table in report.tables_of(name, results)]
         with _screen.remarks() as remarks:
             files = [path for table in made for path in table.write(folder / "tables", inches)]
+    frame = pd.DataFrame()
+    with _timed(seconds, "verdicts"):
+        if (mine := [one for one in judged if one.experiment in names]) and not options.smoke:
+            frame = judging.verdicts(mine, results)
+            files += judging.table(options.paper, frame).write(folder / "tables", inches)
+            once = frame.drop_duplicates("claim")[["where", "claim", "verdict"]]
+            _screen.say(": ".join(row) for row in once.itertuples(index=False, name=None))
     with _timed(seconds, "figures"):
         for name in figures_of(options.paper):
             figure = drawing.draw(name, results, options.width)
-            files += drawing.save(figure, folder / "figures", name, judging.caption(name, results))
-    with _timed(seconds, "verdicts"):
-        frame = judging.verdicts((one for one in judged if one.experiment in names), results)
-        if frame.size and not options.smoke:
-            files += judging.table(options.paper, frame).write(folder / "tables", inches)
-            _screen.say(
-                f"{row.where}: {row.claim}: {row.verdict}" for row in frame.drop_duplicates("claim").itertuples()
-            )
+            files += drawing.save(figure, folder / "figures", name, judging.caption(name, results, frame))
     with _timed(seconds, "claims"):
         checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written

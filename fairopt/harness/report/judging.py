@@ -94,17 +94,20 @@ def assumptions(statements: Iterable[Judged]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def caption(name: str, results: Results) -> str:
+def caption(name: str, results: Results, frame: pd.DataFrame | None = None) -> str:
     """Caption of a figure: what it shows, and the verdicts on what the paper says of it, computed from the results.
 
-    Tiny versions have no verdict, and generators that stand in for traces are named.
+    Tiny versions have no verdict, and generators that stand in for traces are named. `frame` is the table of `verdicts`
+    on the same results, if it is there already.
     """
     shown, module = figures.caption(name, results), figures.module(name)
     if results.smoke:
         return f"Tiny version, not a result: {shown}"
     found: dict[str, list[str]] = {}
-    for one in of_figure(judged(), name):
-        verdict = one.verdict(evaluate(one, results.of(one.experiment)))
+    chosen = of_figure(judged(), name)
+    table = verdicts(chosen, results) if frame is None else frame
+    for one in chosen:
+        verdict = str(table.loc[table["claim"] == one.statement, "verdict"].iloc[0])
         found.setdefault(f"{verdict[0].upper()}{verdict[1:]}", []).append(f"{one.statement} ({one.where})")
     said = [f"{verdict}: {'; '.join(statements)}." for verdict, statements in found.items()]
     notes = dict.fromkeys(note for need in module.NEEDS for note in results.of(need).notes if "stand in" in note)
