@@ -36,8 +36,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     shown = classes(use, 4)
     narrow = width < NARROW
     shape = (6, 1) if narrow else (2, 3)
-    ratios = {} if narrow else {"width_ratios": (2, 4, 4)}
-    drawn, table = new(width, 7.0 if narrow else 4.4, *shape, sharey=True, **ratios)
+    ratios = (1,) if narrow else (2, 4, 4)
+    drawn, table = new(width, 7.0 if narrow else 4.4, *shape, sharey=True, width_ratios=ratios)
     for row, (cluster, where) in zip(table.reshape(2, 3), _CLUSTERS.items(), strict=True):
         of = use[use["cluster"] == cluster]
         by_resource(row[0], of[of["class"] == "all"], "name", MECHANISMS)

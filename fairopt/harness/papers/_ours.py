@@ -324,11 +324,14 @@ def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: flo
     return np.array([slot * np.array(caps)[np.minimum(age, len(caps) - 1)].sum() for age in ages])
 
 
-def earlier_have_more(_: object, *seconds: object) -> bool:
+def earlier_have_more(_: object, policy: str, until: float) -> bool:
     """True if no later user of the experiment has more dominant share x seconds than an earlier one (theorem 4)."""
-    reading, *arguments = seconds
-    found = {"policy": dominant_seconds, "slots": seconds_in_slots}[str(reading)](_, *arguments)
-    return bool((np.diff(found) <= TOL).all())
+    return bool((np.diff(dominant_seconds(_, policy, until)) <= TOL).all())
+
+
+def earlier_have_more_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> bool:
+    """The same if levels change at the ends of slots."""
+    return bool((np.diff(seconds_in_slots(_, caps, slot, until)) <= TOL).all())
 
 
 def later_have_as_much(_: object, policy: str, until: float) -> bool:
