@@ -38,6 +38,7 @@ from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
 from ..factors import LOG_RANGE, TINY, UNDERFLOW
+from ..market import FIRST_ALPHA
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -236,6 +237,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 
 #: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
 _OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), 1e-6
+#: Largest number of Newton steps with all pairs from a point that was found with fewer.
+_MORE = 8
 #: Number of systems after which a point is offered in any case, doubled each time.
 _FIRST_OFFER = 300
 #: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
@@ -251,6 +254,9 @@ _NEAR = 3e-8
 _DENSE_PAIRS = 3_000
 #: Users are many if they are at least so many, and at least so many times the prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
+#: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: errors are up to ten
+#: times tau.
+_TAU_PER_TOL = 0.03
 #: With few prices the interior point is given up after so many certified iterates without progress above this alpha.
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
 #: Factor by which the error of a point of the smoothed path must fall until it is offered as another candidate, and the
@@ -269,15 +275,16 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     """
     criterion, polytope = problem.criterion, problem.polytope
     game = criterion.scope == "game"
+    method = EquilibriumSystem.of(polytope, criterion)
+    prices, crowd = int(method.row.sum()), welfare.crowded(problem)
     if game and criterion.alpha == 1:
         yield from _program(problem, tol)
-    method = EquilibriumSystem.of(polytope, criterion)
-    prices = int(method.row.sum())
     many_users = len(method.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
     few_prices, near_psdsf = (
         game and not many_users and prices <= _FEW_PRICES,
         method.positive and not len(polytope.limited),
     )
+    near_psdsf = near_psdsf and not (crowd and criterion.alpha <= FIRST_ALPHA)
     large_alpha = game and not near_psdsf and criterion.alpha > (_LARGE_ALPHA_MANY if many_users else _LARGE_ALPHA)
     small = problem.cluster.shape[0] * problem.cluster.shape[1] <= _DENSE_PAIRS and (few_prices or large_alpha)
 
@@ -292,7 +299,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     if not large_alpha:
         yield from in_money()
     if many_users or few_prices:
-        yield from _homotopy(method, tol)
+        yield from _homotopy(method, tol, crowd)
     if small:
         yield from in_levels(problem, tol, "equilibrium")
     if large_alpha:
@@ -317,12 +324,13 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 @suppress_fp_warnings
-def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the entropy homotopy: points near its end, and the last one."""
+def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
+    """Candidates of the entropy homotopy: points near its end, and the last one; of a `crowd` from a sample."""
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
-    for place in entropy_homotopy.follow(method, _OFFERED_TAU[-1]):
+    ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
+    for place in entropy_homotopy.follow(method, ends[-1], listed=crowd):
         overdue = place.steps >= patience
-        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in _OFFERED_TAU):
+        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in ends):
             offered, patience = place.tau, patience * (1 + overdue)
             yield _solution(method, place, begun, tol)
     if place is not None and place.tau < offered:
@@ -331,7 +339,11 @@ def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
 
 def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
     """Wrap a point of the homotopy as a candidate."""
-    here, seconds = place.here, clock.cpu() - begun
+    here = place.here
+    if len(here.tasks) < len(method.server):  # pairs that were left out may have tasks at the last prices
+        game = entropy_homotopy.CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
+        here = entropy_homotopy.newton(game, _MORE).here or game
+    seconds = clock.cpu() - begun
     return solution(method, here.tasks, here.price, "entropy homotopy", place.steps, seconds, tol)
 
 
