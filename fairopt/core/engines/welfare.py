@@ -15,7 +15,7 @@ import numpy as np
 from ...base import clock
 from ...certificates.backward import log_price_per_task
 from ...model._arrays import Array
-from ...model.criterion import ConcaveWelfare
+from ...model.criterion import ConcaveWelfare, Criterion
 from ...model.problem import Problem
 from .. import welfare
 from ..accuracy import ACCURATE
@@ -24,6 +24,19 @@ from ..solution import Run, Solution
 
 #: Backward error aimed at where no refinement follows.
 _UNREFINED_TOL = ACCURATE
+
+
+#: Users are a crowd if they are at least so many, and at least so many times the prices: the active set may then change
+#: by a few users a step, and the interior point is given up after so many steps in which mu does not halve, unless its
+#: error is below the last number.
+CROWD, _CROWD_PER_PRICE, _CROWD_PATIENCE, _HOPELESS = 20_000, 100, 3, 1e-3
+
+
+def crowded(problem: Problem) -> bool:
+    """True if users of several servers are so many per price that a sample of them nearly determines prices."""
+    polytope, rule = problem.polytope, problem.criterion
+    many = len(polytope.users) >= max(CROWD, _CROWD_PER_PRICE * len(polytope.row_server))
+    return many and problem.cluster.shape[1] > 1 and type(rule) is Criterion and rule.alpha > 0
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
@@ -39,9 +52,11 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, _UNREFINED_TOL) if unrefined else tol
+    crowd = crowded(problem) and problem.criterion.scope != "game" and not problem.criterion.floor.any()
+    patience = min(patience, _CROWD_PATIENCE) if crowd else patience
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm, patience=patience)
-    if not np.isfinite(found.log_rows).any():
+    if not np.isfinite(found.log_rows).any() or (crowd and found.error > _HOPELESS):
         return
     status = "converged" if found.error <= tol else "not converged"
     run = Run("interior point", clock.cpu() - begun)

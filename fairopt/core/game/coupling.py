@@ -345,9 +345,8 @@ class CoupledGame:
 
     def _chosen(self, change: Array) -> Array:
         """Relative changes of tasks (pairs,) for changes of log levels over tau (pairs,), at constant prices."""
-        user = self.q.polytope.pair_user
         mean = self.q.sums(self.part * change)
-        return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
+        return np.asarray(change - ((1 - self.tau * self.kept) * mean)[self.q.user])
 
     def _more_residual(self, moved: Array) -> Array:
         """Changes of residuals (servers, resources) for relative changes of tasks (pairs,)."""

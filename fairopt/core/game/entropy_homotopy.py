@@ -17,6 +17,10 @@ At tau = 1 servers are decoupled; tau = 0 is the game. Complementarity of prices
 with the use y of rows, has log prices as its only unknowns. It is solved by Newton's method for decreasing tau, with a
 predictor along the tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had
 no effect), the curve is followed by pseudo-arclength continuation until tau has decreased.
+
+With thousands of users per price, those of a sample on their part of all capacities determine prices to a few percent.
+The curve then begins at the prices of the sample at a low temperature, and pairs that no longer have tasks are left out
+as tau decreases; a candidate has satisfied the equations with all pairs.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import numpy as np
 
 from ...model._arrays import Array, Mask
 from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
+from ..engines.welfare import CROWD
 from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem
@@ -54,6 +59,13 @@ _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
 _AT_LAST = NEGLIGIBLE
+#: Number of users for one in a sample.
+_SAMPLED = 5
+#: Last temperature of the sample, higher ones at which Newton's method is tried from its prices, and largest number of
+#: its steps.
+_LEFT_AT, _RETURN = (1e-3, 5e-3, 3e-2), 16
+#: Pairs are listed anew once at most this fraction of them has tasks.
+_LISTED_ANEW = 0.7
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,7 @@ def follow(
     budget: int | None = None,
     warm: bool = False,
     most: float = 0.5,
+    listed: bool = False,
 ) -> Iterator[Place]:
     """Follow the curve from tau = 1 to `last`: points at `tau <= 1/alpha`, where a = alpha.
 
@@ -87,24 +100,54 @@ def follow(
         system is cubic: active sets change by one user at a time, so that many steps may be needed
     warm : include points of larger tau
     most : largest power of prices in barrier terms, as in `CoupledGame`
+    listed : leave out pairs without tasks: the games of the points have pairs of their own, of which those at a lower
+        temperature are a part
     """
-    start = decoupled(equations, most) if equations.row.size <= _MOST_PRICES else None
+    start = None
+    if equations.row.size <= _MOST_PRICES:
+        start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
     if start is not None:
         budget = (
             int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
             if budget is None
             else budget
         )
-        yield from cooled(start, last, budget, warm)
+        if listed and (warm or start.tau * equations.alpha <= 1):
+            yield start
+        yield from cooled(start, last, budget, warm, listed)
 
 
-def cooled(place: Place, last: float, budget: int, warm: bool = False) -> Iterator[Place]:
+def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
+    """Point of the curve from that of a sample of the users on their part of all capacities; None if none is found.
+
+    The sample is one user in `_SAMPLED`, in the order of the most tasks that a user could run alone on one server; a
+    large sample is itself begun from a sample.
+    """
+    users = len(q.weight)
+    chosen = np.sort(np.argsort(q.largest, kind="stable")[_SAMPLED // 2 :: _SAMPLED])
+    pairs, part = np.flatnonzero(np.isin(q.user, chosen)), len(chosen) / users
+    sample = q.restricted(pairs, chosen, part)
+    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most, listed=len(chosen) >= CROWD))
+    systems = way[-1].steps if way else 0
+    for tau in _LEFT_AT if way else ():
+        at = way[-1].here
+        found = newton(CoupledGame(q, at.price, max(tau, at.tau), at.unit, most=most), _RETURN)
+        systems += found.systems
+        if found.here is not None:
+            return Place(found.here, systems)
+    return None
+
+
+def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:
     """Continue the curve from a point to the temperature `last`, until `budget` systems are solved in total.
 
     Points as in `follow`.
     """
     here, systems, length = place.here, place.steps, STEPS.first
     while here.tau > last * (1 + _AT_LAST) and systems < budget:
+        if listed and np.count_nonzero(here.part) <= _LISTED_ANEW * len(here.part):
+            q = here.q.restricted(np.flatnonzero(here.part))
+            here = CoupledGame(q, here.price, here.tau, here.unit, most=here.most)
         slope = here.slope()
         systems += 1
 

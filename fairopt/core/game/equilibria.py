@@ -39,6 +39,7 @@ from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
 from ..factors import LOG_NOTHING, LOG_RANGE, TINY, UNDERFLOW
+from ..market import FIRST_ALPHA
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -237,6 +238,8 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 
 #: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
 _OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), VISIBLE
+#: Largest number of Newton steps with all pairs from a point that was found with fewer.
+_MORE = 8
 #: Number of systems after which a point is offered in any case, doubled each time.
 _FIRST_OFFER = 300
 #: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
@@ -252,6 +255,9 @@ _NEAR = 3e-8
 _DENSE_PAIRS = 3_000
 #: Users are many if they are at least so many, and at least so many times the prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
+#: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: errors are up to ten
+#: times tau.
+_TAU_PER_TOL = 0.03
 #: With few prices the interior point is given up after so many certified iterates without progress above this alpha.
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
 #: Factor by which the error of a point of the smoothed path must fall until it is offered as another candidate, and the
@@ -274,31 +280,38 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     system = EquilibriumSystem.of(problem.polytope, criterion)
     prices, limited = int(system.row.sum()), len(problem.polytope.limited) > 0
     many_users = len(system.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
-    homotopy_early = game and (many_users or prices <= _FEW_PRICES)
+    homotopy_early, crowd = game and (many_users or prices <= _FEW_PRICES), welfare.crowded(problem)
     # The smoothed path often has no starting point at small alpha, no limits, and takes minutes with more prices.
     path_applies = not (many_users or criterion.alpha < 1 or limited or prices > _MOST_PRICES)
     if game:
-        yield from _of_game(problem, tol, warm, system, many_users, homotopy_early)
+        yield from _of_game(problem, tol, warm, system, many_users, homotopy_early, crowd)
     if not homotopy_early and (prices <= _FEW_PRICES or not path_applies):
-        yield from _homotopy(system, tol)
+        yield from _homotopy(system, tol, crowd and many_users)
     if path_applies:
         yield from _smoothed_path(system, tol)
 
 
 def _of_game(
-    problem: Problem, tol: float, warm: object, system: EquilibriumSystem, many_users: bool, homotopy_early: bool
+    problem: Problem,
+    tol: float,
+    warm: object,
+    system: EquilibriumSystem,
+    many_users: bool,
+    homotopy_early: bool,
+    crowd: bool,
 ) -> Iterator[Solution]:
     """Candidates of interior points, in money and in levels, of the homotopy if it is early, and of best responses."""
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
-    steep = (limited or not system.positive) and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
+    apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
+    steep = apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
     # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)
     if not steep:
         yield from _renamed(in_money)
     if homotopy_early:
-        yield from _homotopy(system, tol)
+        yield from _homotopy(system, tol, crowd)
     if users * servers <= _DENSE_PAIRS and (few_prices or steep):
         yield from in_levels(problem, tol, "equilibrium")
     yield from _renamed(in_money)  # exhausted if it came first
@@ -320,12 +333,13 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 @suppress_fp_warnings
-def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the entropy homotopy: points near its end, and the last one."""
+def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
+    """Candidates of the entropy homotopy: points near its end, and the last one; of a `crowd` from a sample."""
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
-    for place in entropy_homotopy.follow(method, _OFFERED_TAU[-1]):
+    ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
+    for place in entropy_homotopy.follow(method, ends[-1], listed=crowd):
         overdue = place.steps >= patience
-        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in _OFFERED_TAU):
+        if overdue or any(place.tau <= end * (1 + _AT_TAU) < offered for end in ends):
             offered, patience = place.tau, patience * (1 + overdue)
             yield _solution(method, place, begun, tol)
     if place is not None and place.tau < offered:
@@ -334,7 +348,11 @@ def _homotopy(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
 
 def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
     """Wrap a point of the homotopy as a candidate."""
-    here, seconds = place.here, clock.cpu() - begun
+    here = place.here
+    if len(here.tasks) < len(method.server):  # pairs that were left out may have tasks at the last prices
+        game = entropy_homotopy.CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
+        here = entropy_homotopy.newton(game, _MORE).here or game
+    seconds = clock.cpu() - begun
     return solution(method, here.tasks, here.price, "entropy homotopy", place.steps, seconds, tol)
 
 

@@ -169,6 +169,22 @@ class EquilibriumSystem:
         other.alpha = alpha
         return other
 
+    def restricted(self, pairs: Index, users: Index | None = None, capacity: float = 1.0) -> EquilibriumSystem:
+        """Copy with some pairs, and some users if these are given, on the same part `capacity` of all capacities."""
+        other, whole = copy(self), self.pairs
+        owner, demand = self.user[pairs], whole.demand
+        if users is not None:
+            owner, demand = np.searchsorted(users, owner), demand[users]
+            other.largest, other.weight, other.limit = self.largest[users], self.weight[users], self.limit[users]
+            other.limited = np.flatnonzero(np.isfinite(other.limit))
+        other.user, other.server = owner, self.server[pairs]
+        other.start = np.searchsorted(owner, np.arange(len(demand) + 1))
+        other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
+        other.use, other.per_task = self.use[pairs], self.per_task[pairs] / capacity
+        other.inverse = self.inverse / capacity
+        other.pairs = Pairs(other.user, other.server, demand, other.inverse)
+        return other
+
     @property
     def positive(self) -> bool:
         """True if every user of a server demands all of its resources."""

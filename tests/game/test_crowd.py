@@ -1,0 +1,45 @@
+"""Many users on few servers: the homotopy begins at the prices of a sample, and leaves out pairs without tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.core.engines import welfare
+from fairopt.core.game import entropy_homotopy
+from fairopt.core.game.equilibrium_system import EquilibriumSystem
+from fairopt.model.problem import Problem
+
+
+def crowd(seed: int) -> fo.Cluster:
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.lognormal(0, 0.5, (3, 2)), rng.lognormal(0, 0.5, (1500, 2)))
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3), fo.AlphaFair(1)], ids=str)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_sample_leads_to_the_same_equilibrium(mechanism: fo.Mechanism, seed: int) -> None:
+    problem = Problem(crowd(seed), mechanism.criterion(crowd(seed)))
+    q = EquilibriumSystem.of(problem.polytope, problem.criterion)
+    with np.errstate(all="ignore"):
+        *_, whole = entropy_homotopy.follow(q, 1e-8)
+        first, *_, sampled = entropy_homotopy.follow(q, 1e-8, warm=True, listed=True)
+    assert first.tau < 0.01
+    assert len(first.here.part) == len(q.user)
+    here = sampled.here
+    np.testing.assert_allclose(here.q.sums(here.tasks), q.sums(whole.here.tasks), rtol=1e-9)
+    if mechanism == fo.AlphaPFVDS(3):
+        assert len(here.part) < 0.5 * len(q.user)
+
+
+def test_a_crowd_is_solved_as_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = fo.AlphaPFVDS(3).solve(crowd(1))
+    assert expected.stats.solver != "entropy homotopy"
+    monkeypatch.setattr(welfare, "CROWD", 1000)
+    found = fo.AlphaPFVDS(3).solve(crowd(1))
+    assert found.stats.solver == "entropy homotopy"
+    np.testing.assert_allclose(found.user_tasks, expected.user_tasks, rtol=1e-6)
+    # The interior point for welfare is given up where it advances by short steps.
+    monkeypatch.setattr(welfare, "_CROWD_PATIENCE", -1)
+    assert fo.CEEI(scope="servers").solve(crowd(1)).stats.solver == "entropy homotopy"
