@@ -140,7 +140,8 @@ def test_a_dense_game_in_its_middle() -> None:
 @pytest.mark.parametrize("seed", [20, 33, 35])
 def test_a_response_ends_where_coordinate_descent_has_stalled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users with a billionth of their tasks here: demand depends on digits of prices that doubles do not have."""
-    rng, searched, one_price = np.random.default_rng(seed), [], response.one_price
+    rng, one_price = np.random.default_rng(seed), response.one_price
+    searched: list[object] = []
     use = rng.integers(0, 4, (6, 4)).astype(float)
     use[~use.any(axis=1), 0] = 1.0
     use /= use.max(axis=1, keepdims=True)
