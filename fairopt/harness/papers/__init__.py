@@ -163,9 +163,9 @@ def _statement(paper: str, number: int, where: str, text: str, verdict: str | di
 
 def _judged_statement(paper: str, said: dict[str, Any], stated: Mapping[str, tuple[Assumption, ...]]) -> Judged:
     states, statistic = tuple(said.pop("states")), tuple(said.pop("statistic"))
-    bounds = {"low": float(said.pop("low", -np.inf)), "high": float(said.pop("high", np.inf))}
+    low, high = float(said.pop("low", -np.inf)), float(said.pop("high", np.inf))
     assumptions = stated.get(said["experiment"], ())
-    return Judged(paper=paper, states=states, statistic=statistic, assumptions=assumptions, **bounds, **said)
+    return Judged(paper=paper, states=states, statistic=statistic, low=low, high=high, assumptions=assumptions, **said)
 
 
 def _as_claim(one: Judged) -> Claim:

@@ -108,7 +108,8 @@ def best_slots(found: Any, axes: Sequence[str], number: int) -> pd.DataFrame:
     """Use of all resources by slots of this number, less the largest use by others, in points."""
     use = found.long("use")
     use = use[use["policy"].str.startswith("slots")]
-    use = use.assign(number=use["policy"].map(lambda text: policies.one(text).n))
+    slots: Callable[[str], Any] = policies.one
+    use = use.assign(number=use["policy"].map(lambda text: slots(text).n))
     wide = use.pivot_table(index=[*axes, "repetition"], columns="number", values="utilization", aggfunc="sum")
     margin = 100 * (wide[number] - wide.drop(columns=number).max(axis=1))
     return margin.rename("value").reset_index()
