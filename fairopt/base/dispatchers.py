@@ -90,7 +90,7 @@ def wait_or_claim(file: Path) -> bool:
 
 
 def release(file: Path) -> None:
-    """Release the lock of a file, which has been written, or will not be."""
+    """Release the lock of a file after it was written, or after writing failed."""
     if (claim := _CLAIMS.pop(file, None)) is not None:
         with suppress(OSError):
             file.with_suffix(".claim").unlink()

@@ -31,7 +31,7 @@ _FOLDERS = re.compile(
 
 
 def unplaced(text: str) -> str:
-    """The same with files by their names: folders from the root on are of this machine, and a text may leave it."""
+    """Shorten absolute paths in a text to file names, since it may be published and folders are private."""
     return _FOLDERS.sub("", text)
 
 
@@ -132,7 +132,7 @@ def toml_line(text: str, where: Sequence[str | int]) -> int:
         where = where[:-1]
 
     def whole(count: int) -> tuple[int, Any]:
-        """So many lines, or those before a statement that is begun there, as a document."""
+        """Parse the first `count` lines, or fewer if a statement continues there: number of lines, and document."""
         for some in range(count, max(count - 1000, 0), -1):
             try:
                 return some, tomllib.loads("\n".join(lines[:some]))

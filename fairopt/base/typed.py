@@ -42,7 +42,7 @@ def typed(said: Any, kind: type[Made]) -> Made:
         if fault.startswith("Object missing"):
             missing = fault.split("`")[1]
             text, here = f"{missing} is missing", _fields(here)[missing]
-        # What one element must be comes first; the rest is about their list.
+        # For a fault in one element only the first description applies; the rest describes the whole list.
         asked = _described(here)[: 1 if path.endswith("]`") else None]
         raise DataError(
             f"{text}; it must be {'; '.join(asked) or wanted.replace('`object`', 'a table')}", where
@@ -50,13 +50,13 @@ def typed(said: Any, kind: type[Made]) -> Made:
 
 
 def _fields(kind: Any) -> dict[str, Any]:
-    """The types of a struct's fields by their keys, whether it stands alone or in a list."""
+    """Types of the fields of a struct, or of the structs in a list, by key."""
     struct = next((part for part in _parts(kind) if hasattr(part, "__struct_fields__")), object)
     return get_type_hints(struct, include_extras=True)
 
 
 def _described(kind: Any) -> list[str]:
-    """What a type asks for, in words: of a list first what is in it."""
+    """Descriptions of a type; for a list, that of its elements first."""
     said = (meta.description for part in _parts(kind) for meta in getattr(part, "__metadata__", ()))
     return list(dict.fromkeys(filter(None, said)))
 

@@ -1,9 +1,9 @@
-"""Progressive filling in a tree of queues: every user stops where prices, limits or its tasks prove that it must.
+"""Certificate of progressive filling in a tree of queues: prices or limits prove that each user has to stop.
 
-The final tasks determine the whole path: each user rises at the rates of the tree until it has its tasks. Hence tasks
-are those of progressive filling if and only if no user can rise at the moment at which it stops, at no loss to the
-tasks that all users have by then. That is arithmetic, without any program: with prices of capacities the tasks of all
-users cost at most the capacities.
+The final tasks determine the whole path, since each user rises at the rates of the tree until it has its tasks. Hence
+tasks are those of progressive filling if and only if no user can rise further when it stops while all users keep the
+tasks that they have at that time. Prices of capacities bound the possible rise, as the cost of all tasks is at most the
+value of the capacities; hence the check is arithmetic and solves no program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..model.queues import Filling
 
 #: Relative rise within which users count as stopping at the same time.
 _SAME = 1e-7
-#: Tasks below this fraction of the largest possible ones are measured relative to these.
+#: Users with less than this fraction of their largest possible tasks are measured relative to the latter.
 _NOTHING = 1e-9
 
 
@@ -49,8 +49,8 @@ def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices
         \le \min_\lambda \frac{\sum_{ir} \lambda_{ir} c_{ir} - \sum_m p_m(\lambda) x_m(t_n)}{p_n(\lambda) x_n}
 
     with the time :math:`t_n` at which n stops, the tasks :math:`x_m(t)` of the filling, and the least cost
-    :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task; and the room below the limits of n and of the queues
-    above it. Users that could stop later by 1e-7 count as stopping then.
+    :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task. The rise is also bounded by the limits of n and of its
+    ancestor queues. Users that could stop later by 1e-7 count as stopping then.
 
     Parameters
     ----------

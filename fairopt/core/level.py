@@ -301,7 +301,12 @@ def advance(at: State, gap: float) -> None:
 
 
 def cold_start(pairs: Pairs, faces: Faces) -> Point:
-    """Starting point, strictly feasible except for held users: uniform prices, and balanced server loads."""
+    """Starting point, strictly feasible except for users at a fixed level: uniform prices, balanced server loads.
+
+    Each user is divided among its servers in inverse proportion to reduced costs. Fractions on a server are then scaled
+    by its load to the power -1/2, a fixed number of times, so that no server is far more loaded than others. The common
+    level is half of the largest feasible one, which leaves capacity idle.
+    """
     present, rising = pairs.present, faces.rising
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))

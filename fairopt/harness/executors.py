@@ -47,12 +47,12 @@ _SENT, _SECONDS, _TURNS = 16, 0.25, 8
 #: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between
 #: two looks at the parent.
 _PARENT_DEATH_SIGNAL, _HEARTBEAT = 1, 1.0
-#: Where pools of threads read how many they are to have, when they are loaded.
+#: Environment variables from which libraries read their number of threads when they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
-    """What there is to do for rows of `missing` (keys), in the order of cells: stacks of them, or one alone."""
+    """Form units of work for the `missing` keys, in the order of cells: a stack of similar cells, or a single one."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
@@ -65,7 +65,7 @@ def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
 def several(
     todo: Sequence[Work], traces: str | None, threads: int | None, seconds: float = _SECONDS
 ) -> tuple[Packed, list[Work]]:
-    """Rows of what is begun within these seconds, of one cell at least; and what is left to do."""
+    """Compute work for about `seconds`, at least one cell: its rows, and the remaining work."""
     end, left = time.monotonic() + seconds, deque(todo)
     schema, rows = todo[0].cells[0].job.schema, list[Row]()
     while left and (not rows or time.monotonic() < end):
@@ -132,7 +132,7 @@ def processes(jobs: int) -> Execute:
             for pool in made:
                 for process in [*(pool._processes or ())]:
                     with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)  # nothing waits for what is not wanted any more
+                        os.kill(process, signal.SIGKILL)  # its result is not needed any more
                 pool.shutdown()
 
     return execute

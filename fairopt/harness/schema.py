@@ -59,7 +59,7 @@ def _columns(*typed: str) -> Columns:
     return {name: kind for kind, *names in found for name in names}
 
 
-#: What was asked.
+#: Columns of the request.
 INPUTS = _columns(
     "string key experiment cluster source data digest",
     "int64 seed repetition",
@@ -69,8 +69,8 @@ INPUTS = _columns(
     "double damping tol",
     "string options question code",
 )
-#: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
-#: `answered` is the engine that did; `pooled` says that it did for the pool of all servers, without placement.
+#: Columns of the result. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, with an `error` only.
+#: `answered` is the engine whose candidate was accepted; `pooled` is true if it solved the pool of servers.
 FOUND = _columns(
     "string status answered",
     "bool pooled",
@@ -83,8 +83,8 @@ FOUND = _columns(
     "double messages residual exploitability",
     "string stopped solver solver_status",
 )
-#: What it took and where: the columns that differ from run to run. `seconds` are the processor's, and `wall` those that
-#: passed meanwhile, as all others did.
+#: Columns of cost and environment, which differ from run to run. `seconds` is CPU time, and all other times, such as
+#: `wall`, are elapsed time.
 CHANCE = _columns(
     "double drawing build compile solve certify seconds wall measuring loops elapsed",
     "time finished",

@@ -19,12 +19,12 @@ from ._arrays import Array, Mask, frozen
 
 #: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
 _OTHERS = "bcMmUSV"
-#: What NumPy raises where it makes no array: warnings are errors here.
+#: Exceptions that NumPy raises if it cannot form an array; warnings are errors here.
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
 _EVERYWHERE = frozen(np.ones((), dtype=bool))
 
 
-#: What tables and columns of pandas, Arrow, polars and others of their kind have, and arrays and lists have not.
+#: Attributes that distinguish tables and columns of pandas, Arrow, polars and similar libraries from arrays and lists.
 _OF_TABLES = ("to_pandas", "__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "iloc", "columns")
 
 
@@ -47,7 +47,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
     if array.dtype.kind == "O":
         for item in array.flat:
             _number(item)
-    with np.errstate(over="ignore"):  # what is beyond the range becomes infinite
+    with np.errstate(over="ignore"):  # numbers beyond the range become infinite
         result = np.array(array, dtype=float, order="C")
     result += 0.0  # -0.0 becomes 0
     return result
@@ -141,7 +141,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
 
 
 def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Mask:
-    """The same of names of servers by row of a user; who has none may run everywhere."""
+    """Eligibility from names of servers by user; a user without names may run on all servers."""
     eligible = np.ones((len(users), servers), dtype=bool)
     for row, listed in wanted.items():
         several = isinstance(listed, Iterable) and not isinstance(listed, str | Mapping)
@@ -159,7 +159,7 @@ def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known:
 
 
 def _array(values: Any) -> NDArray[Any]:
-    """An array of what is given, whatever it holds."""
+    """Convert any value to an array of objects or numbers."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("it is a masked array; fill or drop what is masked")
     if labelled(values):
@@ -220,7 +220,7 @@ def _plain(value: object) -> str:
 
 
 def _fault(table: Any, error: Exception, names: Sequence[str] = ()) -> tuple[int | None, str]:
-    """The first row of a table that is refused, and what is wrong with it; else what NumPy says."""
+    """First invalid row of a table with the reason, or else the message of NumPy."""
     length = None
     for row, values in enumerate(table if _listed(table) else ()):
         if labelled(values):

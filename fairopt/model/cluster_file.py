@@ -44,7 +44,7 @@ from . import _intake
 #: The largest table, in bytes.
 MOST_BYTES = 2**30
 
-#: What an entry may say.
+#: Keys of an entry.
 SERVER_KEYS = {"name", "count", "capacity"}
 USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
 

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Combine = Literal["sum", "vector"]
-#: Relative accuracy to which quotas, limits and targets count as reached: a sum of users' rounding errors.
+#: Relative tolerance within which quotas, limits and targets count as attained, for rounding errors of sums over users.
 ROUNDING = 1e-12
 _KEYS = ("parent", "weight", "priority", "quota", "limit")
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A node of the tree.
+    """Node of a tree of queues: an inner queue, or the place of a user.
 
     Parameters
     ----------
     parent : str or None
-        Name of the queue above; None: the root.
+        Name of the parent queue; None: the root.
     weight : float or None
-        Weight among siblings, > 0; None: 1, and for users that of the cluster.
+        Weight relative to siblings, > 0; None: 1, or for users the weight in the cluster.
     priority : float
-        Siblings of higher priority come first: others rise as soon as none of these can.
+        A node rises only when none of its siblings of higher priority can.
     quota : mapping of str to float
-        Guaranteed amounts by resource, in resource units; other resources are not counted.
+        Guaranteed amounts by resource, in resource units; resources without an entry have no guarantee.
     limit : mapping of str to float
         Largest amounts by resource, in resource units.
     """
@@ -55,21 +55,22 @@ class Queue:
 class Queues:
     r"""Tree of queues, whose leaves are the users of a cluster.
 
-    Progressive filling: levels rise from 0 with time. A node that rises by 1 raises its children, of the highest
-    priority among those that can still rise, in proportion to their weights, such that its own share rises by 1. The
-    share of a queue is, by `combine`,
+    Progressive filling raises levels from 0 with time. A node that rises by 1 raises its children, those of the highest
+    priority among those that can still rise, in proportion to their weights, such that its own share increases by 1.
+    The share of a queue is, by `combine`,
 
     .. math:: \sum_{n} \sigma_n \ \text{ (sum)}, \qquad
         \max_r \sum_n \sigma_n \frac{d_{nr}}{u_n C_r} \ \text{ (vector, over resources that are not exhausted)},
 
-    over the users n below it, of shares :math:`\sigma_n = u_n x_n`. A user stops at its task limit, at a limit of a
-    queue above it, or when it cannot rise at no loss to the tasks that all users have by then. Quotas come first: those
-    of the deepest queues, then those of the queues above, and at last the rest of the cluster.
+    over the users n below it, with shares :math:`\sigma_n = u_n x_n`. A user stops at its task limit, at a limit of an
+    ancestor queue, or when more tasks of it would reduce those that another user has at that time. Quotas are filled
+    first, those of the deepest queues before those of their ancestors, and the rest of the cluster last.
 
     Parameters
     ----------
     queues : mapping of str to Queue, or to mapping
-        By name; a mapping has the fields of `Queue`. Entries named as users place these: `{"ann": {"parent": "lab"}}`.
+        By name; a mapping has the fields of `Queue`. An entry with the name of a user places it in the tree, as in
+        `{"ann": {"parent": "lab"}}`.
         Users without an entry are children of the root.
 
     Raises
@@ -112,7 +113,7 @@ class Queues:
         return Queues, (self.queues,)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Entries by name, as mappings without the defaults, which `Queues` and allocation files take."""
+        """Entries by name, as mappings without default values; the format of `Queues` and of allocation files."""
         kept = {name: {key: getattr(one, key) for key in _KEYS} for name, one in self.queues.items()}
         return {
             name: {
@@ -125,9 +126,9 @@ class Queues:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> Queues:
-        """Read a frame by name, with columns `parent`, `weight`, `priority`, `quota cpu`, `limit cpu`, and so on.
+        """Read a frame indexed by name, with columns such as `parent`, `weight`, `priority`, `quota cpu`, `limit cpu`.
 
-        Blank entries are the defaults.
+        Missing values stand for the defaults.
 
         >>> import pandas as pd, fairopt as fo
         >>> rows = pd.DataFrame({"parent": [None, "lab"], "quota cpu": [4, None]}, index=["lab", "ann"])
@@ -188,14 +189,14 @@ def _number(name: str, what: str, value: object, low: float = 0.0) -> float:
 class TreeCriterion(Criterion):
     """Criterion of `Tree`: progressive filling of a tree of queues; `weight` is that of the first stage.
 
-    It names users as the cluster does.
+    Queues refer to users by their names in the cluster.
     """
 
     queues: Queues = field(default_factory=lambda: Queues({}))
     combine: Combine = "sum"
 
     def filling(self, cluster: Cluster, users: Index) -> Filling:
-        """The tree for users of the cluster, given by indices, which can run tasks."""
+        """Progressive filling for the users of the given indices, which can run tasks."""
         return Filling(self.queues, cluster, self.share, self.combine, users)
 
 
@@ -208,13 +209,13 @@ def tree_criterion(
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
     rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
     rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool)) * rule.share
-    # A user of lower priority does not rise at first, so that its weight there has no meaning.
+    # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
 
 @bundle
 class Bounds(NamedTuple):
-    """Amounts of resources that queues hold at most, by rows: `sum_n use[n] x[n] <= most` over the users of a row.
+    """Upper bounds on resources used by queues, a row each: `sum_n use[n] x[n] <= most` over the users of a row.
 
     Attributes
     ----------
@@ -256,8 +257,8 @@ class Path(NamedTuple):
     Attributes
     ----------
     time : (events,)
-    spent : (events, tables), cost of all tasks by then, by tables of costs per task
-    held : (events, rows of limits), amounts held by then
+    spent : (events, tables), cost of all tasks at each event, by table of costs per task
+    held : (events, rows of limits), amounts used at each event
     stop : (users,), the event at which a user stops
     rate : (users,), its tasks per unit of time before that
     tasks : (users,)
@@ -334,7 +335,7 @@ class Filling:
             if some := [k for k in np.flatnonzero(depth == level).tolist() if entries[k].quota]:
                 quota, said = self._bounds("quota", some)
                 members = np.zeros(len(leaves), dtype=bool)
-                members[quota.user] = True  # those who need none of these resources have no guarantee
+                members[quota.user] = True  # a user that demands none of these resources has no guarantee
                 self._guarantees.append((members, quota, said))
 
     def _bounds(self, kind: str, nodes: Iterable[int]) -> tuple[Bounds, list[str]]:
@@ -363,7 +364,7 @@ class Filling:
         return np.asarray(_rates(self._nodes, rising))
 
     def held(self, tasks: Array) -> Array:
-        """Amounts held by rows of limits, (rows,), at tasks (users,)."""
+        """Amounts that count towards each limit, (rows,), at tasks (users,)."""
         row = np.repeat(np.arange(len(self.limits.most)), np.diff(self.limits.start))
         return np.asarray(
             np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most)), dtype=float
@@ -382,7 +383,7 @@ class Filling:
         ----------
         cost : (tables, users), cost of a task
         budget : (tables,), optional
-            Budgets, which stop users whose tasks cost anything. Without these `most` are the final tasks.
+            A user with positive cost stops when a budget is spent. Without budgets `most` are the final tasks.
         refuse : function of users and names of quotas, optional
             Called with the users, (users,), that a budget stops below a quota.
         """
@@ -459,7 +460,7 @@ def _amounts(bounds, tasks):  # type: ignore[no-untyped-def]
 
 @compiled
 def _until(bounds, amounts, rate):  # type: ignore[no-untyped-def]
-    """Time until a row has no room, from `amounts`, (rows,), at the users' `rate`, (users,)."""
+    """Time until some row attains its bound, from `amounts`, (rows,), at rates (users,)."""
     speed, step = _amounts(bounds, rate), np.inf
     for k in range(len(speed)):
         if speed[k] > 0:
@@ -469,7 +470,7 @@ def _until(bounds, amounts, rate):  # type: ignore[no-untyped-def]
 
 @compiled
 def _bound(bounds, amounts, users):  # type: ignore[no-untyped-def]
-    """Mask of users, (users,), of rows without room."""
+    """Mask of users, (users,), in rows that have attained their bound."""
     result = np.zeros(users, dtype=np.bool_)
     for row in range(len(amounts)):
         if amounts[row] >= bounds.most[row] * (1 - ROUNDING):
@@ -495,7 +496,7 @@ def _fill(nodes, members, rows, most, x, alive, stop, rate_at, events, short, no
         if not may.any():
             return count
         rate = _rates(nodes, may)
-        # A user that has all its tasks stops when it is its turn to rise: until then those above it come first.
+        # A user with all its tasks stops only when it could rise: until then siblings of higher priority rise.
         ended = (rate > 0) & (x >= most * (1 - ROUNDING))
         step = 0.0 if ended.any() else np.inf
         for n in range(size):

@@ -20,9 +20,9 @@ _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
-    """Cluster with a random misreport of one of `REPORTS` by a user, given by index.
+    """Draw a misreport of a user, given by index, of one of the kinds `about` (see `REPORTS`): the changed cluster.
 
-    Of a demand one coordinate, or all, are changed; integers remain integers.
+    A misreport of the demand changes one of its coordinates, or all; integers remain integers.
     """
     what = about[int(rng.integers(len(about)))]
     if what == "demand":

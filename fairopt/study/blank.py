@@ -15,7 +15,7 @@ from .metrics import KNOWN, MEASURES
 
 #: Largest number of users whose tasks are columns, so that a table has at most eight.
 _FEW = 2
-#: Measures in the details only; of few users, whose tasks are shown, also their welfare.
+#: Measures shown only in the details, to keep the table narrow; welfare joins them where tasks by user are shown.
 _DETAILS = ("min_share_wanting", "jain_wanting")
 #: Columns that are no measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")

@@ -1,10 +1,10 @@
-"""Documented fields of the formats of snapshots: those that readers use, those that they only note, and the others.
+"""Documented fields of snapshot formats: used by the reader, only noted, or irrelevant.
 
-A table is a file `data/NAME_fields.toml`. By kind of object it lists the fields that are `used`, those with no bearing
-on what is held, wanted and weighed and on who may run where (`none`), and those `noted`: these have a bearing and the
-cluster does not express it, so that a note names those that are in a snapshot, and says what may be wrong therefore.
-A field is a path such as `spec.containers.ports.hostPort`, through lists as through tables; names with dots are in
-brackets, `*` is any name, and a last bracket may hold a value of the field, or `>1`.
+A table is a file `data/NAME_fields.toml`. By kind of object it lists fields that are `used`, fields that affect neither
+use, demand, weight nor eligibility (`none`), and fields that are `noted`: they do affect these, but a cluster cannot
+express how. A note names the noted fields of a snapshot, and states which results they may falsify. A field is a path
+such as `spec.containers.ports.hostPort`, which descends into lists as into tables. Names with dots are in brackets, `*`
+is any name, and a last bracket may hold a value of the field, or `>1`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NAMES = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
 
 @cache
 def names(path: str) -> tuple[str, ...]:
-    """Names along a path."""
+    """Split a path into names."""
     return tuple(one or other for one, other in _NAMES.findall(path))
 
 
 def stated(value: Any, path: tuple[str, ...]) -> bool:
-    """True if an object states a field: there is a value that is not empty, zero or false."""
+    """True if an object has a value at this path that is not empty, zero or false."""
     if isinstance(value, list):
         return any(stated(one, path) for one in value)
     if not path:
@@ -43,7 +43,7 @@ def stated(value: Any, path: tuple[str, ...]) -> bool:
 
 @cache
 def table(name: str) -> Mapping[str, Any]:
-    """Table of a format, by kind of object."""
+    """Table of the fields of a format, by kind of object."""
     return tomllib.loads((resources.files(__package__) / "data" / f"{name}_fields.toml").read_text("utf-8"))
 
 
@@ -53,19 +53,19 @@ def _noted(name: str, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 class Fields:
-    """Noted fields of the objects of one snapshot."""
+    """Collector of the noted fields that occur in the objects of a snapshot."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._seen: dict[tuple[str, str], list[str]] = defaultdict(list)
 
     def see(self, kind: str, thing: Any, who: str) -> None:
-        """Record the noted fields that an object states."""
+        """Record the noted fields of an object."""
         for path, keys in _noted(self.name, kind):
             if stated(thing, keys):
                 self._seen[kind, path].append(who)
 
     def notes(self) -> list[str]:
-        """Notes on the recorded fields: kind, field, what may be wrong, and the objects."""
+        """Notes on the recorded fields: kind, field, consequence, and the objects concerned."""
         return [f"{kind} {path} is not used: {table(self.name)[kind]['noted'][path]} ({listed(whose)})."
                 for (kind, path), whose in self._seen.items()]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pods and nodes of Kubernetes: what a pod holds or requests, which nodes may run it, and limits to one per domain.
+"""Pods and nodes of Kubernetes: requests of pods, eligibility of nodes, and limits on pods per topology domain.
 
 Source: the Kubernetes documentation, "Resource Management for Pods and Containers", "Init Containers", "Pod Overhead",
 "Resize CPU and Memory Resources assigned to Containers", "Assigning Pods to Nodes", "Taints and Tolerations", "Pod
@@ -119,7 +119,7 @@ def condition(thing: object, kind: str) -> Object:
 
 
 def requests(pod: Object) -> Amounts:
-    """Requests of a pod by resource, including `pods: 1`; of a pod that runs, what is reserved for it.
+    """Requests of a pod by resource, including `pods: 1`; for a running pod, the reserved amounts.
 
         max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
 
@@ -232,17 +232,18 @@ def _matches(expression: Object, has: Object) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """Limit to the pods of a group in each domain (nodes with one value of the label `key`).
+    """Limit on the number of pods of a group in each domain, the nodes with one value of the label `key`.
 
-    A domain holds one pod (`skew` 0), or at most `skew` more than the least domain, which counts as empty if there are
-    fewer than `least` domains. With `tainted` the domains include nodes whose taints the pod does not tolerate, and
-    with `anywhere` those outside of its node affinity.
+    With `skew` 0 a domain runs at most one pod (anti-affinity, host ports). Otherwise it runs at most `skew` pods more
+    than the domain with the fewest, whose number counts as 0 if there are fewer than `least` domains (topology spread).
+    With `tainted` the domains include nodes whose taints the pod does not tolerate, and with `anywhere` nodes outside
+    of its node affinity.
     """
 
     what: str
     key: str
     group: str
-    part: str = field(default="", compare=False)  # of the group, to which alone the rule applies
+    part: str = field(default="", compare=False)  # label value of the subgroup to which the rule applies
     skew: int = 0
     least: int = 0
     tainted: bool = True
@@ -253,7 +254,7 @@ class Rule:
 
 
 def rules(pod: Object) -> Iterator[Rule]:
-    """Limits of a pod to its own kind: required anti-affinity, topology spread, and ports of the host."""
+    """Limits among pods of the same group: required anti-affinity, topology spread, and host ports."""
     spec, own, namespace = table(pod, "spec"), labels(pod), text(pod, "metadata.namespace")
 
     def group(term: Object) -> tuple[str, str]:
@@ -284,7 +285,7 @@ def against_itself(term: Object, own: Object, namespace: object) -> bool:
 
 
 def most(rule: Rule, pod: Object, nodes: Sequence[Object], fits: Sequence[int], away: Mapping[str, int]) -> int:
-    """Number of pods of a group that a rule permits at once, where the nodes are otherwise empty.
+    """Largest number of pods of a group that a rule permits at once on otherwise empty nodes.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ def most(rule: Rule, pod: Object, nodes: Sequence[Object], fits: Sequence[int], 
     domains, free = defaultdict[str, int](int), 0
     for node, count, fit in zip(nodes, counts, fits, strict=True):
         domain = labels(node).get(rule.key, name_of(node) if rule.key == _HOST else None)
-        if domain is None:  # anti-affinity does not concern nodes without the label, and spread excludes them
+        if domain is None:  # nodes without the label are exempt from anti-affinity, and excluded by spread
             free += 0 if rule.skew else fit
         elif count or fit:
             domains[str(domain)] += fit + away.get(name_of(node), 0)

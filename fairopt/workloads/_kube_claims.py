@@ -1,4 +1,4 @@
-"""Claims of pods on devices and volumes: what they add to requests, and on which nodes they can be met.
+"""Claims of pods on devices and volumes: the requests that they add, and the nodes that can satisfy them.
 
 Source: the Kubernetes documentation, "Dynamic Resource Allocation", "Persistent Volumes", and the API types of
 `resource/v1` (`v1beta1` has some fields elsewhere).
@@ -33,7 +33,7 @@ class Claims:
     slices : sequence
         ResourceSlices.
     unknown : mapping of str to list of str
-        What could not be used, with the pods or classes concerned.
+        Remarks on data that could not be used, each with the pods or classes concerned.
     """
 
     known: Mapping[Key | None, Object]
@@ -42,11 +42,11 @@ class Claims:
     _uses: Counter[Key] = field(default_factory=Counter)
 
     def use(self, pod: Object) -> None:
-        """Count a pod among those that share its claims."""
+        """Record a pod as a user of its claims, since the devices of a shared claim are divided among its pods."""
         self._uses.update(name for name, _ in _claims(pod) if name[2])
 
     def devices(self, pod: Object) -> Amounts:
-        """Devices that a pod claims, by class; a claim that several pods share counts in equal parts."""
+        """Number of devices that a pod claims, by class; a shared claim is divided equally among its pods."""
         found: Amounts = Counter()
         for name, template in _claims(pod):
             asked = self._requests(self.known.get(name) or at(self.known.get(template), "spec"))
@@ -58,7 +58,7 @@ class Claims:
         return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
 
     def _requests(self, claim: object) -> Amounts:
-        """Devices of a claim by class: those allocated, else those requested; of alternatives the first."""
+        """Number of devices of a claim by class: as allocated, or else as requested, with the first of alternatives."""
         asked, classes = Counter[str](), dict[str, str]()
         for request in tables(claim, "spec.devices.requests"):
             exact = (*tables(request, "firstAvailable"), table(request, "exactly") or request)[0]
@@ -69,12 +69,12 @@ class Claims:
         return Counter(classes[name] for one in given if (name := one.partition("/")[0]) in classes) or asked
 
     def _resource(self, kind: str) -> str:
-        """Name of the resource that stands for a class: the extended resource that it replaces, if any."""
+        """Resource name of a device class: the extended resource that it declares, if any, or else the class."""
         return text(self.known.get(("DeviceClass", "", kind)), "spec.extendedResourceName") or kind
 
     @cached_property
     def offers(self) -> Mapping[str, Amounts]:
-        """Devices by node and class, of the classes of the file, and of all devices of a driver by its name."""
+        """Number of devices by node and class: classes of the file, and for each driver one of all its devices."""
         age = partial(whole, path="spec.pool.generation")
         pools = [(text(one, "spec.driver"), text(one, "spec.pool.name"), one) for one in sorted(self.slices, key=age)]
         newest = {pool[:2]: age(pool[2]) for pool in pools}
@@ -90,7 +90,7 @@ class Claims:
         return found
 
     def _wanted(self, kind: str) -> dict[str, str]:
-        """Driver and attributes that a class wants of devices; without conditions the driver has its name."""
+        """Driver and attributes that a class requires; a class without conditions is named after its driver."""
         found = {}
         for selector in tables(self.known.get(("DeviceClass", "", kind)), "spec.selectors"):
             for part in text(selector, "cel.expression").split("&&"):
@@ -103,7 +103,7 @@ class Claims:
         return found or {"driver": kind}
 
     def nodes(self, pod: Object, nodes: Sequence[Object]) -> list[bool]:
-        """Nodes from which a pod's volumes can be reached, by the nodes and zones of bound volumes."""
+        """Eligibility of nodes by access to the volumes of a pod: the nodes and zones of bound volumes."""
         may = [True] * len(nodes)
         for claim in volume_claims(pod):
             found = self.known.get(("PersistentVolumeClaim", text(pod, "metadata.namespace"), claim))
@@ -125,7 +125,7 @@ class Claims:
 
 
 def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
-    """Of each claim of a pod on devices the claim itself and the template that it is made from."""
+    """Keys of the claims of a pod on devices, each with that of the template from which it is created."""
     if not at(pod, "spec.resourceClaims"):
         return
     space = text(pod, "metadata.namespace")

@@ -1,7 +1,8 @@
-"""Queues of pods, and the pods that controllers want and that do not exist: those of suspended jobs above all.
+"""Queues of pods, and pods that controllers want and have not created, such as those of suspended jobs.
 
-A pod belongs to the queue that its label, its annotation, its group or its controller names. Kueue suspends jobs until
-it admits them, Volcano creates the pods of jobs late, and quotas refuse pods: such pods are in no list of pods.
+The queue of a pod is named by its label, annotation, group or controller. Kueue suspends jobs until it admits them,
+Volcano creates pods only when a job may start, and quotas refuse pods: these pods are in no list of pods, although they
+are wanted.
 
 Source: the API types of Kueue (`kueue/v1beta1`, `v1beta2`), Volcano (`scheduling/v1beta1`, `batch/v1alpha1`), JobSet
 (`jobset/v1alpha2`), and Kubernetes (`batch/v1`, `apps/v1`).
@@ -21,16 +22,16 @@ _SET = "metadata.labels[jobset.sigs.k8s.io/jobset-name]"
 _WORKLOAD = "metadata.annotations[kueue.x-k8s.io/workload]"
 _VOLCANO = "metadata.annotations[scheduling.volcano.sh/queue-name]"
 _GROUP = "metadata.annotations[scheduling.k8s.io/group-name]"
-#: Gates by which queues hold pods until it is their turn.
+#: Scheduling gates with which queues delay pods until they are admitted.
 GATES = ("kueue.x-k8s.io/", "scheduling.volcano.sh/")
 
-#: Templates of pods with their numbers, whether they wait in a queue, and why they do not exist.
+#: Pod templates with their numbers, whether the pods wait in a queue, and the reason why they are not created.
 Asked = tuple[Sequence[tuple[Object, int]], bool, str]
 
 
 @dataclass
 class Missing:
-    """Pods that a controller wants and that do not exist, all alike; `queued` if they wait in a queue."""
+    """Equal pods that a controller wants and has not created; `queued` if they wait in a queue."""
 
     pod: Object
     count: int
@@ -40,7 +41,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of a pod: its name within the namespace, the object with its weight, and why nothing leaves it, if so."""
+    """Queue of a pod: name within the namespace, the object that has its weight, and the reason if it is stopped."""
 
     name: str = ""
     within: Key | None = None
@@ -49,7 +50,7 @@ class Queue:
 
 
 def owners(thing: Object) -> list[Key]:
-    """Controllers of a pod or a workload, as far as it names them."""
+    """Keys of the controllers that a pod or workload names."""
     space = text(thing, "metadata.namespace")
     found: list[Key] = [
         (text(one, "kind"), space, text(one, "name")) for one in tables(thing, "metadata.ownerReferences")
@@ -74,7 +75,7 @@ class Queues:
             self._only[name_of(one, "namespace")].add(text(one, "spec.clusterQueue"))
 
     def reason(self, pod: Object) -> str:
-        """Reason for which Kueue does not admit a pod that is a workload of its own."""
+        """Reason why Kueue does not admit a pod that is its own workload."""
         return _refusal(self._work.get(key_of("Pod", pod)))
 
     def of(self, pod: Object) -> Queue:
@@ -106,7 +107,7 @@ class Queues:
         return Queue(name, key, 1.0 if weight is None else float(quantity(weight)), stopped)
 
     def nodes(self, pod: Object, queue: Queue, nodes: Sequence[Object]) -> list[bool]:
-        """Nodes for which a flavor of each group of its queue may admit a pod that waits in Kueue."""
+        """Eligibility of nodes for a pod waiting in Kueue: each resource group of its queue has a flavor that fits."""
         may = may_run(pod, nodes)
         for k, group in enumerate(tables(self.known.get(queue.within), "spec.resourceGroups")):
             flavors = [self.known.get(("ResourceFlavor", "", text(one, "name"))) for one in tables(group, "flavors")]
@@ -116,7 +117,7 @@ class Queues:
         return may
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Missing]:
-        """Pods that controllers want beside those that exist and are not being deleted."""
+        """Pods that controllers want in addition to existing ones; pods that are being deleted do not count."""
         exist = Counter(key for pod in pods for key in set(owners(pod)))
         for kind, asks in _ASKS.items():
             for one in self.objects.get(kind, ()):
@@ -134,7 +135,7 @@ class Queues:
 
 
 def _refusal(work: Object | None) -> str:
-    """Reason for which Kueue does not admit a workload, as it states it."""
+    """Reason why a workload is not admitted, as stated by Kueue."""
     for kind in ("QuotaReserved", "Admitted"):
         if (found := condition(work, kind)) and found.get("status") != "True":
             return str(found.get("message") or found.get("reason") or "")
@@ -142,7 +143,7 @@ def _refusal(work: Object | None) -> str:
 
 
 def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Missing]:
-    """Pods of sets beyond those that exist, owned by an object of this kind."""
+    """Pods of pod sets that are missing, owned by an object of this kind; `exist` is the number of existing ones."""
     (sets, queued, why), space = asked, name_of(of, "namespace")
     for template, count in sets:
         new, exist = max(count - exist, 0), max(exist - count, 0)
@@ -158,7 +159,7 @@ def _is(thing: Object, *kinds: str) -> bool:
 
 
 def _workload(work: Object) -> Asked:
-    """Pod sets of a workload that Kueue has not admitted, less pods that are no longer needed."""
+    """Pod sets of a workload that Kueue has not admitted, minus pods that are no longer needed."""
     given = {text(one, "name"): one for one in tables(work, "status.admission.podSetAssignments")}
     less = {text(one, "name"): whole(one, "count") for one in tables(work, "status.reclaimablePods")}
     sets = [(table(one, "template"), whole(given.get(name), "count", whole(one, "count", 1)) - less.get(name, 0))
@@ -173,7 +174,7 @@ def _suspended(thing: Object) -> tuple[bool, str]:
 
 
 def _job(job: Object, times: int = 1) -> Asked:
-    """Pods that a job runs at once."""
+    """Pods that a job runs in parallel."""
     done, at_once = (
         whole(job, "status.succeeded"),
         whole(job, "spec.parallelism", 1),
@@ -185,7 +186,7 @@ def _job(job: Object, times: int = 1) -> Asked:
 
 
 def _jobset(jobs: Object) -> Asked:
-    """Pods of a suspended set of jobs; those of others are found by their jobs."""
+    """Pods of a suspended JobSet; the jobs of active sets exist, and state their pods themselves."""
     sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
             _job(table(part, "template"), whole(part, "replicas", 1))[0]]  # fmt: skip
     idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
@@ -193,14 +194,14 @@ def _jobset(jobs: Object) -> Asked:
 
 
 def _volcano_job(job: Object) -> Asked:
-    """Pods of a job of Volcano, which creates them when the queue has room for the group."""
+    """Pods of a Volcano job, which are created when the queue has capacity for the whole group."""
     sets = [(table(one, "template"), whole(one, "replicas", 1)) for one in tables(job, "spec.tasks")]
     waits = text(job, "status.state.phase") in ("", "Pending", "Restarting")
     return sets if waits else (), True, "waits in its queue of Volcano"
 
 
 def _replicas(of: Object) -> Asked:
-    """Pods of a set of replicas; a quota may refuse some."""
+    """Pods of a set of replicas, some of which a quota may have refused."""
     count = whole(of, "spec.replicas", 1)
     return (
         [(table(of, "spec.template"), count)],
@@ -212,7 +213,7 @@ def _replicas(of: Object) -> Asked:
 #: Fields in which controllers state how many of their pods exist; each kind has some of them.
 _EXIST = ("status.replicas", "status.active", "status.pending")
 _NOT_MADE = "its controller has not created it"
-#: What controllers want, by kind.
+#: Functions that return the pods wanted by a controller, by its kind.
 _ASKS: Mapping[str, Callable[[Object], Asked]] = {
     "Workload": _workload, "Job": _job, "JobSet": _jobset, "Job.batch.volcano.sh": _volcano_job,
     "ReplicaSet": _replicas, "StatefulSet": _replicas,

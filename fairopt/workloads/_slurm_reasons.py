@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-#: Classes of reasons whose jobs want to run now; the others wait for what no room on nodes would give.
+#: Classes of reasons whose jobs would start if resources were free; other jobs wait for something else.
 WANTED = ("room", "turn")
 
 #: Patterns of reasons by class, in order.
@@ -26,7 +26,7 @@ REASONS = {
 
 
 def reason_class(reason: str) -> str:
-    """Class of a reason; "turn" for one that is not known, so that the job counts as wanted and the reason is said."""
+    """Class of a reason; an unknown one is in "turn", so that the job counts as wanted and its reason is shown."""
     first = re.split(r"[,( ]", reason.strip("( "))[0]
     found = (name for name, pattern in REASONS.items() if re.fullmatch(pattern, first, re.IGNORECASE))
     return next(found, "turn" if first else "room")

@@ -11,7 +11,7 @@ from ._slurm_words import number, words
 
 #: An association: an account, or an account and a person.
 Path = tuple[str, ...]
-#: Number of shares that stands for `parent`: the members of such an account compete with its siblings.
+#: Code for the share `parent`, with which the members of an account compete with the siblings of that account.
 _PARENT = 0x7FFFFFFF
 _TREE = (
     "Shares form a tree of accounts: the weight of a leaf is the product of its shares among siblings that have jobs, "
@@ -22,8 +22,8 @@ _TREE = (
 def weights(rows: Iterable[Mapping[str, Any]], active: Collection[Path]) -> tuple[dict[Path, float], list[str]]:
     r"""Weights of the active users by their paths, and notes.
 
-    They are the shares where all users have the same parent. In a tree shares count among siblings b that have jobs
-    below them, and the weight of a leaf is its part of the cluster where everybody has enough to do:
+    If all users have the same parent, weights are their shares. Otherwise the weight of a leaf is its fraction of the
+    cluster if all active users have unlimited demand, with shares :math:`s` and siblings b that have jobs below them:
 
     .. math:: \phi_n = \prod_{a \in \mathrm{path}(n)} \frac{s_a}{\sum_b s_b}
     """
@@ -45,7 +45,7 @@ def weights(rows: Iterable[Mapping[str, Any]], active: Collection[Path]) -> tupl
     persons = {path[0] for path in share.keys() | through if len(path) > 1}
 
     def chain(path: Path) -> list[Path]:
-        """Associations from the top to a path, without those of which the members are beside them."""
+        """Associations from the root to a path, without accounts whose share is `parent`."""
         found, name = [path], path[0] if len(path) > 1 else parent.get(path[0], top)
         while name and (name,) not in found:
             if (name,) not in through:
@@ -55,7 +55,7 @@ def weights(rows: Iterable[Mapping[str, Any]], active: Collection[Path]) -> tupl
 
     chains = {path: chain(path if path[0] in persons else path[:1]) for path in sorted(active)}
     inner = {one for found in chains.values() for one in found[:-1]}
-    for path, found in chains.items():  # jobs of an account itself are beside its members
+    for path, found in chains.items():  # jobs of the account itself compete with its members
         chains[path] = [*found, (*found[-1], "")] if found[-1] in inner else found
     unknown = sorted({path[0] for path in chains if path[0] not in parent}) if parent else []
     notes = [f"Not in shares.json, and counted with 1 share: {listed(unknown)}."] if unknown else []

@@ -14,18 +14,18 @@ from ..base.errors import DataError
 from ..base.names import items
 from ._snapshot import GIB, quantity
 
-#: Texts that stand for nothing.
+#: Texts that mean that a field has no value.
 _NOTHING = {"", "(null)", "N/A", "None assigned", "Unknown"}
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _FEATURE = re.compile(r"[&|,()\[\]]|\*[0-9]+|[^&|,()\[\]*\s]+")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
-#: Prefixes of trackable resources that are not capacities of nodes.
+#: Prefixes of trackable resources that are not consumed on nodes.
 _NOT_SHARED = ("billing", "energy", "fs/", "ic/", "license/", "vmem", "pages", "bb/")
-#: Factor of what is not consumed.
+#: Capacity of a generic resource that is not consumed, large enough never to bind.
 _PLENTY = 1_000_000
-#: Elements of an array.
+#: Largest number of elements of a job array.
 MOST = 10_000_000
-#: Hosts in one part of a list.
+#: Largest number of hosts in one item of a host list.
 _MOST_HOSTS = 1_000_000
 
 
@@ -43,7 +43,7 @@ def number(value: object, what: str) -> float | None:
 
 
 def text(value: object, what: str) -> str:
-    """Parse a text, or a list as one with commas; '' for the texts that stand for nothing."""
+    """Parse a text, or join a list by commas; '' for texts that mean no value."""
     value = ",".join(map(str, value)) if isinstance(value, list) else value
     if value is not None and not isinstance(value, str):
         raise DataError(f"{what} is {str(value)[:40]!r}; it must be a text")
@@ -79,8 +79,8 @@ def tres(value: object, who: str) -> dict[str, float]:
 def gres(value: object, who: str) -> Counter[str]:
     """Parse generic resources, as of nodes `gpu:h100:4(S:0-1)`, requests `gres/gpu:h100=2` and allocations.
 
-    A typed resource counts under its name and under that with the type, `gres/gpu` and `gres/gpu:h100`. Of one that is
-    not consumed there is as much as anybody may want. Resources of `tres` that are not generic are left out.
+    A typed resource counts both under its name and under its name with the type, `gres/gpu` and `gres/gpu:h100`. One
+    that is not consumed has a capacity that never binds. Resources of `tres` that are not generic are left out.
     """
     found = Counter[str]()
     for part in items(text(value, f"gres of {who}")):
@@ -139,8 +139,8 @@ def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
 def has_features(wanted: str, has: Set[str]) -> bool:
     """True if some node of a job with this constraint may be one with these features.
 
-    Operators apply from left to right, parentheses group, and in brackets with counts, `[rack1*2&rack2*4]`, every
-    alternative is for other nodes of the job. A count without brackets, `graphics*4`, leaves the other nodes free.
+    Operators apply from left to right, and parentheses group. In brackets with counts, `[rack1*2&rack2*4]`, each term
+    applies to different nodes of the job. A count without brackets, `graphics*4`, does not restrict the other nodes.
 
     Source: sbatch(1), --constraint.
     """
@@ -149,7 +149,7 @@ def has_features(wanted: str, has: Set[str]) -> bool:
 
 
 def _alternative(tokens: list[str], has: Set[str], counted: bool) -> bool:
-    """Evaluate up to the closing bracket, from left to right; removes the tokens that it reads."""
+    """Evaluate tokens from left to right up to the closing bracket, and remove them from the list."""
     terms: list[tuple[str, bool]] = []
     operator, several = "&", False
     while tokens:
@@ -171,7 +171,7 @@ def _alternative(tokens: list[str], has: Set[str], counted: bool) -> bool:
 
 
 def shown(value: Any) -> bool:
-    """True if a field says something: neither empty, false, zero nor not set."""
+    """True if a field has a value: set, and neither empty, false nor zero."""
     if isinstance(value, Mapping) and "number" in value:
         return not value.get("infinite") and bool(value.get("set", True) and value["number"])
     return value is not None and (value not in _NOTHING if isinstance(value, str) else bool(value))

@@ -20,11 +20,11 @@ from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
-#: A `Counter` with values that are not whole, which its stubs do not permit.
+#: `Counter` with fractional values, which its type stubs do not permit.
 Amounts = Any
-#: Weight of users of weight 0, relative to the smallest positive weight: they get what the others leave.
+#: Weight that stands for 0, relative to the smallest positive weight: such users get the remainder.
 _LAST = 1e-6
-#: Relative slack of a capacity for one task, as quantities are rounded.
+#: Relative tolerance when a task is compared with a capacity, as quantities are rounded.
 _ROUNDED = 1e-9
 _UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
@@ -48,18 +48,18 @@ class Snapshot:
     left_out : mapping of str to str
         Excluded users, each with the reason. Users that were merely not sampled are counted in `report` only.
     placement : (users, servers) array or None
-        Tasks that hold resources at this instant, if the source states them: an allocation divided by the demand, hence
-        fractional where it is not a multiple of the demand, and including tasks that are being deleted.
+        Tasks that use resources at this instant, if the source states them, including tasks that are being deleted: the
+        allocated amount over the demand, which need not be an integer.
     waiting : mapping of str to mappings of str to float
-        By user, the wanted tasks that do not run, by the reason that the system itself states ("" where it states
-        none). They count in `cluster.max_tasks`.
+        By user, the pending tasks, by the reason that the system states ("" if it states none). They count in
+        `cluster.max_tasks`.
     capped : mapping of str to mappings of str to float
-        By user, the tasks that cannot run whatever the others have (larger than every node that may run them,
-        throttled, gated, beyond a quota), by reason. They do not count in `cluster.max_tasks`.
+        By user, the tasks that could not run even on an empty cluster (larger than every eligible node, throttled,
+        gated, beyond a quota), by reason. They do not count in `cluster.max_tasks`.
     leaving : mapping of str to float
         By user, the tasks of `placement` that are being deleted. They do not count in `cluster.max_tasks`.
     notes : tuple of str
-        Remarks on what is held and wanted, and on data of the source that the cluster does not express.
+        Remarks on running and wanted tasks, and on data of the source that a cluster cannot express.
 
     >>> import fairopt as fo
     >>> snapshot = fo.open_source("google-like?users=3&servers=5&seed=1")
@@ -81,14 +81,14 @@ class Snapshot:
     def running(self) -> Allocation | None:
         """Running tasks as an allocation; or None.
 
-        It is flagged if they exceed capacities (as after a change of nodes) or limits (as while tasks are deleted).
+        It is flagged if tasks exceed capacities, as after a change of nodes, or limits, as while tasks are deleted.
         """
         known = self.placement is not None
         return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Counts of `report` on excluded data, by their names without "left out"."""
+        """Counts of excluded data in `report`, without the suffix "left out" of their names."""
         counts = {what: count for what, count in self.report.items() if "left out" in what and count}
         return {what.replace(", left out", "").replace(" left out", ""): count for what, count in counts.items()}
 
@@ -102,8 +102,8 @@ class Snapshot:
 class Shape:
     """Tasks of one owner with equal requests and placement constraints, which become a user of the cluster.
 
-    A task is wanted if it runs and is not being deleted, or if it waits. Numbers of tasks are in units of `asks`:
-    tasks that hold twice what one asks for are two.
+    A task is wanted if it runs and is not being deleted, or if it waits. Numbers of tasks are in units of `asks`: a
+    task that uses twice this demand counts as two.
 
     Attributes
     ----------
@@ -116,13 +116,13 @@ class Shape:
     weight : float
         At least 0; users of weight 0 are served after the others.
     held : Counter
-        Tasks by node whose resources are held, including those that are being deleted.
+        Running tasks by node, including those that are being deleted.
     leaving : float
         Those of `held` that are being deleted.
     waiting : Counter
         Tasks that wait, by the reason that the system states; "" if it states none.
     capped : Counter
-        Tasks that cannot run whatever the others have, by reason; not among those that wait.
+        Tasks that could not run even on an empty cluster, by reason; not included in `waiting`.
     """
 
     owner: str
@@ -136,11 +136,11 @@ class Shape:
 
     @property
     def wanted(self) -> float:
-        """Tasks that run and remain, or wait."""
+        """Number of wanted tasks: running, unless they are being deleted, and waiting."""
         return float(self.held.total() - self.leaving + self.waiting.total())
 
     def cap(self, most: float, reason: str) -> None:
-        """Move waiting tasks to `capped` until at most so many are wanted; those that run remain."""
+        """Move waiting tasks to `capped` until at most `most` tasks are wanted; running tasks are not affected."""
         for why in list(self.waiting):
             moved = min(self.waiting[why], self.wanted - most)
             if moved > 0:
@@ -264,13 +264,13 @@ def of_shapes(
 
 
 def _counts(tasks: Mapping[str, float]) -> list[str]:
-    """Users with their tasks, in decreasing order."""
+    """Format users with their numbers of tasks, the largest first."""
     order = sorted(tasks, key=lambda user: -tasks[user])
     return [f"{user} {tasks[user]:g}" for user in order if tasks[user] > _ROUNDED]
 
 
 def _limit(shape: Shape, asks: Array, rows: Array, resources: Sequence[str], limited: bool) -> float:
-    """Limit of a user's tasks; tasks that exceed each of the nodes that may run them are capped, with the reason."""
+    """Task limit of a user; a task that exceeds every eligible node is capped, with the reason."""
     fit = (rows >= asks * (1 - _ROUNDED)).all(axis=1)
     if fit.any():
         return shape.wanted if limited else float("inf")
@@ -282,7 +282,7 @@ def _limit(shape: Shape, asks: Array, rows: Array, resources: Sequence[str], lim
 
 
 def _names(shapes: Sequence[Shape], separator: str) -> list[str]:
-    """Names of users: the owner, with the requests if it has several shapes, and with a number if these coincide."""
+    """Names of users: the owner, with the requests if it has several shapes, and a number if names coincide."""
     several, names = Counter(shape.owner for shape in shapes), []
     for shape in shapes:
         asks = ", ".join(f"{amount:g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"

@@ -1,11 +1,12 @@
 """Reader of Kubernetes clusters from the output of `kubectl get nodes,pods,namespaces -A -o json`.
 
-Servers are ready and schedulable nodes, with their allocatable resources minus what DaemonSets and system namespaces
-hold. A user is the set of pods of a namespace, and of a queue in it, with equal requests and placement constraints,
-since a mean over different pods would be a demand that none of them has. `pods` is a resource, of which each pod
-requests one. Pods hold what is reserved for them, and pods that suspended jobs want count as waiting.
+Servers are ready and schedulable nodes. Their capacity is the allocatable amount of each resource minus the requests of
+DaemonSets and system namespaces. A user is the set of pods of a namespace, and a queue in it, with equal requests and
+placement constraints, since the mean over different pods would be a demand that none of them has. `pods` is a resource,
+of which each pod requests one. Running pods use their reserved amounts, and the pods of suspended jobs count as
+waiting.
 
-`data/kubernetes_fields.toml` lists the documented fields that are used, and those that are not and get a note.
+`data/kubernetes_fields.toml` lists the documented fields, and marks those that are used and those that get a note.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ _ITEMS = re.compile(r'"items"\s*:\s*\[')
 _STATED = re.compile(r'"(kind|apiVersion)"\s*:\s*"([^"]*)"')
 #: Namespaces whose pods belong to the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-#: Owners of pods that belong to their node.
+#: Kinds of owners whose pods are part of a node, so that they reduce its capacity.
 _OF_NODES = ("DaemonSet", "Node")
 
 
 def items(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of all lists `items` of a file, as written by `kubectl get -o json`, one at a time.
 
-    Items of a list of the API, such as `PodList`, do not state their kind, which is then that of the list.
+    The items of a typed list such as `PodList` do not state their kind; it follows from that of the list.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
             else:
                 unnamed.append(item)
         following = _ITEMS.search(text, at)
-        if unnamed:  # the kind of a list is before or after its items
+        if unnamed:  # a file may state the kind of a list after its items
             end = text.find("}", at) + 1 or len(text)
             of = dict(_STATED.findall(text[before : found.start()]) + _STATED.findall(text[at:end]))
             yield from (_named(item, of) for item in unnamed)
@@ -101,13 +102,13 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
-    """Object with the kind and version of the list that it is in, unless it states its own."""
+    """Add the kind and API version of the enclosing list to an object that states none."""
     return {"kind": str(of.get("kind")).removesuffix("List"), "apiVersion": of.get("apiVersion")} | item
 
 
 @dataclass
 class _Pod:
-    """What is kept of a pod, or of `count` pods that do not exist."""
+    """Relevant data of a pod, or of `count` equal pods that are wanted and not created yet."""
 
     thing: Object
     request: Amounts
@@ -274,7 +275,7 @@ def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
 
 
 def _kind(item: Object) -> str | None:
-    """Kind of an object in the table of fields, where kinds of several groups have the same name; None: unknown."""
+    """Kind of an object in the table of fields, which tells equal names of several API groups apart; None: unknown."""
     known, kind, version = fields_of("kubernetes"), str(item.get("kind")), item.get("apiVersion")
     group = str(version).rpartition("/")[0]
     for name in (kind, f"{kind}.{group}"):
@@ -296,7 +297,7 @@ def _node(node: Object, seen: _Objects) -> None:
 
 
 def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
-    """Extract what is relevant of a pod: what it holds or requests, where it may run, its queue, and why it waits."""
+    """Read a pod: its reserved or requested amounts, placement constraints, queue, and reason for waiting."""
     spec, host, space = table(pod, "spec"), str(at(pod, "spec.nodeName") or ""), name_of(pod, "namespace")
     leaving = bool(at(pod, "metadata.deletionTimestamp"))
     if at(pod, "status.phase") in ("Succeeded", "Failed") or (leaving and not host):
@@ -322,7 +323,7 @@ def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
 def _shapes(
     seen: _Objects, weights: str, claims: Claims, queues: Queues, capacities: Sequence[Mapping[str, float]]
 ) -> list[Shape]:
-    """Users by namespace and queue, and in order of appearance; pods beyond the rules of their kind are capped."""
+    """Group pods into users in order of appearance; pods beyond a limit of their group count as capped."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
@@ -356,14 +357,14 @@ def _shapes(
 
 
 def _place(pod: _Pod, queue: Queue) -> list[object]:
-    """What decides where a pod may run."""
+    """Data of a pod that determine its eligible nodes; pods with equal data are grouped."""
     spec, volumes = table(pod.thing, "spec"), volume_claims(pod.thing)
     return [spec.get("nodeSelector"), spec.get("tolerations"), table(spec, "affinity").get("nodeAffinity"), volumes,
             volumes and name_of(pod.thing, "namespace"), pod.queued and queue.within]  # fmt: skip
 
 
 def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
-    """Add a pod to its user: held, waiting or capped."""
+    """Count a pod as a running, waiting or capped task of its user."""
     if pod.host:
         shape.held[pod.host] += pod.count
         shape.leaving += pod.count * pod.leaving
@@ -377,7 +378,7 @@ def _cap(
     ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], parts: Mapping[Rule, Counter[str]], seen: _Objects,
     capacities: Sequence[Mapping[str, float]],
 ) -> None:  # fmt: skip
-    """Cap the pods of each rule at what it permits, the users of one rule in order of appearance."""
+    """Limit the pods of each group to the number that its rule permits, users in order of appearance."""
     for rule, some in ruled.items():
         used = sum(shape.held.total() - shape.leaving for shape, _ in some)
         for shape, thing in some:
@@ -393,7 +394,7 @@ def _cap(
 
 
 def _capacities(seen: _Objects, claims: Claims) -> list[dict[str, float]]:
-    """Capacities of nodes, with the devices that are claimed, minus what system pods hold."""
+    """Capacities of nodes, including devices that pods claim, minus the reserved amounts of system pods."""
     taken: dict[str, Amounts] = defaultdict(Counter)
     for pod in seen.pods:
         if pod.of_system and pod.host:

@@ -1,11 +1,11 @@
 """Reader of Slurm clusters from the output of `scontrol show nodes --json`, `squeue --json` and `sshare --json`.
 
-Servers are nodes that are neither down nor drained (those that the power saver stopped count, as it starts them when a
-job comes), with the resources available to jobs. A user is the set of jobs of an account (or a person) that ask for the
-same and may run on the same nodes; a task is the part of a job on one node. What runs holds its allocation, what waits
-asks for its request.
+Servers are nodes that are neither down nor drained, with the resources available to jobs. Nodes that power saving has
+stopped are included, as they are started on demand. A user is the set of jobs of an account (or person) with equal
+requests and eligible nodes; a task is the part of a job on one node. The demand of running jobs is their allocation,
+and that of pending jobs their request.
 
-`data/slurm_fields.toml` lists the documented fields that are used, and those that are not and get a note.
+`data/slurm_fields.toml` lists the documented fields, and marks those that are used and those that get a note.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes
 from .sources import reader
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
-#: States of nodes that are not available, of `--json` and of the text commands.
+#: States of unavailable nodes, in the spelling of `--json` and of the text commands.
 _DOWN = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "DRNG", "DYNAMIC_FUTURE", "ERROR", "FAIL", "FAILG", "FAILING", "FUTR",
          "FUTURE", "INVAL", "INVALID", "INVALID_REG", "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND",
          "POWER_DRAIN", "UNK", "UNKNOWN"}  # fmt: skip
-#: States that the power saver gives and takes; meanwhile a node does not respond, and is available nevertheless.
+#: States of power saving, in which a node does not respond although it is available: it is started on demand.
 _ASLEEP = {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"}
 _SILENT = {"NOT_RESPONDING", "NO_RESPOND"}
-#: Requests that decide where a job may run.
+#: Requests that determine the eligible nodes of a job.
 _PLACES = ("features", "required_nodes", "excluded_nodes", "resv_name")
-#: Suffixes of states of the text commands.
+#: Suffixes of node states in the text commands, with the state that each stands for.
 _MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "#": "POWERING_UP", "%": "POWERING_DOWN", "$": "MAINT"}
-#: Requests of jobs that the number of a node must reach.
+#: Requests that are lower bounds on a count of the node, with the field of that count.
 _AT_LEAST = {"minimum_cpus_per_node": "cpus", "minimum_tmp_disk_per_node": "temporary_disk",
              "sockets_per_node": "sockets", "cores_per_socket": "cores", "threads_per_core": "threads"}  # fmt: skip
-#: Rounding of sums, relative.
+#: Relative tolerance for rounding errors of sums.
 _ROUNDED = 1e-9
 
 Object = Mapping[str, Any]
@@ -129,7 +129,7 @@ def _read(path: Path) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A node: what it has for jobs, and what decides who may use it."""
+    """A node: capacity available to jobs, and the data that determine which jobs may use it."""
 
     name: str
     has: dict[str, float]
@@ -181,14 +181,14 @@ def _is_available(node: Object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """A job: who, what it asks for in all and on each of its nodes, where, and what it holds by node."""
+    """A job: owner, total and per-node request, placement constraints, and allocation by node."""
 
     path: tuple[str, ...]  # the account, and the person where users are persons
     who: str
     phase: str
     total: Amounts
     each: Amounts
-    nodes: int  # 0 for a running job of which only the nodes that it got are known
+    nodes: int  # 0 for a running job, whose requested number is unknown
     most_nodes: float
     count: int
     throttle: float | None
@@ -197,7 +197,7 @@ class _Job:
     place: tuple[str, ...]
     reason: str
     holds: Mapping[str, Amounts] = field(default_factory=dict)
-    split: int = 1  # nodes that it is divided over
+    split: int = 1  # number of nodes among which it is divided
 
     @classmethod
     def of(cls, job: Object, by: str) -> _Job:
@@ -206,7 +206,7 @@ class _Job:
         asked, now = tres(job.get("tres_req_str"), who), _number(job, "node_count", who) or 1
         nodes = asked.pop("node", 0.0) or (now if phase == "waits" else 0.0)
         each, total = _generic(job, who, nodes or now)
-        # Generic resources of `tres_req_str` are those of `tres_per_...`, which have the types.
+        # `tres_per_...` is preferred for generic resources, since `tres_req_str` omits their types.
         total |= {what: amount for what, amount in asked.items() if amount and what not in each}
         count, throttle = elements(job.get("array_task_string"), who)
         if count * max(nodes, now) > MOST:
@@ -225,7 +225,7 @@ class _Job:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What jobs of one user have in common, beside partitions and the number of nodes."""
+        """Data that are equal for all jobs of a user, except partitions and the number of nodes."""
         return self.path, frozenset(self.total.items()), frozenset(self.each.items()), self.place
 
 
@@ -238,7 +238,7 @@ def _phase(job: Object) -> str:
 
 
 def _reason(job: Object) -> str:
-    """Reason why a job waits, as Slurm states it, with the description if that says more."""
+    """Reason why a job is pending, as stated by Slurm, with the description if it has additional information."""
     reason, more = (str(job.get(key) or "").strip("( )") for key in ("state_reason", "state_description"))
     if job.get("hold") is True and _slurm_reasons.reason_class(reason) in _slurm_reasons.WANTED:
         reason = "JobHeldUser"
@@ -246,7 +246,7 @@ def _reason(job: Object) -> str:
 
 
 def _generic(job: Object, who: str, nodes: float) -> tuple[Amounts, Amounts]:
-    """Generic resources on each node of a job, and in all."""
+    """Generic resources of a job: per node, and in total."""
 
     def times(key: str, number_of: float) -> Amounts:
         return Counter({what: amount * number_of for what, amount in gres(job.get(key), who).items()})
@@ -258,7 +258,7 @@ def _generic(job: Object, who: str, nodes: float) -> tuple[Amounts, Amounts]:
 
 
 def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
-    """Amounts that a job holds by node: those of `tres_alloc_str`, as `job_resources` and `gres_detail` place them."""
+    """Allocation of a job by node: the totals of `tres_alloc_str`, divided as in `job_resources` and `gres_detail`."""
     who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
     found = found if isinstance(found, Mapping) else {}
     of = found.get("nodes")
@@ -274,7 +274,7 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
         amounts.update(gres(one, who))
     named, total = _sum(parts), tres(job.get("tres_alloc_str"), who)
     asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
-    # The type that Slurm chose, `gres/gpu:a100`, is no wish of the job unless it asked for one.
+    # A type that Slurm chose, such as `gres/gpu:a100`, is part of the demand only if the job requested a type.
     kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
     total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
 
@@ -295,9 +295,11 @@ def _row(row: Object, who: str) -> dict[str, float]:
 
 
 def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
-    """Jobs of each submission: of equal requests and places, and those of one array; the waiting ones first.
+    """Group jobs with equal requests and placement constraints; pending jobs come first in each group.
 
-    A running job names the partition and the nodes that it got, of those that it asked for, as its siblings still do.
+    The elements of a job array are in one group. A running job states the partition and number of nodes that it was
+    assigned in place of those requested. It therefore joins a group of pending jobs with the same key whose requested
+    partitions include its own and whose number of nodes agrees, if there is one.
     """
     wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
     arrays: dict[Any, _Job] = {}
@@ -307,7 +309,7 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
         if job.phase == "waits":
             wide[job.key].append((job.partitions, job.nodes))
     found: dict[Any, list[_Job]] = defaultdict(list)
-    for job in jobs:  # users are in the order of the file
+    for job in jobs:  # `jobs` in place of `order`, so that users are in the order of the file
         first = arrays[job.path, job.array or id(job)]
         alike = [one for one in wide[first.key] if first.partitions <= one[0] and first.nodes in (0, one[1])]
         own = first.partitions, first.nodes
@@ -316,7 +318,7 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
 
 
 def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple[str, ...], float]) -> list[Shape]:
-    """Users: the submissions, of which those whose tasks are the same are one."""
+    """Form users from groups of jobs, merging groups of one account with equal tasks."""
     alike: dict[Any, list[_Job]] = defaultdict(list)
     places: dict[Any, tuple[tuple[bool, ...], list[dict[str, float]]]] = {}
     for group in _groups(jobs):
@@ -344,10 +346,10 @@ def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple
 def _shape(
     group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Amounts
 ) -> Shape:
-    """User of these jobs, of which a task asks for so much; `node` is the most that a node has."""
+    """Form a user from a group of jobs with the demand `asks` per task; `node` is the largest capacity by resource."""
     parts, waits = sum(job.split * job.count for job in group if job.holds), any(job.phase == "waits" for job in group)
     for what, amount in _sum(each for job in group for each in job.holds.values()).items():
-        # What runs says what a task takes, as whole cores or a node by itself; what waits takes what it asks for.
+        # Running jobs show the true use of a task, which may be rounded up to whole cores or a whole node.
         asks[what] = max(amount / parts, asks.get(what, 0.0) * waits)
     shape = Shape("/".join(group[0].path), asks, eligible, weight)
     running = Counter(job.array for job in group if job.phase == "runs" and job.array)
@@ -359,12 +361,12 @@ def _shape(
         shape.leaving += sum(tasks.values()) if job.phase == "leaves" else 0
         if job.phase != "waits":
             continue
-        # Waiting tasks count by their reasons; those that no room would start are capped.
+        # Tasks that would not start even on free nodes are capped, since they are no demand now.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
         start = job.count if kind in _slurm_reasons.WANTED else 0
         if job.split > sum(eligible):
             start, capped = 0, f"it asks for {job.split} nodes, and {sum(eligible)} may run it"
-        if start and job.throttle is not None:  # elements beyond the throttle wait for others of their array
+        if start and job.throttle is not None:  # elements beyond the throttle wait until others of their array end
             start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
             running[job.array] += start
         shape.waiting["" if kind == "room" else job.reason] += start * job.split
@@ -382,7 +384,7 @@ def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
 
 
 def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
-    """Number of nodes of a job: the least one from its request on, for which its part of a node fits one of them."""
+    """Number of nodes of a job: the smallest one, at least as requested, for which one part fits on some node."""
 
     def needed(has: Mapping[str, float]) -> float:
         room = {what: has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}
@@ -406,7 +408,7 @@ def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: fro
 
 
 def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
-    """Notes on the fields of these records that have a bearing and are not used, or that are not known."""
+    """Notes on fields of these records that are relevant and not used, or unknown."""
     seen, unknown = Fields("slurm"), dict[str, None]()
     for kind, records in rows.items():
         table = fields_of("slurm")[kind]

@@ -1,4 +1,4 @@
-"""The report as a document for programs, of the types in `fairopt.harness.report.reported`."""
+"""Conversion of a report to JSON, with the types of `fairopt.harness.report.reported`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .standing import Standing
 from .verdict import Verdict, in_shares, largest, next_starts
 from .view import SHOWN
 
-#: Names of columns that are titles elsewhere.
+#: Keys of columns whose titles in the report differ from the names of the types.
 _NAMES = {title: name for name, title in SHOWN.items()}
 _OF_USERS = {field.name for field in msgspec.structs.fields(reported.User)}
 
 
 def document(found: Standing, snapshot: Snapshot | None, why: list[reported.Why] | None = None) -> dict[str, Any]:
-    """The document, with null for numbers that are infinite or not known."""
+    """JSON document of a report; infinite and unknown numbers are null."""
     users = []
     for row in _records(found.users):
         known = {name: value for name, value in row.items() if name in _OF_USERS}

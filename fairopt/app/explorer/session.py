@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _DERIVED = 4000
 
 
-#: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
+#: Alphas of the path, equidistant in `alpha / (1 + alpha)`, the scale of the axis; they include 0, 1, 3 and infinity.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
 #: Mechanisms that stand side by side; those with an alpha have that of the state.
@@ -49,7 +49,7 @@ _ROWS = 12
 
 @dataclass(eq=False)
 class Session:
-    """One cluster that somebody looks at. `reply` answers questions of the view; `last` is the state asked last.
+    """Session for one cluster in the explorer. `reply` answers requests of the view; `last` is the most recent state.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Session:
         }
 
     def edited(self, state: State) -> Edited:
-        """The cluster of a state: the same object until edits change, with what is known of it."""
+        """Edited cluster of a state with its cached data: the same object until edits change."""
         key = _key(state)
         if self._edited is None or self._edited[0] != key:
             self._edited = key, self.start.edited(state.edits)
@@ -172,7 +172,7 @@ class Session:
         return self._found[_key(state), mechanism]
 
     def know(self, state: State, found: Allocation) -> None:
-        """Keep what is known as the answer of a state."""
+        """Store an answer as that of a state."""
         self._found[_key(state), self.mechanism(state)] = found
         while len(self._found) > _KEPT:
             self._found.popitem(last=False)
@@ -268,7 +268,7 @@ def _has_alpha(name: str) -> bool:
     return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
 
 
-#: So much more of a resource, as a part; CPU seconds of solves where there is no derivative, for one answer of many.
+#: Relative increase of a resource, and CPU seconds for solves where derivatives do not exist, by request.
 _MORE, _SECONDS = 0.01, 0.3
 
 

@@ -1,6 +1,6 @@
-"""Who is below or above its entitlement now, what holds the next task of each user, and which would start next.
+"""Running tasks against entitlements: users below and above, limits of each user's next task, and next starts.
 
-All of it comes from what runs on the nodes, as opposed to the bottlenecks of an allocation (`fairopt.result.holds`).
+Limits here are those of the tasks that run now; the bottlenecks of an allocation are in `fairopt.result.holds`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from ...study import metrics
 if TYPE_CHECKING:
     from ...workloads import Snapshot
 
-#: Relative slack of capacities for the next task, as sums of running tasks are rounded.
+#: Relative tolerance of capacities for the next task, since sums of running tasks have rounding errors.
 _ROUNDED = 1e-9
 
 
 @dataclass(frozen=True)
 class Held:
-    """What holds a user's next task beside the running ones.
+    """Limit of a user's next task, given the running ones.
 
     Attributes
     ----------
     words : str
-        The resource that its nodes lack, or the reason why it waits although they do not.
+        The resource that is exhausted on its nodes, or else the stated reason why it waits.
     could_start : float
-        Whole tasks for which its nodes have room now, at most those that it wants.
+        Number of whole tasks that fit on its nodes now, at most the number wanted.
     room : str
-        That room in words; empty if there is none, or if the system states another reason.
+        The same in words; empty if no task fits, or if the system states another reason.
     reasons : mapping of str to float
-        Its waiting tasks by the system's own reason, those that cannot run included.
+        Waiting tasks by the reason that the system states, including those that cannot run.
     """
 
     words: str
@@ -57,13 +57,13 @@ class Verdict:
     mechanism : str
         Mechanism of the entitlements.
     due, below, above : (users,)
-        Entitlements, and the tasks that are missing, or run beyond them, where that is a whole task or more.
+        Entitlements, and the deficit and excess of running tasks where these are at least one whole task.
     complains : (users, users) of bool
-        Pairs of a user below and one above on a node that the first may use.
+        Pairs of a user below its entitlement and one above, on a node on which the first is eligible.
     held : sequence of Held
         By user.
     sentences : tuple of str
-        The verdict in words, by the mechanism and by those beside it.
+        The verdict in words, by the mechanism and by the compared ones.
     """
 
     runs: Allocation
@@ -76,13 +76,13 @@ class Verdict:
     sentences: tuple[str, ...]
 
     def givers(self, n: int) -> str:
-        """Sources of the tasks that a user lacks: idle room, and users above their entitlement on its nodes."""
+        """Sources of a user's missing tasks: idle capacity, and users above their entitlement on its nodes."""
         return "; ".join(
             filter(None, (self.held[n].room, listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n)])))
         )
 
     def over(self, n: int) -> list[tuple[str, float]]:
-        """Users above their entitlement on nodes that user n may use, by so many tasks, the largest share first."""
+        """Users above their entitlement on eligible nodes of user n, with their excess tasks, largest share first."""
         cluster = self.runs.cluster
         return [
             (cluster.users[j], float(self.above[j]))
@@ -91,9 +91,9 @@ class Verdict:
 
 
 def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
-    """Judge running tasks by a mechanism's entitlements, and by those of others in words."""
+    """Judge running tasks by the entitlements of a mechanism, and compare in words with those of others."""
     cluster, due = runs.cluster, entitled[mechanism]
-    # Tasks of a system are whole, even if what one holds is not a multiple of what it asked for.
+    # Tasks of a system are whole, even where the allocated amount is not a multiple of the request.
     whole = True if snapshot.report else None
     below, above = metrics.owed(runs, due, whole)
     held, complains = held_now(runs, snapshot), metrics.complaining(runs, due, whole)
@@ -122,7 +122,7 @@ def _worst(
     runs: Allocation, due: Array, below: Array, above: Array, complains: Mask, held: Sequence[Held],
     leaving: Mapping[str, float],
 ) -> str:  # fmt: skip
-    """Sentence on the user that lacks the largest share, and on those above at the cost of others."""
+    """Sentence on the user with the largest missing share, and on users above entitlement at the cost of others."""
     cluster = runs.cluster
     n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
     cost = []
@@ -139,7 +139,7 @@ def _worst(
 
 
 def in_shares(cluster: Cluster, tasks: Array) -> Array:
-    """Convert tasks of users to dominant shares; 0 for those that need what no node has."""
+    """Convert tasks of users to dominant shares; 0 for users whose task fits on no node."""
     share = cluster.dominant_share_per_task
     return np.where(np.isfinite(share), share, 0.0) * tasks
 
@@ -153,24 +153,24 @@ def _quoted(name: str) -> str:
     return f"'{name}'" if "," in name else name
 
 
-#: Words before a reason of the system where a whole task would fit.
+#: Prefix of the reason that the system states although a whole task would fit.
 OTHER = "another reason than room: "
 
 
 def free_capacity(runs: Allocation) -> Array:
-    """Capacity that running tasks leave, (servers, resources), with a slack for rounding."""
+    """Capacity left by running tasks, (servers, resources), plus a tolerance for rounding."""
     return np.asarray(runs.cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ runs.cluster.demand)
 
 
 def fitting(cluster: Cluster, n: int, free: Array) -> Array:
-    """Whole tasks of user n for which each server has room, (servers,)."""
+    """Number of whole tasks of user n that fit on each server, (servers,)."""
     needs = cluster.demand[n] > 0
     fits = np.floor((free[:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
     return np.where(cluster.usable[n], fits, 0.0)
 
 
 def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
-    """What holds each user's next task beside the running ones."""
+    """Limit of the next task of each user, given the running ones."""
     cluster, free, made = runs.cluster, free_capacity(runs), list[Held]()
     for n, wants in enumerate(metrics.wanting(runs).tolist()):
         user, may = cluster.users[n], cluster.usable[n]
@@ -203,10 +203,10 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
 
 
 def next_starts(runs: Allocation, due: Array, most: int = 1000) -> list[tuple[int, int]]:
-    """Whole tasks that would start next if nothing is stopped, as (user, server), at most so many.
+    """Simulate the next starts of whole tasks without preemption, as (user, server), at most `most`.
 
-    Of the users whose next task fits somewhere, one that runs the smallest part of its entitlement is next, on the node
-    that has least left beside it.
+    Among the users whose next task fits on some node, the one with the smallest ratio of running tasks to entitlement
+    is served, on the node with the least remaining capacity (best fit).
     """
     cluster, free = runs.cluster, free_capacity(runs)
     has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()

@@ -1,4 +1,4 @@
-"""Why a user runs what it runs: what it wants, what holds it and who, what would start next, and what changes give."""
+"""Explanation of a user's running tasks: demand, limiting resource, competitors, next starts, and what-ifs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .standing import Standing, named_users
 from .verdict import Verdict, fitting, largest, next_starts
 from .view import held_texts
 
-#: Kinds of nodes of which one more is tried.
+#: Largest number of kinds of nodes for which the effect of one more node is computed.
 _KINDS = 3
 
 
 def why(found: Standing, name: str, snapshot: Snapshot | None) -> list[Why]:
-    """Answer for a user, or for each user of a namespace or account, the largest shortfall first.
+    """Explain the running tasks of a user, or of each user of a namespace or account, the largest shortfall first.
 
     Raises
     ------
     DataError
-        There is no such user or group, or nothing is known of what runs.
+        There is no such user or group, or the source has no running tasks.
     """
     if found.judged is None or snapshot is None:
         raise DataError("--user asks why a user runs what it runs, and this source does not say what runs")
@@ -69,7 +69,7 @@ def _finite(value: float) -> float | None:
 
 
 def _holders(judged: Verdict, n: int) -> dict[str, float]:
-    """Tasks of others on nodes that user n may use, those that use most of what one of its tasks takes most of."""
+    """Tasks of others on eligible nodes of user n, by decreasing use of the dominant resource of n."""
     cluster, runs = judged.runs.cluster, judged.runs
     r = int(cluster.share_per_task[n].argmax())
     there = runs.tasks[:, cluster.usable[n]].sum(axis=1)
@@ -78,7 +78,7 @@ def _holders(judged: Verdict, n: int) -> dict[str, float]:
 
 
 def _what_if(found: Standing, judged: Verdict, n: int, snapshot: Snapshot, starts: int) -> Iterator[WhatIf]:
-    """Effects of one more node of some kinds, of twice the weight, and of what is capped if it were not."""
+    """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
     session, cluster = found.session, judged.runs.cluster
     start, user = session.start, int(session.edited(session.state).user_of[n])
     edits = session.state.edits
@@ -108,7 +108,7 @@ def _tasks(found: Standing, user: int, n: int, what: str, value: float) -> float
 
 
 def sentences(one: Why, mechanism: str) -> list[str]:
-    """An answer in words."""
+    """State an explanation in sentences."""
     wanted = "no limit" if one.wanted is None else f"{one.wanted:g}"
     ending = f" ({one.leaving:g} of them are ending)" if one.leaving else ""
     waits = "; ".join(f"{tasks:g} {reason or 'for room'}" for reason, tasks in one.waiting.items())

@@ -170,9 +170,9 @@ def restored(levels: Leximin) -> Array | None:
 
 #: Relative tolerance of the feasibility of floors.
 _ROUNDING = NEGLIGIBLE
-#: Rounding of the six digits that an error message prints: less is feasible.
+#: Relative violation of floors that the six digits of an error message do not show; below it floors are feasible.
 _PRINTED = 5e-6
-#: Number of users in an error message, and their least part of the cost of all floors.
+#: Largest number of users in an error message, and their smallest share of the cost of all floors.
 _MOST_NAMED, _NAMED_PART = 3, 0.05
 
 
@@ -227,10 +227,15 @@ def _check_rest(problem: Problem, price: Array) -> None:
 
 
 def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
-    """Upper bound on the fraction of all floors (users,) that is feasible, parts of their cost, and prices (users,).
+    r"""Bound the feasible fraction of floors f (users,) by duality: bound, users' parts of the cost, prices (users,).
 
-    The fraction is the lowest max-min level of users with floors, in units of these, infinite if none was found. A
-    price is that of all tasks that a user could run alone.
+    Any prices prove, with the least cost :math:`p_n` of a task of user n, that the floors scaled by t are infeasible if
+
+    .. math:: t > \sum_{ir} \lambda_{ir} c_{ir} \Big/ \sum_n p_n f_n.
+
+    The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`, and infinite if there
+    are none. The parts of the cost are :math:`p_n f_n / \sum_m p_m f_m`, and the price of a user is that of all tasks
+    that it could run alone.
     """
     cluster, users, cost = polytope.cluster, polytope.users, np.zeros(len(floor))
     limits = np.zeros(cluster.shape[0])

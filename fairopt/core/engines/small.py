@@ -141,7 +141,7 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """Best iterate of the dense method at any size: prices as levels, where prices span too many decades for others."""
+    """Best iterate of the dense method with prices as levels, for prices of too wide a range for other methods."""
     begun = clock.cpu()
     found = finite([problem], tol, _AIM_OF_TOL * tol)
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])

@@ -1,7 +1,8 @@
-"""Progressive filling in a tree of queues, by cuts of the feasible set.
+"""Progressive filling in a tree of queues, by cutting planes.
 
-Prices of capacities bound the cost of all tasks together. Filling stops users at the bounds that are known; if the
-result has no placement, a linear program finds prices that exclude it, and filling is repeated with these.
+At given prices the cost of all tasks is at most the value of the capacities: a cut, which bounds the path of filling.
+If the result for the known cuts has no placement, a linear program finds prices whose cut excludes it, and filling is
+repeated with this cut added.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from ...model.problem import Problem
 from ...model.queues import TreeCriterion
 from ..solution import Solution
 
-#: Part of its tasks by which a result may lack a placement: the accuracy of linear programs.
+#: Relative shortfall up to which tasks count as placed: the accuracy of linear programs.
 _PLACED = 1e-9
-#: Prices and costs below this part of a table's largest do not count, as they are rounding errors of linear programs.
+#: Fraction of the value of all capacities up to which the cost of a user's largest possible tasks is a rounding error.
 _NEGLIGIBLE = 1e-9
-#: Number of linear programs at most.
+#: Largest number of linear programs, and thus of cuts.
 _CUTS = 1000
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """The tasks of progressive filling, with a table of prices (servers, resources) for each bound."""
+    """Tasks of progressive filling, with the prices (servers, resources) of each cut as the certificate."""
     polytope, rule = problem.polytope, problem.criterion
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)
@@ -61,7 +62,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def _placement(polytope: Polytope, tasks: Array) -> tuple[float, Array, Array]:
-    """Largest part of `tasks`, (users,), that has a placement, at fractions (pairs,), and prices of rows."""
+    """Largest feasible multiple of `tasks`, (users,), its placement in fractions (pairs,), and prices of rows."""
     if len(np.unique(polytope.pair_server)) == 1:
         fractions = tasks[polytope.pair_user] / polytope.gamma
         used = polytope.use @ fractions

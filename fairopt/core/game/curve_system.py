@@ -55,7 +55,8 @@ class CurveOptions:
 OPTIONS = CurveOptions()
 
 
-#: log T, the tax of users with a limit relative to the marginal utility at it, and the offset of its log level.
+#: Tax of users with a limit, which keeps their costs positive where all prices vanish: log of its factor, and the
+#: distance of its log level below that of the marginal utility at the limit.
 LOG_TAX, TAX_BELOW = float(np.log(HALF_PRECISION)), 3.0
 #: A server has a reference row if the tax is less than this fraction of the cost of some pair there.
 _MOST_TAX_SHARE = 0.5
@@ -277,10 +278,11 @@ class Active:
         return np.asarray(found)
 
     def gradient(self, v: Values, c: int) -> Array:
-        """Derivatives of the distance of event c in unknowns and log alpha, (unknowns + 1,).
+        """Gradient of the distance to event c with respect to unknowns and log alpha, (unknowns + 1,).
 
-        The distance is the slack of a condition outside of the active set, the amount of one inside, and log alpha for
-        the last event.
+        An event ends a segment of the curve with one active set. For a condition c < `whole` outside of the active set
+        the distance is its slack, which vanishes when it enters; for one inside it is its amount (tasks or price),
+        which vanishes when it leaves. For the last event, c = `whole`, it is log alpha itself.
         """
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])

@@ -146,7 +146,7 @@ class PriceStart(ServerStart):
     servers: tuple[str, ...]
     resources: tuple[str, ...]
     unit: Array  # (servers,)
-    way: tuple[tuple[float, Array], ...]  # tau, falling, and log prices (servers, resources), NaN where nobody pays any
+    way: tuple[tuple[float, Array], ...]  # decreasing tau; log prices (servers, resources), NaN where none
 
     @classmethod
     def of(cls, way: Sequence[Place]) -> PriceStart:
@@ -284,10 +284,13 @@ class Found:
 
 @suppress_fp_warnings
 def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = None) -> Iterator[Found]:
-    """Candidates: the greatest allocation, if it exists; the limit of the path; and states of best responses.
+    """Candidates for PS-DSF, in this order: greatest allocation, limit of the path in alpha, states of best responses.
 
-    Each is yielded only if the ones before were not accepted. The alpha of `method` matters only for the starting point
-    of best responses.
+    1. With positive demands the greatest allocation, as computed, and after a round of exact responses.
+    2. The end of the path of `furthest`, extrapolated to 1/alpha = 0, if prices determine it.
+    3. Elastic best responses from the last of these points. Only their starting point depends on the alpha of `method`.
+
+    The generator continues only if the certificate rejects a candidate.
     """
     near = Choices(method) if method.positive else None
     if near is not None:

@@ -359,7 +359,7 @@ def settle(order, events, k, left):  # type: ignore[no-untyped-def]
 
 @compiled
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
-    """Progressive filling: raise a common level until every user attains its room or needs an exhausted resource.
+    """Progressive filling: raise a common level until every user attains its bound or needs an exhausted resource.
 
     User n has `level gain[n]` tasks in total, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses the
     fraction `per_task[n, r]` of a capacity for each. Fills in `tasks` (users,) and `q` (resources,), minus the log of
@@ -370,7 +370,7 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     used, rate, largest_rate = np.zeros(size), np.zeros(size), np.zeros(size)
     q[:] = -np.inf
     tasks[:] = 0.0
-    # The rate of use changes where users enter, at their level elsewhere, and where they attain their room.
+    # The rate of use changes at the levels at which a user starts to rise, and at which it attains `room`.
     events, order = np.empty(2 * count), np.empty(2 * count, np.int64)
     for n in range(count):
         events[n], events[count + n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n]

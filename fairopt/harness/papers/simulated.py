@@ -64,7 +64,7 @@ def _least(wide: pd.DataFrame, axes: Sequence[str], better: str, than: str, of: 
 
 
 def _of_kinds(jobs: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFrame:
-    """Jobs of some kinds of users, the first words of their names; without kinds all jobs are of one."""
+    """Select jobs by the kind of their user, the first word of its name; without `kinds` all jobs are of one kind."""
     if not kinds:
         return jobs.assign(kind="")
     kind = jobs["user"].str.partition(" ")[0]

@@ -1,6 +1,6 @@
-"""Tables: for people, and written as CSV, JSON, Parquet, Markdown and LaTeX.
+"""Tables as formatted text, and as CSV, JSON, Parquet, Markdown and LaTeX files.
 
-Files are whole or not at all, and no cell is markup or a formula. `typeset` makes LaTeX.
+Files are written atomically, and cells are escaped, so that none is read as markup or a formula. `typeset` has LaTeX.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, lat
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
-#: Spreadsheets compute what begins so.
+#: First characters of cells that spreadsheets evaluate as formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: What Markdown reads as more than text: an underscore only at the edge of a word, a star only before one.
+#: Characters that are markup in Markdown: underscores only at the edge of a word, and stars only before one.
 _MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
-#: Columns of seconds whose names do not say so.
+#: Columns in seconds whose names do not include the unit.
 _SECONDS = ("mean_response", "median_response", "mean_wait", "until", "every", "simulate")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A frame of `study.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
+    """Format a frame of `study.compare`: rows with numbers, and footnotes with a line for each other row.
 
     Raises
     ------
@@ -47,12 +47,13 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
+    """Format a table as strings: fractions in per cent, certificates as powers of ten, four significant digits.
 
-    Truth is yes or no, times have their unit in the head, and half-widths of intervals of equal values are left empty.
+    Booleans are yes or no, headings of times have the unit, and half-widths of intervals of equal values are empty.
 
-    The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
-    that, in `tasks (use)` and so on. Columns of who wants more are left out where they repeat those of all users.
+    The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column with the name of the resource; if
+    another column has that name, in `tasks (use)` and so on. Measures over users with unmet demand are omitted if they
+    equal those over all users.
     """
     shown = {}
     frame = distinct(frame)
@@ -91,28 +92,28 @@ def write(
     notes: Sequence[str] = (),
     **more: Any,
 ) -> list[Path]:
-    """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
+    """Write a table as `name.csv` (all digits), `name.md` and `name.tex`, and return the paths.
 
-    Names of rows, such as mechanisms in the index of `fairopt.compare`, are the first columns. A warning says which
-    columns the LaTeX has no room for, or that it is wider than asked for.
+    Row labels, such as mechanisms in the index of `fairopt.compare`, are the first columns. A warning names the columns
+    that do not fit into the LaTeX table, or states that it is wider than requested.
 
     Parameters
     ----------
     frame : the table
-    folder : where, a text or a path; it is made, and files that are there are replaced
-    name : of the files; what a file's name should not have is replaced by `_`
-    caption : stands above the table
-    inches : width of the table in LaTeX at most: 3.3 for one column of two, 6.5 for both
-    label : what LaTeX refers to it by, after `tab:`; empty: the name
-    notes : sentences that stand below
-    more : `groups`, `whole` and `keep`, as `latex` has them
+    folder : path, created if necessary; existing files are replaced
+    name : base name of the files, in which unsafe characters are replaced by `_`
+    caption : text above the table
+    inches : largest width in LaTeX: 3.3 for one of two columns, 6.5 for both
+    label : LaTeX label after `tab:`; empty: the name
+    notes : sentences below the table
+    more : `groups`, `whole` and `keep`, as in `latex`
 
     Raises
     ------
     DataError
-        A file cannot be written, or a column does not fit that is kept, or with `whole` any.
+        A file cannot be written, or a kept column, or with `whole` any column, does not fit.
     OSError
-        The folder cannot be made.
+        The folder cannot be created.
 
     >>> import tempfile
     >>> import fairopt as fo
@@ -145,20 +146,20 @@ def write(
 
 
 def export(frame: pd.DataFrame, path: str | Path, note: str | None = None) -> None:
-    """Write a table in the format of the suffix, with names of rows as first columns.
+    """Write a table in the format of the suffix, with row labels as first columns.
 
     Parameters
     ----------
     frame : the table
-    path : its suffix is one of `FORMATS`: .csv, .parquet, .json, .md or .tex; its folder is made
-    note : stands below the table where the format has room for it (.md, .tex)
+    path : file with a suffix of `FORMATS`: .csv, .parquet, .json, .md or .tex; its folder is created
+    note : text below the table, in formats that allow it (.md, .tex)
 
     Raises
     ------
     DataError
-        No such format, or the file cannot be written.
+        The format is unknown, or the file cannot be written.
     OSError
-        The folder cannot be made.
+        The folder cannot be created.
     """
     notes = [] if note is None else [note]
     formats: dict[str, Callable[[], str | bytes]] = {
@@ -188,7 +189,7 @@ def exportable(path: Path) -> None:
 
 
 def csv(frame: pd.DataFrame) -> str:
-    """Write CSV with every digit; text that a spreadsheet would compute is escaped by an apostrophe."""
+    """Format as CSV with all digits; text that a spreadsheet would evaluate is escaped by an apostrophe."""
 
     def safe(cell: object) -> object:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
@@ -198,7 +199,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """A table for people; columns that have in every row the value that is expected are left out."""
+    """Format as Markdown, without columns that have the expected value in every row."""
     shown = for_people(informative(frame))
     rows = [[escape(text) for text in row] for row in [list(shown.columns), *shown.to_numpy().tolist()]]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -207,13 +208,13 @@ def markdown(frame: pd.DataFrame) -> str:
 
 
 def file_name(name: str) -> str:
-    """A name as that of a file: without separators and of bounded length; what is changed is told apart by a digest."""
-    # Names of files are cut off behind this many characters.
+    """Convert a name to a file name without separators and of bounded length; changed names get a digest as suffix."""
+    # Longer names are truncated, as file systems bound their length.
     plain = re.sub(r"[^\w.,=+()-]", "_", name).lstrip(".-")[:100]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def escape(text: object) -> str:
-    """Text in which Markdown sees no markup."""
+    """Escape a text for Markdown."""
     line = _ENTITY.sub("&amp;", one_line(str(text))).replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line)

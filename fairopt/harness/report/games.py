@@ -17,9 +17,9 @@ _REACHED = ("rounds", "messages", "seconds", "seconds per server")
 def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
     r"""Cells with `rounds to 1e-3` and so on, `linear_factor` and `linear_fit`, from the long table `reached` of games.
 
-    Rounds, messages and seconds, in total and per server, are those until the residual stays at or below a level that
-    is no smaller than the tolerance; infinite if it never does. The linear factor q is the one by which the residual
-    falls in a round, by least squares through all levels that are reached, at least three, and `linear_fit` its R^2:
+    Rounds, messages and seconds, in total and per server, count until the residual stays at or below a level, at least
+    the tolerance; they are infinite if it never does. The linear factor q is the factor by which a round
+    reduces the residual, fitted by least squares to the rounds k of at least three levels, and `linear_fit` its R^2:
 
     .. math:: k(\epsilon) = a + \frac{\log \epsilon}{\log q}
     """
@@ -39,14 +39,14 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], same: Sequence[str]) -> pd.DataFrame:
-    """Cells with values less those of the cell that is equal in `same`, and has the values of `less`.
+    """Cells with differences from the reference cell, which has equal columns `same` and the values of `less`.
 
-    The latter is left out. Where both are infinite, as of games that never end, the difference is 0.
+    Reference cells are omitted. If both values are infinite, as for games that do not converge, the difference is 0.
 
     Raises
     ------
     DataError
-        There is no such cell.
+        A reference cell is missing.
     """
     base = np.logical_and.reduce([cells[name] == value for name, value in less.items()])
     same = [name for name in same if name not in less]
@@ -64,7 +64,7 @@ def power_law(cells: pd.DataFrame, by: Sequence[str], of: str, x: Sequence[str],
 
     .. math:: \log y = a + \sum_j b_j \log x_j
 
-    `fit` is R^2, `n` the number of cells, and `there` that of finite ones, through which it is.
+    `fit` is R^2, `n` the number of cells, and `there` the number of finite values, which are fitted.
     """
     rows = []
     for group, every in cells.groupby(list(by), sort=False, dropna=False):

@@ -15,7 +15,7 @@ from . import figures
 from .stored import Results, StoredCells, interval, option
 from .table import Table
 
-#: Experiments with all combinations of what papers leave open, beside those that `fairopt reproduce` runs.
+#: Prefix of experiments with all combinations of options that papers leave open; `fairopt reproduce` runs only some.
 WIDE = "explain_"
 #: Columns of the table of verdicts.
 _COLUMNS = ["statement", "where", "claim", "printed", "assuming", "ours", "+- ours", "n", "outcome", "verdict"]
@@ -27,9 +27,9 @@ def wide(experiment: str) -> str:
 
 
 def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
-    """Intervals of the statistic by set-up, with the outcome: columns of assumptions, `mean`, `half`, `n`, `outcome`.
+    """Confidence interval and outcome by set-up: columns of assumptions, `mean`, `half`, `n`, `outcome`.
 
-    A single draw has no interval, and decides only where nothing is random.
+    A single draw has no interval, and determines an outcome only if the experiment has no randomness.
     """
     axes = one.assumptions
     of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in axes if axis.default}
@@ -49,7 +49,7 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
 
 
 def compact(one: Judged, setups: pd.DataFrame) -> pd.DataFrame:
-    """Set-ups as they are shipped: `statement`, `setup` (JSON), `mean`, `half`, `n`."""
+    """Convert set-ups to the format of shipped intervals: `statement`, `setup` (JSON), `mean`, `half`, `n`."""
     by = [axis.name for axis in one.assumptions if axis.name in setups]
     texts = [json.dumps(dict(zip(by, row, strict=True))) for row in setups[by].to_numpy().tolist()]
     return setups[["mean", "half", "n"]].assign(statement=one.statement, setup=texts)
@@ -63,7 +63,7 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
     statements : iterable of Judged
     results : Results
     of : callable
-        Name of the experiment to read, from that of the statement: `wide`, or the same.
+        Function from the experiment of a statement to the one whose cells are read, such as `wide`.
     """
     parts = []
     for one in statements:
@@ -95,10 +95,10 @@ def assumptions(statements: Iterable[Judged]) -> pd.DataFrame:
 
 
 def caption(name: str, results: Results, frame: pd.DataFrame | None = None) -> str:
-    """Caption of a figure: what it shows, and the verdicts on what the paper says of it, computed from the results.
+    """Caption of a figure: its subject, and the verdicts on statements of the paper, computed from the results.
 
-    Tiny versions have no verdict, and generators that stand in for traces are named. `frame` is the table of `verdicts`
-    on the same results, if it is there already.
+    Tiny versions have no verdict, and generators that replace traces are named. `frame` is the table of `verdicts` on
+    the same results, if it was computed already.
     """
     shown, module = figures.caption(name, results), figures.module(name)
     if results.smoke:
@@ -115,9 +115,9 @@ def caption(name: str, results: Results, frame: pd.DataFrame | None = None) -> s
 
 
 def together(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Statements of a table of `verdicts` with the same assumptions, and the combinations under which all come out.
+    """Largest group of statements of a table of `verdicts` that are all reproduced under common assumptions.
 
-    They are the largest such group among statements that come out under some combination.
+    Only statements that are reproduced under some combination count; the combinations are returned as well.
     """
     agreed = frame[frame["outcome"] == AGREES]
     tried = frame[frame["claim"].isin(agreed["claim"])].groupby("claim", sort=False)["assuming"].agg(tuple)

@@ -105,12 +105,12 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
 
 
 def _kept(chosen: Experiment, frame: pd.DataFrame) -> tuple[str, ...]:
-    """Columns of a table of means that stay: those before the number of draws name rows, and the experiment's measures.
+    """Columns of a table of means that are always printed: row labels, before `n`, and measures of the experiment.
 
     Raises
     ------
     DataError
-        The experiment names a measure that there is not: with the line of its file.
+        The experiment names an unknown measure; the message has the line of its file.
     """
     known = [*frame, *MEASURES]
     if lost := [one for one in chosen.keep if not fnmatch.filter(known, one)]:

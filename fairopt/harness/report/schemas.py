@@ -18,7 +18,7 @@ _AMOUNTS = {
     "description": "of every resource: a table by its name, or a list in the order of `resources`",
 }
 _NAME = {"type": "string"}
-#: What the keys of a cluster file hold. The keys themselves are the reader's.
+#: Values of the keys of a cluster file; the keys themselves are those of the reader.
 _CLUSTER: dict[str, dict[str, Any]] = {
     "name": _NAME,
     "count": {"type": "integer", "minimum": 1, "description": "how many such servers there are; default 1"},
@@ -38,7 +38,7 @@ _CLUSTER: dict[str, dict[str, Any]] = {
 
 
 def cluster() -> dict[str, Any]:
-    """The schema of cluster files (docs/cluster-file.md)."""
+    """JSON Schema of cluster files (docs/cluster-file.md)."""
     return {
         "$schema": _DRAFT,
         "title": "fairopt: a cluster",
@@ -60,18 +60,18 @@ def _entries(keys: Iterable[str], needed: str) -> dict[str, Any]:
 
 
 def experiments() -> dict[str, Any]:
-    """The schema of experiment files (docs/experiments.md): of mechanisms on clusters, or policies on workloads."""
+    """JSON Schema of experiment files (docs/experiments.md), with mechanisms on clusters or policies on workloads."""
     kinds, structs = msgspec.json.schema_components([MECHANISMS.file, POLICIES.file], ref_template="#/$defs/{name}")
     schema = {"$schema": _DRAFT, "title": "fairopt: an experiment", "oneOf": kinds, "$defs": structs}
     return dict(msgspec.json.decode(msgspec.json.encode(schema)))  # lists in place of tuples
 
 
 def report() -> dict[str, Any]:
-    """The schema of what `fairopt report --json` prints (docs/explorer.md)."""
+    """JSON Schema of the output of `fairopt report --json` (docs/explorer.md)."""
     return {"$schema": _DRAFT, "title": "fairopt: a report", **msgspec.json.schema(reported.Report)}
 
 
-#: Schemas by the names of what they describe.
+#: Functions that return a schema, by the name of the document.
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "cluster": cluster, "experiment": experiments, "report": report,
 }  # fmt: skip

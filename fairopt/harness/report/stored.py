@@ -152,8 +152,8 @@ class StoredCells:
     ) -> Table:
         """Means of measures by rows and columns, with half-widths `+-` of intervals; `Table.write` makes LaTeX.
 
-        Only repetitions are averaged: what else tells cells apart, such as a parameter of the mechanism, an option of
-        the source or the engine, is a further column of names of rows.
+        Only repetitions are averaged. Any other column in which cells differ, such as a parameter of the mechanism, an
+        option of the source or the engine, becomes a further row label.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class StoredCells:
 
 @dataclass
 class Results:
-    """Store, as tables and figures read it.
+    """Access to stored results for tables and figures.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _is_stand_in(cell: Cell) -> bool:
 
 
 def telling(cells: pd.DataFrame, names: Iterable[str], always: str = "") -> list[str]:
-    """Columns among `names` that are not constant, and the one that is `always` included."""
+    """Columns among `names` that are not constant, and the column `always`."""
     return [name for name in names if name == always or cells[name].nunique(dropna=False) > 1]
 
 
@@ -364,8 +364,8 @@ def with_fractions(cells: pd.DataFrame) -> pd.DataFrame:
 def swept(cells: pd.DataFrame, what: str, by: Sequence[str] = ()) -> tuple[pd.DataFrame, list[str]]:
     """Cells with a column for each parameter that takes several values under one name, and the names of these columns.
 
-    `what` is `mechanism` or `policy`; such parameters are no part of its label any more. Parameters in `by` are columns
-    in any case. A name that another column has is followed by `what` in brackets.
+    `what` is `mechanism` or `policy`, from whose label such parameters are removed. Parameters in `by` are always
+    columns. If a name is taken by another column, `what` is appended in brackets.
     """
     parts = [parted(str(text)) for text in cells[what]]
     names = pd.Series([name for name, _ in parts], cells.index)
@@ -392,7 +392,7 @@ def parted(label: str) -> tuple[str, dict[str, Any]]:
 
 
 def typed(text: Any) -> Any:
-    """Value of an option: a number or a truth value if its text is that of one."""
+    """Convert the text of an option to a number or boolean if it is one."""
     try:
         return float(text) if text in ("inf", "nan") else ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -400,7 +400,7 @@ def typed(text: Any) -> Any:
 
 
 def option(cells: pd.DataFrame, name: str, default: str) -> pd.Series[str]:
-    """Values of an option as text: of the source, or else a column, or else of the policy or the simulation."""
+    """Values of an option as text, from the source, a column, or the policy or simulation, in this order."""
     of_source = cells["source"].str.extract(rf"[?&]{name}=([^&]*)")[0]
     if of_source.notna().any():
         return of_source.fillna(default)
@@ -438,9 +438,9 @@ def with_means(
 def with_medians(
     table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Append to a table the medians of columns of cells by group, under new names, with ends of intervals behind.
+    """Append to a table the medians of columns of cells by group, under new names, followed by ends of intervals.
 
-    These are left out where no group has the six values of an interval.
+    Intervals need six values, and are omitted if no group has these.
     """
     for measure, name in names.items():
         found = median_interval(cells.dropna(subset=[measure]), by, measure, level).drop(columns="n")
@@ -471,7 +471,7 @@ def reached(found: StoredCells) -> pd.DataFrame:
         late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
         of = median_interval(late, by, column)
         names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
-        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are a constant multiple of rounds
+        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are a multiple of rounds
         counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
     return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
 

@@ -1,4 +1,4 @@
-"""`Table`: results with title and notes, of which columns and rows are chosen, and which is written to files."""
+"""`Table`: results with title and notes, selection of columns and rows, and output to files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Table:
     whole : bool
         Columns were selected explicitly, and a LaTeX table that is too wide for them is an error.
     keep : tuple of str
-        Columns that stay at any width: what names rows, and the measures that the table is about.
+        Columns that are kept at any width: row labels, and the main measures.
 
     >>> import fairopt as fo
     >>> import pandas as pd
@@ -76,7 +76,7 @@ class Table:
             Names, or patterns such as `use_*`; half-widths of intervals come with their means.
         rows : sequence of str or None
             Values of any cell, patterns such as `alphaPF-VDS*`, or names with a parameter that is a column, such as
-            `alphaPF-VDS(alpha=2)`. Groups of rows, which the columns before that of the value make, stay together.
+            `alphaPF-VDS(alpha=2)`. Rows with equal values in the columns before the matching one remain adjacent.
         """
         frame = self.frame
         if rows is not None:
@@ -91,7 +91,7 @@ def _matching(frame: pd.DataFrame, patterns: Sequence[str]) -> list[int]:
     """Positions of rows with a cell that matches a pattern, in the order of groups, then of patterns."""
     groups, found = dict[str, int](), list[tuple[int, int, int]]()
     for k, row in enumerate(frame.map(alike).to_numpy().tolist()):
-        # `name(alpha=2)` is a name beside a column alpha.
+        # `name(alpha=2)` matches a name in one column and 2 in the column alpha.
         ends = ["", *(f"({alike(name)}={cell})" for name, cell in zip(frame, row, strict=True))]
         for p, pattern in enumerate(patterns):
             at = [j for j, cell in enumerate(row) if any(fnmatch.fnmatchcase(cell + end, pattern) for end in ends)]

@@ -1,4 +1,4 @@
-"""Tables for LaTeX, as wide as a column of a paper or its page: columns chosen to fit, numbers to what is certain.
+"""Tables for LaTeX, as wide as a column or page of a paper: columns are chosen to fit, digits by their certainty.
 
 The preamble needs `booktabs` and `array`. Widths are those of Computer Modern, in \\footnotesize at 10 points.
 
@@ -26,7 +26,7 @@ from ...mechanisms import REGISTRY
 from ...model._arrays import Array
 from ...scheduling.policies import REGISTRY as POLICIES
 
-#: Columns whose words are not their names with spaces.
+#: Headings of columns, where these are not the name with spaces for underscores.
 HEADS = {
     "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
     "tol": "tolerance", "simulate": "seconds to simulate",
@@ -42,11 +42,11 @@ _SPECIAL = str.maketrans(
        "α": r"$\alpha$", "×": r"$\times$", "∞": r"$\infty$", "<": r"\textless{}",
        ">": r"\textgreater{}", "|": r"\textbar{}"}
 )  # fmt: skip
-#: How it is simulated, a name of ours, its parameters, its mark, and what is said of it.
+#: Label of a mechanism or policy: kind of simulation, name, parameters, mark, and remark.
 _LABEL = re.compile(
     r"(?:(?P<how>fluid|dedicated):)?(?P<name>[a-zA-Z-]+)(?:\((?P<with>\w+=.*?)\))?(?P<mark>\*?)(?P<said>: .*)?"
 )
-#: Letters with what they are equal to, letters with an index, and users, resources and demands by number.
+#: Symbols that are set in math: letters with a value or an index, and numbered users, resources and demands.
 _MATH = re.compile(
     r"(?<![\w\\-])(?P<letter>alpha|beta|gamma|phi|mu|DK|sum|max|min|[xydacuwrmsnNKMU])"
     r"(?P<index>\\_[A-Za-z0-9]{1,2}|(?<=[drxU])\d)?"
@@ -55,13 +55,13 @@ _MATH = re.compile(
 _UNLABELLED = r"[^\w:.,=+()-]"
 _ALONE = {"alpha", "beta", "gamma", "phi", "mu"}
 _MACRO = {*_ALONE, "sum", "max", "min"}
-#: Widths of Computer Modern at 8 points, in thousandths of an em, from the space on.
+#: Widths of the characters of Computer Modern at 8 points, in thousandths of an em, beginning with the space.
 _CMR8 = """333 278 500 833 500 833 778 278 389 389 500 778 278 333 278 500 500 500 500 500 500 500 500 500 500 500 278
 278 778 778 778 472 778 749 708 722 763 680 652 785 749 360 513 777 625 916 749 778 680 778 736 556 722 749 749 1027
 749 749 611 278 500 278 500 360 500 500 556 444 556 444 306 500 556 278 306 528 278 833 556 500 556 528 390 394
 389 556 528 722 528 528 444 500 278 500 500"""
 _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _CMR8.split()), strict=True))
-#: Of signs without the spaces around them, which they have of their own; others take 0.6.
+#: Widths of macros, in thousandths of an em, without the spaces that TeX adds; others are estimated as 0.6 em.
 _MACROS = {"pm": 555, "cdot": 55, "infty": 1000, "allowbreak": 0, "sum": 1300, "max": 1700, "min": 1500}
 _TOKEN = re.compile(r"\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
 
@@ -77,7 +77,7 @@ def typeset(text: object) -> str:
         more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=False", "=no").replace("=", " = ")
         how = f"{label['how']} " if label["how"] else ""
         said = f"{how}{title}{f' ({more})' if more else ''}{label['mark']}{label['said'] or ''}"
-    said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # a label in the middle of a text
+    said = re.sub(r"(?<=\w)\((?=\w+ ?=)", " (", said)  # labels within a sentence, which `_LABEL` does not match
     return re.sub(
         "alphapf-vds",
         r"$\\alpha$PF-VDS",
@@ -87,12 +87,12 @@ def typeset(text: object) -> str:
 
 
 def said(value: object) -> str:
-    """A value as text, with yes and no for truth."""
+    """Format a value as text, with yes and no for booleans."""
     return ("yes" if value else "no") if isinstance(value, bool | np.bool_) else str(value)
 
 
 def one_line(text: str) -> str:
-    """Text without ends of lines, which end comments, and other control characters."""
+    """Replace line ends, which would end a LaTeX comment, and other control characters."""
     return plain(" ".join(text.splitlines()))
 
 
@@ -115,12 +115,12 @@ def _titles() -> dict[str, str]:
 
 
 def words(name: str) -> str:
-    """The head of a column, for LaTeX."""
+    """Heading of a column, for LaTeX."""
     return "$n$" if name == "n" else typeset(HEADS.get(name, name.replace("_", " ")))
 
 
 def power(value: float, digits: int = 12) -> str:
-    """A number with at most so many significant digits; below 0.001 as a power of ten."""
+    """Format a number with at most `digits` significant digits; below 0.001 as a power of ten."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else "$\\infty$"
     plain = f"{value:.{digits}g}"
@@ -133,7 +133,7 @@ def power(value: float, digits: int = 12) -> str:
 
 @cache
 def width(text: str) -> float:
-    """Ems that a text for LaTeX takes in Computer Modern, at 8 points; exponents as wide as the rest."""
+    """Width of a LaTeX text in Computer Modern at 8 points, in ems; exponents count with full width."""
     total = 0.34 * text.count("^{-")  # a minus is wider than a hyphen
     for token in _TOKEN.finditer(text):
         if macro := token["macro"]:
@@ -143,37 +143,37 @@ def width(text: str) -> float:
     return total
 
 
-#: Inches of the page of a paper with margins of an inch; wider tables than three quarters of it span its columns.
+#: Text width of a page with margins of an inch, in inches; tables wider than three quarters of it span both columns.
 PAGE = 6.5
-#: How columns of half intervals begin: our own names, which programs read.
+#: Prefix of the names of columns of half-widths of intervals.
 INTERVAL = "+- "
-#: Points of an inch, and of an em in \\footnotesize; ems between columns.
+#: Points per inch, points per em in \\footnotesize, and ems between columns.
 _INCH, _EM, _GAP = 72.27, 8.5, 0.9
-#: Below this part of the largest value of its column a number is rounding, and is printed as 0.
+#: Fraction of the largest value of its column below which a number is a rounding error, and is printed as 0.
 _ROUNDING = 1e-12
-#: Certificates below this power of ten are printed as being below it.
+#: Power of ten below which certificates are printed as an upper bound only.
 _LEAST = -12
-#: Significant digits where nothing says how many are certain, and of seconds, measured once.
+#: Significant digits of values of unknown accuracy, and of seconds, which are measured once.
 _DIGITS, _OF_SECONDS = 4, 2
-#: Lines of a table that fit on a page beside its caption, head and notes.
+#: Number of lines of a table that fit on a page with caption, heading and notes.
 _LINES = 40
-#: Parameters: printed as they were given.
+#: Columns of parameters, which are printed with all given digits.
 _GIVEN = ("alpha", "damping", "tol", "level", "until", "every", "thrashing", "n", "item")
-#: Left out first where there is no room, the last of these first of all.
+#: Columns that are omitted first if a table is too wide, beginning with the last.
 _LAST = ("max_share", "fraction_of_tasks_done", "missed", "certificate", "correct", "instance", "source", "name",
          "median_response", "messages", "note", "simulate",
          "seconds")  # fmt: skip
-#: Parts of a whole, which are set in percent, besides the use of resources.
+#: Fractions that are printed in percent, in addition to utilizations.
 FRACTIONS = ("fraction_of_jobs_done", "fraction_of_tasks_done")
-#: Values that say nothing where every row has them.
+#: Expected values; a column in which every row has its value is omitted as uninformative.
 _EXPECTED = {"certified": True, "pooled": False, "status": "ok", "missed": 0, "notes": ""}
-#: Behind these a name without spaces may go on in the next line.
+#: Characters after which a name without spaces may be broken.
 _BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
 
 
 @dataclass
 class _Column:
-    """A column: its name in the frame, head in at most two lines, cells; ems that it takes, and at least needs."""
+    """A column: name in the frame, heading in at most two lines, cells, and preferred and smallest width in ems."""
 
     name: str
     head: list[str]
@@ -202,33 +202,33 @@ def latex(
 ) -> str:
     """A table for LaTeX that floats: `table` of a column, wider ones `table*`, which spans both columns of a page.
 
-    Names of rows are its first columns. Half intervals stand behind their means, ends of intervals behind medians; what
-    is the same in every row stands below, and so do notes. Columns that do not fit are left out, those that matter
-    least first. Comments in the first lines name them, and say if the table is wider than asked for. Rows that fill
-    more than a page go on in further tables, with the same columns.
+    Row labels are the first columns. Half-widths follow means, ends of intervals follow medians. Values equal in all
+    rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important
+    first; comments in the first lines name them, and state if the table is wider than requested. A table of more than a
+    page is continued in further tables with the same columns.
 
     Parameters
     ----------
     frame : the table
-    caption : stands above
-    label : of the table, for references to it; by default none
-    inches : its width at most; where a column of two has no room for what is kept, or for any measure, both of them
-    notes : sentences that stand below
-    groups : columns under a common head, by the head; uses of resources (`use_...`) always are
-    whole : a column that does not fit is an error
+    caption : text above the table
+    label : label for references; by default none
+    inches : largest width; a table for one of two columns spans both if the kept columns, or any measure, do not fit
+    notes : sentences below the table
+    groups : columns under a common heading, by heading; uses of resources (`use_...`) are always grouped
+    whole : raise an error if a column does not fit
     keep : names of columns that stay at any width, or patterns such as `use_*`
 
     Raises
     ------
     DataError
-        A column does not fit that is kept, or with `whole` any; the message has the width that it takes.
+        A kept column, or with `whole` any column, does not fit; the message has the required width.
     """
     room = inches * _INCH / _EM
     frame = _with_data(flat(frame))
     kept = [name for name in map(str, frame.columns) if any(fnmatchcase(name, each) for each in keep)]
     given = {"alpha", "mechanism"} <= {*frame} and "alpha" not in kept
     if given and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
-        frame = frame.drop(columns="alpha")  # names of mechanisms say it
+        frame = frame.drop(columns="alpha")  # the labels of mechanisms include it
     rows, same = _without_constants(frame, kept)
     every = _columns(rows, groups or {}, room)
     different = [one for k, one in enumerate(every) if one.name in kept or one.number
@@ -236,7 +236,7 @@ def latex(
     needed = [one.name for one in different if whole or one.name in kept]
     columns, left = _fitting(different, room, needed)
     lost = [name for name in left if name in needed]
-    two = 0.375 * PAGE <= inches < 0.6 * PAGE  # what is asked for is a column of two
+    two = 0.375 * PAGE <= inches < 0.6 * PAGE  # the requested width is that of one of two columns
     if two and not whole and (lost or (any(map(_measured, different)) and not any(map(_measured, columns)))):
         said = f"% spans both columns, as {inches:g} inches have no room for {one_line(', '.join(lost or left))}\n"
         return said + latex(frame, caption, label, 2 * inches, notes=notes, groups=groups, keep=keep)
@@ -260,7 +260,7 @@ def latex(
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table with names of rows as its first columns (positions are none), and heads that are text."""
+    """Move row labels into the first columns, unless they are positions, and convert headings to text."""
     index, of = frame.index, frame.columns.name
     frame = frame.set_axis([f"{of} = {head}" if of else str(head) for head in frame.columns], axis=1)
     if index.name is None and pd.api.types.is_integer_dtype(index):
@@ -269,27 +269,27 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table without measures of users who want more that repeat those of all users."""
+    """Drop measures over users with unmet demand that equal those over all users."""
     twice = [f"{name}_wanting" for name in ("min_share", "jain")
              if name in frame and frame[name].equals(frame.get(f"{name}_wanting"))]  # fmt: skip
     return frame.drop(columns=twice)
 
 
 def informative(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table without columns that repeat others, or have in every row the value that is expected."""
+    """Drop columns that repeat others, or have the expected value in every row."""
     usual = [name for name, value in _EXPECTED.items() if len(frame) and name in frame and frame[name].eq(value).all()]
     return distinct(frame).drop(columns=usual)
 
 
 def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The parts that sources `kind?name=value&...` have in common, and what each has besides."""
+    """Options common to all sources `kind?name=value&...`, and the other options of each."""
     parts = [re.split("[?&]", source) for source in sources]
     common = [part for part in parts[0] if all(part in other for other in parts)]
     return common, [[part for part in each if part not in common] for each in parts]
 
 
 def _with_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sources as what tells those of one cluster or workload apart: captions say the rest."""
+    """Shorten sources to the options in which those of one cluster or workload differ; captions state the rest."""
     names = frame.get("cluster", frame.get("workload", pd.Series("", frame.index)))
     if "source" not in frame or not (names.any() or frame["source"].str.contains("?", regex=False).any()):
         return frame
@@ -302,12 +302,12 @@ def _with_data(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def base(name: str) -> str:
-    """The mean or median that a column is the half, or an end, of an interval of; or itself."""
+    """Name of the mean or median to which a column of a half-width or interval end belongs, or else its own name."""
     return re.sub(rf"^{re.escape(INTERVAL)}| (low|high)$", "", name)
 
 
 def uses(frame: pd.DataFrame) -> list[str]:
-    """The columns that are used parts of resources."""
+    """Names of the columns of utilizations of resources."""
     return [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
 
 
@@ -320,9 +320,9 @@ def _measured(one: _Column) -> bool:
 
 
 def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """A table without columns that are the same in every row, and a sentence with these; of one row, all of it.
+    """Drop constant columns, and state them in a sentence; for a table of one row, all columns.
 
-    Kept columns stay.
+    Columns in `kept` remain.
     """
     frame = informative(frame)
     same = [
@@ -345,14 +345,14 @@ def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.Dat
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    common = [("use (%)", "use_", uses(frame))]  # common head, what is left out of the others, columns
+    common = [("use (%)", "use_", uses(frame))]  # common heading, prefix that is removed from the others, columns
     for group, names in groups.items():
         word = next((each for each in ("user ", f"{group} = ") if all(name.startswith(each) for name in names)), "")
         common.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
     heads = {name: one for one in common for name in one[2]}
     nothing = pd.Series(0.0, frame.index)
     errors = np.nan_to_num(frame.get("certificate", nothing).to_numpy(dtype=float))
-    # The significant digits of every row that its certificate, a relative error, leaves.
+    # The certificate is a relative error, and thus determines the number of significant digits of a row.
     certain = (-np.log10(np.clip(errors, 10.0**-_DIGITS, 0.1)) + 1e-9).astype(int)
     made: list[_Column] = []
     for k, name in enumerate(map(str, frame.columns)):
@@ -390,7 +390,7 @@ def _numbers(
     halves: Array,
     alike: Array,
 ) -> list[str]:
-    """Cells of a column: as many decimals in each as are certain in the largest of those that are alike."""
+    """Format the cells of a column, with the number of decimals that is certain for the largest of equal kind."""
     if name in _GIVEN:
         return [power(value) for value in values]
     if name == "certificate":
@@ -406,7 +406,7 @@ def _numbers(
 
 
 def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
-    """A number, with its half interval to the second digit of this; what rounding would make 0 is a power of ten."""
+    """Format a number with its half-width, to two digits of the latter; one that would round to 0 is a power of ten."""
     if not math.isfinite(value):
         return power(value)
     order = _order(value)
@@ -428,8 +428,8 @@ def _order(value: float) -> int:
 
 
 def _in_lines(head: str, longest: float) -> list[str]:
-    """A head in two lines: the first is empty but where it is wider than the cells below."""
-    blanks = [found.end() for found in re.finditer("[ -](?=.{4})", head)]  # units stay where they are
+    """Break a heading into two lines if it is wider than its cells; otherwise the first is empty."""
+    blanks = [found.end() for found in re.finditer("[ -](?=.{4})", head)]  # units are not separated from the name
     if width(head) <= longest or not blanks:
         return ["", head]
     at = min(blanks, key=lambda at: abs(2 * at - len(head)))
@@ -437,10 +437,10 @@ def _in_lines(head: str, longest: float) -> list[str]:
 
 
 def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> tuple[list[_Column], list[str]]:
-    """The columns that fit, with their widths, and names of those that do not.
+    """Columns that fit, with their widths, and names of those that do not.
 
-    They are taken in order, the needed ones first and those of `_LAST` last; those with a common head in the order of
-    the first. What room is left, folded columns share.
+    Columns are added in order, the needed ones first and those of `_LAST` last; a group with a common heading takes the
+    place of its first column. Folded columns share the remaining width.
     """
     ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
     for k, one in enumerate(columns):
@@ -459,7 +459,7 @@ def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> 
 
 
 def _taken(columns: Sequence[_Column]) -> float:
-    """Ems that columns take at least, with the gaps; the last of a group is as wide as the common head asks for."""
+    """Smallest total width of columns with gaps, in ems; the last of a group is widened for the common heading."""
     total = sum(one.least + _GAP for one in columns) - _GAP
     for group in {one.group for one in columns if one.group}:
         inside = [one.least + _GAP for one in columns if one.group == group]
@@ -468,8 +468,8 @@ def _taken(columns: Sequence[_Column]) -> float:
 
 
 def _pages(columns: Sequence[_Column], rows: range) -> list[list[int]]:
-    """Rows that fit on a page: a table that floats is not broken."""
-    # A folded, ragged cell fills a part of every line.
+    """Divide rows into pages, since LaTeX does not break a floating table."""
+    # A folded cell is set ragged, and fills only a part of each line.
     lines = (max(math.ceil(width(one.cells[row]) / (0.8 * one.wide)) if one.folded else 1 for one in columns)
              for row in rows)  # fmt: skip
     pages = groupby(zip(rows, accumulate(lines), strict=True), lambda one: (one[1] - 1) // _LINES)
@@ -477,7 +477,7 @@ def _pages(columns: Sequence[_Column], rows: range) -> list[list[int]]:
 
 
 def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
-    """Gaps of a part of an em, none at the edges; common heads over rules."""
+    """Set one table, with gaps of a fraction of an em, none at the edges, and common headings over rules."""
     kinds = [f">{{\\raggedright\\arraybackslash}}p{{{one.wide:.2f}em}}" if one.folded else "lr"[one.number]
              for one in columns]  # fmt: skip
     gap = f"@{{\\hspace{{{_GAP}em}}}}"
@@ -498,7 +498,7 @@ def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
     name = None
     for row in rows:
         cells = [one.cells[row] for one in columns]
-        # What names several rows stands in the first.
+        # A label of several rows is printed in the first only.
         if cells[0] == name and len(columns) > 1 and not columns[1].number:
             cells[0] = ""
         lines.append(_row(cells))
