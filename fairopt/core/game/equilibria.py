@@ -42,6 +42,7 @@ from ..market import FIRST_ALPHA
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
+from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem, solution, suppress_fp_warnings
 from .rounds import SETTLED, Sweeps
 
@@ -341,7 +342,7 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
     """Wrap a point of the homotopy as a candidate."""
     here = place.here
     if len(here.tasks) < len(method.server):  # pairs that were left out may have tasks at the last prices
-        game = entropy_homotopy.CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
+        game = CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
         here = entropy_homotopy.newton(game, _MORE).here or game
     seconds = clock.cpu() - begun
     return solution(method, here.tasks, here.price, "entropy homotopy", place.steps, seconds, tol)
