@@ -29,7 +29,7 @@ _UNREFINED_TOL = ACCURATE
 #: Users are a crowd if they are at least so many, and at least so many times the prices: the active set may then change
 #: by a few users a step, and the interior point is given up after so many steps in which mu does not halve, unless its
 #: error is below the last number.
-CROWD, _CROWD_PER_PRICE, _CROWD_PATIENCE, _HOPELESS = 20_000, 100, 3, 1e-3
+CROWD, _CROWD_PER_PRICE, _CROWD_PATIENCE, _HOPELESS = 50_000, 100, 3, 1e-3
 
 
 def crowded(problem: Problem) -> bool:

@@ -32,7 +32,6 @@ import numpy as np
 
 from ...model._arrays import Array, Mask
 from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
-from ..engines.welfare import CROWD
 from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
 from .equilibrium_system import EquilibriumSystem
@@ -59,8 +58,8 @@ _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
 _AT_LAST = NEGLIGIBLE
-#: Number of users for one in a sample.
-_SAMPLED = 5
+#: Number of users for one in a sample, and size from which a sample is itself begun from one.
+_SAMPLED, _LARGE_SAMPLE = 5, 20_000
 #: Last temperature of the sample, higher ones at which Newton's method is tried from its prices, and largest number of
 #: its steps.
 _LEFT_AT, _RETURN = (1e-3, 5e-3, 3e-2), 16
@@ -127,7 +126,7 @@ def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
     chosen = np.sort(np.argsort(q.largest, kind="stable")[_SAMPLED // 2 :: _SAMPLED])
     pairs, part = np.flatnonzero(np.isin(q.user, chosen)), len(chosen) / users
     sample = q.restricted(pairs, chosen, part)
-    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most, listed=len(chosen) >= CROWD))
+    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most, listed=len(chosen) >= _LARGE_SAMPLE))
     systems = way[-1].steps if way else 0
     for tau in _LEFT_AT if way else ():
         at = way[-1].here
