@@ -11,7 +11,7 @@ from fairopt.harness.papers import simulated
 from fairopt.report import Results, StoredCells
 
 from .over_time import STATISTICS, lines, policy
-from .style import DOUBLE, IN_PAPER, NARROW, groups, legend, new, ordered
+from .style import DOUBLE, NARROW, groups, legend, new, ordered
 
 NEEDS = ("drf_swim",)
 CAPTION = (
@@ -64,7 +64,7 @@ def _gains(axes: Axes, gains: pd.DataFrame) -> None:
     groups(axes, list(_NAMES), series)
     axes.axhline(0, color="#111111", linewidth=0.6)
     for at, value in _PRINTED.items():
-        axes.plot([at - 0.42, at + 0.42], 2 * [value], color="#b5152c", linewidth=1.4, alpha=0.8, label=IN_PAPER)
+        axes.plot([at - 0.42, at + 0.42], 2 * [value], color="#b5152c", linewidth=1.4, alpha=0.8, label="printed")
     axes.yaxis.set_major_formatter("{x:g}%")
 
 
