@@ -36,7 +36,7 @@ def unplaced(text: str) -> str:
 
 
 def read(path: Path, what: str) -> str:
-    """The text of a file; `what` names its kind in errors, such as `cluster file`."""
+    """Read the text of a file; `what` names its kind in errors, such as `cluster file`."""
     with _reaching(f"read the {what}", path):
         if path.is_char_device() or path.is_block_device():  # some never end
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
@@ -58,7 +58,7 @@ def _reaching(doing: str, path: Path) -> Iterator[None]:
 
 
 def opened(path: Path) -> io.TextIOWrapper:
-    """A text file to be read, of UTF-8, or of UTF-16 if it begins with its mark, as what PowerShell writes does."""
+    """Open a text file in UTF-8, or in UTF-16 if it begins with its byte order mark, as output of PowerShell does."""
     file = io.BufferedReader(io.FileIO(path))
     marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # read once: it may be a pipe
     return io.TextIOWrapper(file, "utf-16" if marked else "utf-8-sig")
@@ -153,7 +153,7 @@ def folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:
-    """Write a file, through another one beside it: what fails leaves an old file as it was."""
+    """Write a file atomically, by renaming a temporary one, so that an old file survives a failure."""
     with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link

@@ -40,9 +40,9 @@ from .store import Packed, pack
 #: Works, the folder of traces, and threads.
 Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
-#: Libraries with threads of their own, which a copy of this process would lack.
+#: Libraries that start threads, which a forked process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
-#: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
+#: Largest number of single cells in a message, seconds after which a worker starts no more, and messages per worker.
 _SENT, _SECONDS, _TURNS = 16, 0.25, 8
 #: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between
 #: two looks at the parent.
@@ -99,7 +99,7 @@ def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Ite
 
 
 def on(given: Executor, workers: int) -> Execute:
-    """An executor of `concurrent.futures` of about so many workers, such as a Dask client's `get_executor(pure=False)`.
+    """Executor of `concurrent.futures` with its number of workers, such as a Dask client's `get_executor(pure=False)`.
 
     It is left as it is at the end; what has not begun is cancelled.
     """
@@ -198,7 +198,7 @@ def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: i
 
 
 def _pool(jobs: int, threads: int | None) -> Any:
-    """Processes that have begun: copies of this one, which need no imports (seconds), unless they would miss threads.
+    """Pool of started processes: forks of this one, which saves seconds of imports, unless threads would be lost.
 
     Those of tqdm and of linear algebra are none that a copy counts on.
     """
@@ -217,7 +217,7 @@ def _pool(jobs: int, threads: int | None) -> Any:
 
 
 def _begin(variables: dict[str, str], parent: int) -> None:
-    """Initialise a worker: Ctrl-C is left to the parent, and the worker ends with it, whatever ends it."""
+    """Initialise a worker: it ignores Ctrl-C, which the parent handles, and ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a copy has the handler of its parent
     os.environ.update(variables)
@@ -240,7 +240,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """The workers of a running Dask scheduler, such as `tcp://HOST:8786`, as an executor, and how many they are."""
+    """Executor of the workers of a running Dask scheduler, such as `tcp://HOST:8786`, and their number."""
     try:
         client = of_an_extra("distributed").Client(address, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A cluster with edits: what a person has typed into the tables, checked, with the field that an error belongs to.
+"""Cluster with the edits of a user of the explorer, which are validated; errors name the field.
 
 Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
 `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
@@ -164,7 +164,7 @@ class Start:
         return self._made(servers["capacity"], count, users, weights)
 
     def _made(self, capacity: Array, count: Index, users: Mapping[str, NDArray[Any]], weights: str) -> Edited:
-        """The cluster of so many servers of every entry; errors are moved to their fields."""
+        """Cluster with the given number of servers of every entry; errors refer to fields."""
         entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(users["on"])
         if not len(entry_of):
             raise DataError("no server is left; switch one on, or give it a count", ("servers",))
@@ -195,7 +195,7 @@ def group(user: str) -> str:
 
 
 def shared(weight: Array, groups: Sequence[str]) -> Array:
-    """Two levels of weight: what a group has is shared in equal parts among its users."""
+    """Divide the weight of each group equally among its users."""
     of = pd.factorize(np.array(groups, dtype=object))[0]
     return np.asarray(weight / np.bincount(of)[of])
 
@@ -254,7 +254,7 @@ def _count(value: Any, where: Where) -> int:
     return int(given)
 
 
-#: How the fields of a server or a user are read.
+#: Parsers of the fields of a server or a user.
 _READ: Mapping[str, Callable[[Any, Where], float]] = {
     "capacity": partial(number, what="a capacity"),
     "count": _count,

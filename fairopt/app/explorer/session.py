@@ -1,4 +1,4 @@
-"""Questions and answers: what all three hosts ask, as JSON. Bad input is an answer too, with the field at fault."""
+"""Requests of the page and their replies as JSON, common to all hosts; an invalid input is a reply with its field."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", 
 
 #: Allocations that are kept: those of mechanisms side by side, and some states before.
 _KEPT = 30
-#: Rows of what more of a resource adds.
+#: Largest number of rows in the table of marginal gains.
 _ROWS = 12
 
 
@@ -189,7 +189,7 @@ class Session:
         return Allocation.of(cluster, table, "running", throw=False)
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
-        """A state is shown whose answer the view has already."""
+        """Record a state whose answer the view has already."""
         self.edited(_state(question))
         self.mechanism(_state(question))
         return {}
@@ -273,7 +273,7 @@ _MORE, _SECONDS = 0.01, 0.3
 
 
 class Margin(NamedTuple):
-    """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
+    """Tasks gained by 1% more of a resource on a kind of node: the kind, its number, the resource, gain, and users."""
 
     nodes: str
     size: int
@@ -313,7 +313,7 @@ def margins(
             if clock.cpu() < end:
                 changed = cluster.replace(capacity=cluster.capacity * more)
                 gains[k, r] = rule.solve(changed, found.tol).arrays.user_tasks - tasks
-    # Gains below this part of all tasks, for so much more, are none.
+    # Smaller gains, as a fraction of all tasks, are within the accuracy of the answers.
     least = 1e-7 * float(tasks.sum())
     rows = [
         Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
@@ -342,7 +342,7 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
     """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
-    # Users that are named gain more than this part of what all gain who do; if all gain less, only the first is named.
+    # Only users with a larger part of the total gain are named, or else the first.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
     order = np.argsort(-shown, kind="stable")
