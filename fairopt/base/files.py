@@ -1,4 +1,4 @@
-"""Text files with data in them: read whole, parsed without surprises, and written whole or not at all."""
+"""Text files with data: complete reading, strict parsing, and atomic writing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 #: A table of TOML or JSON, or an object in it.
 Table = dict[str, Any]
 
-#: The folders of a path from the root on; punctuation ends it.
+#: Pattern of the folders of an absolute path, which punctuation ends.
 _FOLDERS = re.compile(
     r"(?<![\w./\\])(?:[A-Za-z]:\\(?:[^\\:;,?'\"()\n]+\\)+|/(?=[^\s/])(?:[^/:;,?'\"()\n]*[^/:;,?'\"()\s]/)+)"
 )
@@ -92,7 +92,7 @@ def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> An
 
 @contextmanager
 def inside(prefix: object, *where: str | int) -> Iterator[None]:
-    """Errors of data begin with the file or the entry that they are in, and `where` with these."""
+    """Prefix errors of data, and their `where`, with the file or entry that contains them."""
     try:
         yield
     except DataError as error:
@@ -123,7 +123,7 @@ def has(document: Any, where: Sequence[str | int]) -> bool:
 
 
 def toml_line(text: str, where: Sequence[str | int]) -> int:
-    """The line (from 1) on which the key or table at a place of valid TOML begins; of the nearest enclosing one.
+    """Line, from 1, of the key or table at a place of valid TOML, or of the nearest enclosing one.
 
     No reader tells. But the lines before a statement are a document, which lacks the place, and with it they have it.
     """
@@ -145,7 +145,7 @@ def toml_line(text: str, where: Sequence[str | int]) -> int:
 
 
 def folder(path: Path) -> None:
-    """Make a folder, and those above it."""
+    """Create a folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except ValueError as error:  # a path that no folder can have

@@ -37,7 +37,7 @@ from .ends import Elsewhere, Stopped
 from .run import run, together, warm_up
 from .store import Packed, pack
 
-#: Works, the folder of traces, and threads.
+#: Function of units of work, the folder of traces, and the number of threads.
 Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
 #: Libraries that start threads, which a forked process would lack.
@@ -81,7 +81,7 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
+    """Group cells into messages, since a message costs as much as a small cell; those of a cluster stay together."""
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
@@ -92,7 +92,7 @@ def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
 
 
 def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
-    """One after another, here."""
+    """Execute cells sequentially in this process."""
     while todo:
         found, todo = several(todo, traces, threads, 0.0)
         yield found
@@ -116,7 +116,7 @@ def on(given: Executor, workers: int) -> Execute:
 
 
 def processes(jobs: int) -> Execute:
-    """`jobs` processes of this machine."""
+    """Execute cells in `jobs` processes of this machine."""
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
         warm_up(work.cells[0] for work in todo)
@@ -142,15 +142,15 @@ def _handed_in(
     todo: Iterable[list[Work]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
     at: dict[Future[Any], Any], traces: str | None, threads: int | None,
 ) -> Iterator[Packed]:  # fmt: skip
-    """Rows as they come, of at most `ahead` batches at a time; `at` are those that are sent, and with which executor.
+    """Yield rows as they complete, with at most `ahead` pending batches, which `at` maps to their executors.
 
-    Cells of workers that died are sent again, each by itself, and left out if that fails as well. An executor that is
-    broken is made anew so many times.
+    Cells of workers that died are sent again, each by itself, and omitted if that fails as well. A broken executor is
+    replaced at most `breaks` times.
 
     Raises
     ------
     Stopped
-        At the end, if cells were left out; earlier, if nobody is there to compute.
+        At the end if cells were omitted, or earlier if no worker is left.
     Elsewhere
         A worker has other code or data.
     """
@@ -188,7 +188,7 @@ def _handed_in(
 
 
 def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: int | None) -> Future[Any]:
-    """A batch that is sent; one that has failed if the executor is broken."""
+    """Submit a batch; a failed future if the executor is broken."""
     try:
         return pool.submit(several, batch, traces, threads)
     except BrokenExecutor as error:

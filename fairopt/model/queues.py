@@ -43,6 +43,12 @@ class Queue:
         Guaranteed amounts by resource, in resource units; resources without an entry have no guarantee.
     limit : mapping of str to float
         Largest amounts by resource, in resource units.
+
+    >>> import fairopt as fo
+    >>> tree = fo.Queues({"lab": fo.Queue(quota={"cpu": 4}), "ann": fo.Queue("lab")})
+    >>> cluster = fo.Cluster([[6]], [[1], [1]], resources=["cpu"], users=["ann", "bob"])
+    >>> fo.Tree(tree).solve(cluster).user_tasks.to_dict()
+    {'ann': 5.0, 'bob': 1.0}
     """
 
     parent: str | None = None

@@ -103,7 +103,7 @@ def figures(options: argparse.Namespace) -> int:
 
 
 def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
-    """Make the requested items, or all; items that lack cells are reported, and the others made.
+    """Produce the requested items, or all, and report items that lack cells.
 
     Raises
     ------
