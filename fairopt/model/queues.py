@@ -29,7 +29,13 @@ _KEYS = ("parent", "weight", "priority", "quota", "limit")
 
 @dataclass(frozen=True)
 class Queue:
-    """Node of a tree of queues: an inner queue, or the place of a user.
+    r"""Node of a tree of queues: an inner queue, or the place of a user.
+
+    The users n below it have, for every resource r with an entry in `quota` or `limit`,
+
+    .. math:: q_r \le \sum_n x_n d_{nr} \le l_r,
+
+    the lower bound unless all users below that demand r have stopped at their limits.
 
     Parameters
     ----------
