@@ -49,6 +49,7 @@ def tables(options: argparse.Namespace) -> int:
     seen: list[report.Table] = []
 
     def give(whole: report.Table) -> None:
+        """Select columns and rows of a table, write its files, and print it; one without matches is skipped."""
         seen.append(whole)
         if (table := whole.chosen(columns, rows)) is None:
             return
