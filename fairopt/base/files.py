@@ -1,4 +1,4 @@
-"""Text files with data in them: read whole, parsed without surprises, and written whole or not at all."""
+"""Text files with data: complete reading, strict parsing, and atomic writing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 #: A table of TOML or JSON, or an object in it.
 Table = dict[str, Any]
 
-#: The folders of a path from the root on; punctuation ends it.
+#: Pattern of the folders of an absolute path, which punctuation ends.
 _FOLDERS = re.compile(
     r"(?<![\w./\\])(?:[A-Za-z]:\\(?:[^\\:;,?'\"()\n]+\\)+|/(?=[^\s/])(?:[^/:;,?'\"()\n]*[^/:;,?'\"()\s]/)+)"
 )
@@ -36,7 +36,7 @@ def unplaced(text: str) -> str:
 
 
 def read(path: Path, what: str) -> str:
-    """The text of a file; `what` names its kind in errors, such as `cluster file`."""
+    """Read the text of a file; `what` names its kind in errors, such as `cluster file`."""
     with _reaching(f"read the {what}", path):
         if path.is_char_device() or path.is_block_device():  # some never end
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
@@ -58,7 +58,7 @@ def _reaching(doing: str, path: Path) -> Iterator[None]:
 
 
 def opened(path: Path) -> io.TextIOWrapper:
-    """A text file to be read, of UTF-8, or of UTF-16 if it begins with its mark, as what PowerShell writes does."""
+    """Open a text file in UTF-8, or in UTF-16 if it begins with its byte order mark, as output of PowerShell does."""
     file = io.BufferedReader(io.FileIO(path))
     marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # read once: it may be a pipe
     return io.TextIOWrapper(file, "utf-16" if marked else "utf-8-sig")
@@ -92,7 +92,7 @@ def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> An
 
 @contextmanager
 def inside(prefix: object, *where: str | int) -> Iterator[None]:
-    """Errors of data begin with the file or the entry that they are in, and `where` with these."""
+    """Prefix errors of data, and their `where`, with the file or entry that contains them."""
     try:
         yield
     except DataError as error:
@@ -123,7 +123,7 @@ def has(document: Any, where: Sequence[str | int]) -> bool:
 
 
 def toml_line(text: str, where: Sequence[str | int]) -> int:
-    """The line (from 1) on which the key or table at a place of valid TOML begins; of the nearest enclosing one.
+    """Line, from 1, of the key or table at a place of valid TOML, or of the nearest enclosing one.
 
     No reader tells. But the lines before a statement are a document, which lacks the place, and with it they have it.
     """
@@ -145,7 +145,7 @@ def toml_line(text: str, where: Sequence[str | int]) -> int:
 
 
 def folder(path: Path) -> None:
-    """Make a folder, and those above it."""
+    """Create a folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except ValueError as error:  # a path that no folder can have
@@ -153,7 +153,7 @@ def folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:
-    """Write a file, through another one beside it: what fails leaves an old file as it was."""
+    """Write a file atomically, by renaming a temporary one, so that an old file survives a failure."""
     with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link

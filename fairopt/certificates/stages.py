@@ -50,7 +50,7 @@ def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices
 
     with the time :math:`t_n` at which n stops, the tasks :math:`x_m(t)` of the filling, and the least cost
     :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task. The rise is also bounded by the limits of n and of its
-    ancestor queues. Users that could stop later by 1e-7 count as stopping then.
+    ancestor queues. A user counts as stopped if it must stop within a further rise of 1e-7.
 
     Parameters
     ----------

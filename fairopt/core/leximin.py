@@ -457,7 +457,7 @@ class Levels:
 
 
 class Leximin(Levels):
-    """The same of a criterion with infinite alpha on the polytope of its cluster, and `tasks_per_level` (users,)."""
+    """Levels of a criterion with infinite alpha on the polytope of its cluster, and `tasks_per_level` (users,)."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, candidates: Callable[[], Mask] | None = None) -> None:
         own, capacity = criterion.restrict(polytope.users), polytope.cluster.capacity

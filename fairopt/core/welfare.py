@@ -77,7 +77,7 @@ _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 _SHORT_CENTRING = 0.5
 #: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
 _PRODUCT_BOUNDS, _CORRECTORS = (LEAST_PRODUCT, 10.0), 5
-#: The same bounds of products, and the largest centring parameter, for large problems (`Market.large`).
+#: Bounds of complementarity products, and the largest centring parameter, for large problems (`Market.large`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
 #: Step of the predictor below which factors in single precision count as singular.
 _SINGULAR_STEP = 1e-3

@@ -37,12 +37,12 @@ from .ends import Elsewhere, Stopped
 from .run import run, together, warm_up
 from .store import Packed, pack
 
-#: Works, the folder of traces, and threads.
+#: Function of units of work, the folder of traces, and the number of threads.
 Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
-#: Libraries with threads of their own, which a copy of this process would lack.
+#: Libraries that start threads, which a forked process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
-#: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
+#: Largest number of single cells in a message, seconds after which a worker starts no more, and messages per worker.
 _SENT, _SECONDS, _TURNS = 16, 0.25, 8
 #: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between
 #: two looks at the parent.
@@ -81,7 +81,7 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
+    """Group cells into messages, since a message costs as much as a small cell; those of a cluster stay together."""
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
@@ -92,14 +92,14 @@ def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
 
 
 def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
-    """One after another, here."""
+    """Execute cells sequentially in this process."""
     while todo:
         found, todo = several(todo, traces, threads, 0.0)
         yield found
 
 
 def on(given: Executor, workers: int) -> Execute:
-    """An executor of `concurrent.futures` of about so many workers, such as a Dask client's `get_executor(pure=False)`.
+    """Executor of `concurrent.futures` with its number of workers, such as a Dask client's `get_executor(pure=False)`.
 
     It is left as it is at the end; what has not begun is cancelled.
     """
@@ -116,7 +116,7 @@ def on(given: Executor, workers: int) -> Execute:
 
 
 def processes(jobs: int) -> Execute:
-    """`jobs` processes of this machine."""
+    """Execute cells in `jobs` processes of this machine."""
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
         warm_up(work.cells[0] for work in todo)
@@ -142,15 +142,15 @@ def _handed_in(
     todo: Iterable[list[Work]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
     at: dict[Future[Any], Any], traces: str | None, threads: int | None,
 ) -> Iterator[Packed]:  # fmt: skip
-    """Rows as they come, of at most `ahead` batches at a time; `at` are those that are sent, and with which executor.
+    """Yield rows as they complete, with at most `ahead` pending batches, which `at` maps to their executors.
 
-    Cells of workers that died are sent again, each by itself, and left out if that fails as well. An executor that is
-    broken is made anew so many times.
+    Cells of workers that died are sent again, each by itself, and omitted if that fails as well. A broken executor is
+    replaced at most `breaks` times.
 
     Raises
     ------
     Stopped
-        At the end, if cells were left out; earlier, if nobody is there to compute.
+        At the end if cells were omitted, or earlier if no worker is left.
     Elsewhere
         A worker has other code or data.
     """
@@ -188,7 +188,7 @@ def _handed_in(
 
 
 def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: int | None) -> Future[Any]:
-    """A batch that is sent; one that has failed if the executor is broken."""
+    """Submit a batch; a failed future if the executor is broken."""
     try:
         return pool.submit(several, batch, traces, threads)
     except BrokenExecutor as error:
@@ -198,7 +198,7 @@ def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: i
 
 
 def _pool(jobs: int, threads: int | None) -> Any:
-    """Processes that have begun: copies of this one, which need no imports (seconds), unless they would miss threads.
+    """Pool of started processes: forks of this one, which saves seconds of imports, unless threads would be lost.
 
     Those of tqdm and of linear algebra are none that a copy counts on.
     """
@@ -217,7 +217,7 @@ def _pool(jobs: int, threads: int | None) -> Any:
 
 
 def _begin(variables: dict[str, str], parent: int) -> None:
-    """Initialise a worker: Ctrl-C is left to the parent, and the worker ends with it, whatever ends it."""
+    """Initialise a worker: it ignores Ctrl-C, which the parent handles, and ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a copy has the handler of its parent
     os.environ.update(variables)
@@ -240,7 +240,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """The workers of a running Dask scheduler, such as `tcp://HOST:8786`, as an executor, and how many they are."""
+    """Executor of the workers of a running Dask scheduler, such as `tcp://HOST:8786`, and their number."""
     try:
         client = of_an_extra("distributed").Client(address, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

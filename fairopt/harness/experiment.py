@@ -31,13 +31,13 @@ from . import origin, simulate, solve
 from .cell import Cell, Job
 from .schema import CELLS, SIMULATIONS, Schema
 
-#: Where something stands: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
+#: Location in a document: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
 Where = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A TOML file: its text, and what it says; `smoke` if [smoke] stands in place of what it replaces."""
+    """TOML file: text and contents; `smoke` if the values of [smoke] have replaced others."""
 
     path: Path
     text: str
@@ -45,14 +45,14 @@ class Document:
     smoke: bool = False
 
     def error(self, where: Where, message: str) -> DataError:
-        """`message` with file, line and key in front."""
+        """Build an error, whose message begins with file, line and key."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
         line = _files.toml_line(self.text, where)
         return DataError(f"{self.path}:{line}: {key}{': ' if key else ''}{message}", where)
 
     @contextmanager
     def blamed(self, *place: str | int) -> Iterator[None]:
-        """Errors of data with the line of the entry that they are about, or of `place`; in [smoke] if it is there."""
+        """Context that adds to errors of data the line of their entry, or of `place`, in [smoke] if it is there."""
         try:
             yield
         except DataError as error:
@@ -76,12 +76,12 @@ def read(path: Path) -> Document:
     return Document(path, text, _files.parse_toml(text, path))
 
 
-#: Keys of a table with their types, and with defaults where they may be left out.
+#: Keys of a table with their types, and with defaults if they are optional.
 Fields = dict[str, tuple[Any, ...]]
 
 
 def _text(what: str, *names: str) -> Any:
-    """Type of a text: one of these, if there are some."""
+    """Type of a text, restricted to the given values, if any."""
     return Annotated[Literal[names] if names else str, Meta(description=what + ", ".join(names))]
 
 
@@ -91,7 +91,7 @@ def _whole(least: int) -> Any:
 
 
 def _number(what: str, **bounds: Any) -> Any:
-    """Type of a number within bounds; NaN is within none."""
+    """Type of a number within bounds, which excludes NaN."""
     return Annotated[float, Meta(description=what, **bounds)]
 
 
@@ -101,7 +101,7 @@ def _many(kind: Any) -> Any:
 
 
 def _one(kind: Any) -> Any:
-    """Type of one value, which may stand in brackets."""
+    """Type of one value, which may be a list of one."""
     of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
     return kind | Annotated[tuple[kind, ...], of_one]
 
@@ -251,7 +251,7 @@ POLICIES = Kind(
 
 @dataclass(frozen=True)
 class Source:
-    """One cluster or workload of an experiment: its name there, and its origin; `merge` merges servers first."""
+    """Cluster or workload of an experiment: its name, and its origin; `merge` merges identical servers first."""
 
     name: str
     text: str
@@ -260,17 +260,17 @@ class Source:
 
 @dataclass(frozen=True)
 class Grid:
-    """Everything that runs, in every way, on every source; values by the keys of `Kind.grid`."""
+    """Grid of jobs on every source; values by the keys of `Kind.grid`."""
 
     where: Where
     values: Mapping[str, tuple[Any, ...]]
 
     def __getitem__(self, key: str) -> tuple[Any, ...]:
-        """The values of a key."""
+        """Values of a key."""
         return self.values[key]
 
     def one(self, key: str) -> Any:
-        """The value of a key that has one."""
+        """Value of a key that has exactly one."""
         return self.values[key][0]
 
 
@@ -318,7 +318,7 @@ class Experiment:
 
 
 def known() -> dict[str, Path]:
-    """Every experiment that can be called by its name: in `experiments` here, and those that come with the package."""
+    """Experiments by name: those in `experiments` of the current folder, and those of the package."""
     found: dict[str, Path] = {}
     for folder in (Path("experiments"), shipped.folder("experiments")):
         for path in sorted(folder.glob("*.toml")):
@@ -327,7 +327,7 @@ def known() -> dict[str, Path]:
 
 
 def load(name: str | Path, smoke: bool = False) -> Experiment:
-    """An experiment by its name or file; `smoke` is its tiny version. One with `[workloads]` is of simulations.
+    """Load an experiment by its name or file, or its tiny version `smoke`; `[workloads]` marks simulations.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
 
 
 def parse(document: Document, smoke: bool = False) -> Experiment:
-    """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
+    """Build the experiment of a document after validating all keys, including those of [smoke]."""
     kind = POLICIES if "workloads" in document.data and "clusters" not in document.data else MECHANISMS
     full = _experiment(kind, document)
     tiny = _experiment(kind, _smaller(kind, document)) if "smoke" in document.data else replace(full, smoke=True)
@@ -356,7 +356,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
 
 
 def _smaller(kind: Kind, document: Document) -> Document:
-    """The document with the values of [smoke] in place of those that they replace."""
+    """Replace values of the document by those of [smoke]."""
     data, tiny = document.data, document.data["smoke"]
     for name in tiny.get(kind.sources, ()):
         if name not in data[kind.sources]:
@@ -372,7 +372,7 @@ def _smaller(kind: Kind, document: Document) -> Document:
 
 
 def _experiment(kind: Kind, document: Document) -> Experiment:
-    """The experiment of a document as it stands."""
+    """Build the experiment of a document without further replacement."""
     with document.blamed():
         file: Any = typed(document.data, kind.file)
     _plugins.installed()
@@ -410,12 +410,12 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """The values of a key that takes one or several."""
+    """Values of a key that takes one value or several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _sources(kind: Kind, name: str, said: Table, folder: Path) -> list[Source]:
-    """A cluster or workload for every combination of options that are lists; nothing is drawn or read yet."""
+    """Form a cluster or workload for every combination of options that are lists; nothing is drawn or read yet."""
     entry, own = typed(said, Entry), Entry.__struct_fields__ if kind is MECHANISMS else ("source",)
     options = {key: _several(value) for key, value in said.items() if key not in own}
     if empty := [key for key, several in options.items() if not several]:
@@ -428,13 +428,13 @@ def _sources(kind: Kind, name: str, said: Table, folder: Path) -> list[Source]:
 
 
 def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
-    """The name of a source with options."""
+    """Name of a source with its options."""
     plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs]
     return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
 
 
 def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
-    """Every cell once, those of one cluster or workload one after another.
+    """Distinct cells, with those of one cluster or workload in succession.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.libraries import pa
 
-#: Names of columns, and of what they hold.
+#: Types of columns by name.
 Columns = dict[str, str]
 
 
@@ -31,17 +31,17 @@ class Schema:
 
     @cached_property
     def columns(self) -> Columns:
-        """All but the long tables, in order."""
+        """Columns other than long tables, in order."""
         return self.inputs | self.found | self.chance
 
     @cached_property
     def plain(self) -> pa.Schema:
-        """The same for Parquet."""
+        """Schema for Parquet, without long tables."""
         return pa.schema([(name, _kind(kind)) for name, kind in self.columns.items()])
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """With the long tables."""
+        """Schema for Parquet, with long tables."""
         long = {
             name: pa.list_(pa.struct([(field, _kind(kind)) for field, kind in fields.items()]))
             for name, fields in self.long.items()

@@ -185,7 +185,7 @@ class Mechanism(Solvable):
             vars(self)["_stated"] = True  # not a field, as it does not distinguish mechanisms
 
     def scaled_program(self, criterion: Criterion) -> Callable[[Program], Statement]:
-        """Program of the declarative engine: the scaled one of the criterion, or `program` where that says more."""
+        """Program of the declarative engine: the scaled one of the criterion, or `program` if there is no criterion."""
         criterions = self.met_by_criterion or type(self).program is Mechanism.program
         return scaling.statement if criterions and scaling.expressible(criterion) else self.program
 

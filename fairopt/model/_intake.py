@@ -1,4 +1,4 @@
-"""Turn what a person passes into arrays of plain numbers, or say exactly what is wrong with it.
+"""Conversion of arguments to arrays of plain numbers, with precise errors.
 
 NumPy makes numbers of nearly everything: it drops masks and imaginary parts, counts dates in days and reads text. Here
 only numbers are numbers.

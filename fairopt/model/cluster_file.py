@@ -44,7 +44,7 @@ from . import _intake
 #: The largest table, in bytes.
 MOST_BYTES = 2**30
 
-#: Keys of an entry.
+#: Keys of the entries of servers and users.
 SERVER_KEYS = {"name", "count", "capacity"}
 USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
 
@@ -54,7 +54,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Document:
-    """Contents of a cluster file, and the file and line of a place such as ("users", 2, "demand"); of JSON the file."""
+    """Contents of a cluster file, and the location (file and, unless JSON, line) of a key: `("users", 2, "demand")`."""
 
     said: Any
     place: Callable[[Where], str]
@@ -119,7 +119,7 @@ def document(cluster: Any) -> Table:
 
 
 def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
-    """The arguments of `Cluster` that a document gives, and the entry of every server and user in it.
+    """Arguments of `Cluster` from a document, and the index of the entry of every server and user.
 
     Numbers are checked by `Cluster`, as those of everybody.
     """
@@ -172,7 +172,7 @@ def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
 
 
 def _copies(entries: list[Table], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
-    """Servers by what users may call them: their names, and of `count` copies the name of the entry for all."""
+    """Servers by the names that users may list: own names, and the name of an entry with `count` for all of it."""
     known: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         if "name" in entries[row]:
@@ -200,7 +200,7 @@ def _name(entry: Table, kind: str, row: int) -> str:
 
 
 def known_keys(table: Table, keys: Sequence[str], of: str = "", where: Where = ()) -> None:
-    """`DataError` for a key that nobody would read."""
+    """Raise `DataError` for an unknown key."""
     if unknown := sorted(set(table) - set(keys)):
         raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
 
@@ -219,7 +219,7 @@ def _entries(document: Table, kind: str, keys: set[str], needed: str) -> list[Ta
 
 
 def _amounts(entries: list[Table], kind: str, key: str, resources: Sequence[str]) -> Any:
-    """(entries, resources): numbers by resource, 0 where one is left out, or in the order of resources."""
+    """Amounts (entries, resources), from tables by resource (0 if missing) or lists in the order of resources."""
     rows = []
     for row, entry in enumerate(entries):
         value, where = entry[key], (f"{kind}s", row, key)
@@ -331,7 +331,7 @@ def _csv(cluster: Any) -> str:
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:
-    """The header and the rows of a file; `name` is what the column of names may be called besides `name`."""
+    """Header and rows of a file; `name` is an alternative heading of the column `name`."""
     path = Path(file)
     text = _files.read(path, "CSV file")
     header = text.partition("\n")[0]
@@ -359,7 +359,7 @@ def _rows(file: str | Path, name: str = "") -> list[_Row]:
 
 
 def _csv_entry(row: _Row, kind: str, resources: list[str]) -> Table:
-    """A row as a cluster file has it; empty cells are left out."""
+    """Convert a row to an entry of a cluster file, without empty cells."""
     amounts: dict[str, float] = {}
     entry: Table = {_AMOUNTS[kind]: amounts}
     for column, cell in row.cells.items():
@@ -391,7 +391,7 @@ def _number(row: _Row, column: str) -> float:
 
 
 def _set_eligible(users: list[Table], rows: list[_Row]) -> None:
-    """Put what the file of eligible says into the entries of users."""
+    """Merge the table of eligible servers into the entries of users."""
     by_name = {entry.get("name", f"user{row + 1}"): entry for row, entry in enumerate(users)}
     if "name" not in rows[0].cells:
         raise rows[0].error("the header has no column `name` (or `user`)")

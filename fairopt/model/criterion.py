@@ -99,7 +99,7 @@ class Criterion(Frozen):
 
     @property
     def tabulated(self) -> Criterion:
-        """The same with marginal utilities interpolated on `curve`."""
+        """Criterion with marginal utilities interpolated on `curve`."""
         return self
 
     def elasticity(self, user_tasks: Array) -> Array:

@@ -29,7 +29,13 @@ _KEYS = ("parent", "weight", "priority", "quota", "limit")
 
 @dataclass(frozen=True)
 class Queue:
-    """Node of a tree of queues: an inner queue, or the place of a user.
+    r"""Node of a tree of queues: an inner queue, or the place of a user.
+
+    The users n below it have, for every resource r with an entry in `quota` or `limit`,
+
+    .. math:: q_r \le \sum_n x_n d_{nr} \le l_r,
+
+    the lower bound unless all users below that demand r have stopped at their limits.
 
     Parameters
     ----------
@@ -43,6 +49,12 @@ class Queue:
         Guaranteed amounts by resource, in resource units; resources without an entry have no guarantee.
     limit : mapping of str to float
         Largest amounts by resource, in resource units.
+
+    >>> import fairopt as fo
+    >>> tree = fo.Queues({"lab": fo.Queue(quota={"cpu": 4}), "ann": fo.Queue("lab")})
+    >>> cluster = fo.Cluster([[6]], [[1], [1]], resources=["cpu"], users=["ann", "bob"])
+    >>> fo.Tree(tree).solve(cluster).user_tasks.to_dict()
+    {'ann': 5.0, 'bob': 1.0}
     """
 
     parent: str | None = None

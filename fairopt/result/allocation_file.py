@@ -34,7 +34,7 @@ _TREE = ("queues", "combine")
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS, *_TREE)
 #: Scopes in which shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
-#: The axes of the arrays of a cluster, and what null stands for in them.
+#: Axes of the arrays of a cluster, and the value for which null stands.
 _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "capacity": (("servers", "resources"), None),
     "demand": (("users", "resources"), None),
@@ -70,7 +70,7 @@ def is_one(path: Path) -> bool:
     """True if a JSON file has the key of allocation files."""
     try:
         return path.suffix.lower() == ".json" and f'"{_KEYS[0]}"' in path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # whoever reads it says what is wrong
+    except (OSError, UnicodeDecodeError):  # the reader of the file raises the error
         return False
 
 
@@ -121,7 +121,7 @@ def defaults(cluster: Cluster) -> dict[str, Array]:
 
 
 def _plain(array: Array, instead: str | None = None) -> Any:
-    """Nested lists, with `instead` in place of what is not finite."""
+    """Convert an array to nested lists, with `instead` for numbers that are not finite."""
     plain = array.astype(object)
     plain[~np.isfinite(array)] = instead
     return plain.tolist()
@@ -204,7 +204,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
 
 
 def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
-    """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
+    """Read an array of this shape, with `null`, if given, for null. Errors name the entry, such as `tasks[2][0]`."""
     if shape:
         if not isinstance(value, list) or len(value) != shape[0]:
             found = f"has {len(value)} entries" if isinstance(value, list) else f"is {short(value)}"

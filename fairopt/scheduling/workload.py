@@ -278,10 +278,10 @@ def owner(workload: Workload, by: By) -> Whole:
 
 
 def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
-    """Cluster of the present `groups` on the servers that are `up`.
+    """Form the cluster of players, users or jobs, with tasks in `groups`, on the servers that are `up`.
 
-    A player is eligible where any of its groups is. A job has the weight of its user. With `limits` the task limit is
-    the number of tasks in unfinished groups.
+    The demand of a player is the mean over its tasks. It is eligible on every server that may run one of its groups,
+    and a job has the weight of its user. With `limits` the task limit is the number of tasks in `groups`.
     """
     w = workload
     who, player = np.unique(owner(w, by)[groups], return_inverse=True)

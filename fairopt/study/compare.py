@@ -127,7 +127,7 @@ def compare(
 
 
 def lines(frame: pd.DataFrame, brief: bool = False) -> tuple[str, ...]:
-    """Lines below a comparison with details: what the mark means, and why an entry has no allocation.
+    """Footnotes of a comparison: the meaning of marks, and reasons for missing allocations.
 
     In the `brief` form those that are not applicable are listed in one line, without reasons.
     """

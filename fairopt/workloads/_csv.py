@@ -57,7 +57,7 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
     Raises
     ------
     DataError
-        Naming the file, the line (from 1, the header included) and what is wrong with it, unless
+        Naming the file, the line (from 1, the header included) and the fault, unless
         `skip_malformed`; always for a file that cannot be unpacked, a wrong header, or no rows at all.
     """
     raw = content(path)
@@ -88,7 +88,7 @@ _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 def once(
     kind: str, read: Callable[[Counter[str]], pd.DataFrame], files: Iterable[Path], how: object, report: Counter[str]
 ) -> pd.DataFrame:
-    """What `read` makes of these files, or what it made last time, if neither they nor `how` have changed since.
+    """Result of `read` for these files, from the cache if neither the files nor `how` have changed.
 
     Drawing from a trace 100 times would otherwise read it 100 times. Callers leave the table as it is.
     """
@@ -142,7 +142,7 @@ def _frame(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 
 
 def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.DataFrame | None:
-    """The typed table, or None if something in it is wrong."""
+    """Parse a table with types, or return None if any field is invalid."""
     try:
         with np.errstate(invalid="ignore"):  # where a column of whole numbers holds others
             frame = _frame(lines, names, layout)
@@ -185,7 +185,7 @@ def _without_faults(
 
 
 def _fault(column: Column, text: str) -> str | None:
-    """Say what is wrong with one field, or None."""
+    """Describe the fault of a field; None if it is valid."""
     if text == "":
         return None if column.optional else f"no {column.name}"
     if column.kind == "text":

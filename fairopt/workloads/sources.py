@@ -290,6 +290,7 @@ def _kind(name: str) -> str:
 
 
 def _options(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
+    """Convert the texts of options to the types of their parameters."""
     result = {}
     for option, text in given.items():
         if option not in entry.options:
@@ -304,6 +305,7 @@ def _options(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _pairs(query: str, name: str) -> dict[str, str]:
+    """Parse `option=value&option=value`; errors name the source."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:

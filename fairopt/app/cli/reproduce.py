@@ -49,6 +49,7 @@ def tables(options: argparse.Namespace) -> int:
     seen: list[report.Table] = []
 
     def give(whole: report.Table) -> None:
+        """Select columns and rows of a table, write its files, and print it; one without matches is skipped."""
         seen.append(whole)
         if (table := whole.chosen(columns, rows)) is None:
             return
@@ -103,7 +104,7 @@ def figures(options: argparse.Namespace) -> int:
 
 
 def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
-    """Make the requested items, or all; items that lack cells are reported, and the others made.
+    """Produce the requested items, or all, and report items that lack cells.
 
     Raises
     ------

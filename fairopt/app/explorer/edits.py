@@ -1,4 +1,4 @@
-"""A cluster with edits: what a person has typed into the tables, checked, with the field that an error belongs to.
+"""Cluster with the edits of a user of the explorer, which are validated; errors name the field.
 
 Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
 `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
@@ -30,7 +30,7 @@ Where = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class State:
-    """The subject of a question: a mechanism by its name, an alpha, and edits by their keys."""
+    """State of the explorer: the name of a mechanism, an alpha, and edits by key."""
 
     mechanism: str = "alphapf-vds"
     alpha: float = 1.0
@@ -50,13 +50,13 @@ class State:
         return cls(mechanism, alpha(given.get("alpha", cls.alpha)), edits)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON that `of` reads."""
+        """Convert to the JSON that `of` reads."""
         number = "inf" if math.isinf(self.alpha) else self.alpha
         return {"mechanism": self.mechanism, "alpha": number, "edits": dict(self.edits)}
 
 
 def alpha(given: Any) -> float:
-    """An alpha as a number or as text; the field is `alpha`."""
+    """Parse an alpha, a number or a text; errors name the field `alpha`."""
     try:
         return _validate.alpha(number(given, ("alpha",), "alpha"))
     except DataError as error:
@@ -64,7 +64,7 @@ def alpha(given: Any) -> float:
 
 
 def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
-    """A number as it is or as text, with a comma for a point; infinity is `inf` or `∞`."""
+    """Parse a number or a text, in which a comma may be the decimal point; infinity is `inf` or `∞`."""
     text = str(given).strip().replace("∞", "inf").replace("\u2212", "-")
     text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
     try:
@@ -75,7 +75,7 @@ def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
         raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
 
 
-#: The most servers that counts may make.
+#: Largest total number of servers.
 MOST_SERVERS = 100_000
 
 
@@ -84,7 +84,7 @@ _STEM = re.compile(r"[-_. ]?\d+$")
 
 @dataclass(frozen=True, eq=False)
 class Edited:
-    """A cluster after edits, and which entry and which user of the start each server and user is."""
+    """Cluster after edits, with the entry of each server and the original index of each user."""
 
     cluster: Cluster
     entry_of: Index  # (servers,)
@@ -93,11 +93,11 @@ class Edited:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """The cluster that was handed in, with entries of identical servers."""
+    """Original cluster, with entries of identical servers."""
 
     cluster: Cluster
     entry_of: Index  # (servers,)
-    first: Index  # (entries,): its first server
+    first: Index  # (entries,), first server of an entry
     names: tuple[str, ...]  # of entries
     groups: tuple[str, ...]  # of users: the namespace or account in front of `/` or `: `, else the user itself
 
@@ -107,8 +107,8 @@ class Start:
         codes: list[Array] = [cluster.capacity + 0.0]
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
-        # From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`,
-        # `rack-2`).
+        # In large clusters all identical servers form one entry; in small ones only those with a common prefix of their
+        # names (`rack-1`, `rack-2`), since tables can show the others one by one.
         if len(cluster.servers) < 25:
             stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
@@ -119,11 +119,11 @@ class Start:
 
     @property
     def counts(self) -> Index:
-        """(entries,): how many servers."""
+        """Number of servers of every entry, (entries,)."""
         return np.bincount(self.entry_of, minlength=len(self.first))
 
     def edited(self, edits: Mapping[str, Any]) -> Edited:
-        """The cluster after edits.
+        """Apply edits to the cluster.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class Start:
         return self._made(servers["capacity"], count, users, weights)
 
     def _made(self, capacity: Array, count: Index, users: Mapping[str, NDArray[Any]], weights: str) -> Edited:
-        """The cluster of so many servers of every entry; errors are moved to their fields."""
+        """Cluster with the given number of servers of every entry; errors refer to fields."""
         entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(users["on"])
         if not len(entry_of):
             raise DataError("no server is left; switch one on, or give it a count", ("servers",))
@@ -190,18 +190,18 @@ class Start:
 
 
 def group(user: str) -> str:
-    """The namespace or account that a user is of, by its name: `research/2 cpu`, `physics: 4 cpu`."""
+    """Namespace or account of a user, by its name: `research/2 cpu`, `physics: 4 cpu`."""
     return re.split(r"/|: ", user, maxsplit=1)[0]
 
 
 def shared(weight: Array, groups: Sequence[str]) -> Array:
-    """Two levels of weight: what a group has is shared in equal parts among its users."""
+    """Divide the weight of each group equally among its users."""
     of = pd.factorize(np.array(groups, dtype=object))[0]
     return np.asarray(weight / np.bincount(of)[of])
 
 
 def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
-    """Name of a server; of several their common prefix, or the first and the number of others."""
+    """Names of entries: that of a single server, a common prefix, or the first server and the number of others."""
     members = _members(servers, entry_of, count)
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
@@ -215,7 +215,7 @@ def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ..
 
 
 def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[str]]:
-    """The servers of every entry."""
+    """Indices of the servers of every entry."""
     members: list[list[str]] = [[] for _ in range(count)]
     for name, entry in zip(servers, entry_of.tolist(), strict=True):
         members[entry].append(name)
@@ -223,7 +223,7 @@ def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[s
 
 
 def _servers(start: Start, count: Index) -> list[str]:
-    """Names of servers: those of the start, and new ones where there are more."""
+    """Names of servers: the original ones, and new ones for added servers."""
     taken, made = set(start.cluster.servers), []
     known = _members(start.cluster.servers, start.entry_of, len(start.names))
     for own, wanted in zip(known, count.tolist(), strict=True):
@@ -254,7 +254,7 @@ def _count(value: Any, where: Where) -> int:
     return int(given)
 
 
-#: How the fields of a server or a user are read.
+#: Parsers of the fields of a server or a user.
 _READ: Mapping[str, Callable[[Any, Where], float]] = {
     "capacity": partial(number, what="a capacity"),
     "count": _count,
@@ -267,7 +267,7 @@ _READ: Mapping[str, Callable[[Any, Where], float]] = {
 
 
 def _field(where: Where, entry_of: Index, user_of: Index, resources: Sequence[str]) -> Where:
-    """The field that an error of `Cluster` is about."""
+    """Field of the explorer to which an error of `Cluster` refers."""
     rows = {"servers": entry_of, "users": user_of}
     if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):
         return where

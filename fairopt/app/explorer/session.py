@@ -1,4 +1,4 @@
-"""Questions and answers: what all three hosts ask, as JSON. Bad input is an answer too, with the field at fault."""
+"""Requests of the page and their replies as JSON, common to all hosts; an invalid input is a reply with its field."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from .view import SHOWN, Bands, bands, measures, tidied, view
 if TYPE_CHECKING:
     from ...workloads import Snapshot
 
-#: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
+#: Largest product of numbers of users and servers for derivatives, which delay every move of the slider.
 _DERIVED = 4000
 
 
 #: Alphas of the path, equidistant in `alpha / (1 + alpha)`, the scale of the axis; they include 0, 1, 3 and infinity.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
-#: Mechanisms that stand side by side; those with an alpha have that of the state.
+#: Mechanisms that are compared; those with an alpha take that of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
-#: Allocations that are kept: those of mechanisms side by side, and some states before.
+#: Number of cached allocations: those of compared mechanisms, and of some earlier states.
 _KEPT = 30
-#: Rows of what more of a resource adds.
+#: Largest number of rows in the table of marginal gains.
 _ROWS = 12
 
 
@@ -78,7 +78,7 @@ class Session:
         self.mechanism(self.state)
 
     def reply(self, question: Any) -> dict[str, Any]:
-        """The answer to a question, or `error` in words and `where`, the key of the field at fault."""
+        """Reply to a request, or `error`, a message, and `where`, the key of the invalid field."""
         known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "start": lambda q: self.begin(),
             "now": self._now,
@@ -105,7 +105,7 @@ class Session:
         return made
 
     def begin(self) -> dict[str, Any]:
-        """The parts that do not change: the cluster as it was handed in, mechanisms, alphas of the path."""
+        """Constant data: the original cluster, mechanisms, and alphas of the path."""
         start, base = self.start, self.start.cluster
         eligible = base.eligible[:, start.first]
         placed = base.constrained and eligible.size <= 20_000
@@ -148,7 +148,7 @@ class Session:
         return self._edited[1]
 
     def mechanism(self, state: State) -> Mechanism:
-        """The mechanism of a state, at its alpha if it has one."""
+        """Mechanism of a state, with its alpha if it has one."""
         try:
             kind, given = mechanisms.described(state.mechanism)
             if _has_alpha(kind.name) and "alpha" not in given:
@@ -158,7 +158,7 @@ class Session:
             raise DataError(str(error), error.where or ("mechanism",)) from None
 
     def allocation(self, state: State | None = None) -> Allocation:
-        """The certified answer at a state, by default the last one that was asked about; the last ones are kept.
+        """Certified allocation of a state, by default of the last requested one; recent allocations are cached.
 
         What the mechanism asks of a cluster is an error of the mechanism's field.
         """
@@ -183,13 +183,13 @@ class Session:
             return None
         base, cluster = self.running.cluster, edited.cluster
         place = {name: i for i, name in enumerate(base.servers)}
-        # Servers that edits have added run nothing: they find the column behind the last.
+        # Added servers have no running tasks, and refer to an additional column of zeros.
         column = np.array([place.get(name, len(place)) for name in cluster.servers])
         table = np.pad(self.running.tasks, ((0, 0), (0, 1)))[np.ix_(edited.user_of, column)]
         return Allocation.of(cluster, table, "running", throw=False)
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
-        """A state is shown whose answer the view has already."""
+        """Record a state whose answer the view has already."""
         self.edited(_state(question))
         self.mechanism(_state(question))
         return {}
@@ -202,7 +202,7 @@ class Session:
         return view(self.start, edited, found, self._drawn)
 
     def _row(self, question: dict[str, Any]) -> dict[str, Any]:
-        """One mechanism among others, side by side."""
+        """Measures of one mechanism for the comparison."""
         state = dataclasses.replace(_state(question), mechanism=str(question.get("mechanism")))
         row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
         servers = len(self.edited(state).cluster.servers)
@@ -213,12 +213,12 @@ class Session:
         return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
+        """Marginal gains by kind of server and resource, with the users who gain, or the reason for none."""
         state = _state(question)
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        # A page has the answers of all alphas: of those between the ends only derivatives.
+        # A page stores replies for all alphas; at interior ones only derivatives are computed, to save time.
         seconds = 0.0 if question.get("many") and 0 < state.alpha < np.inf and _has_alpha(state.mechanism) else _SECONDS
         every, note = margins(self.start, self.edited(state), self.allocation(state), self.mechanism(state), seconds)
         rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
@@ -226,7 +226,7 @@ class Session:
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for.
+        """Number of equilibria of alphaPF-VDS on the curve from alpha = 1, for clusters small enough to follow it.
 
         The curve is followed to twice alpha (below 1: to half of it), as folds come back from there.
         """
@@ -240,12 +240,12 @@ class Session:
 
 
 def few(cluster: Cluster) -> bool:
-    """True if so few share that other equilibria are looked for."""
+    """True if the cluster is small enough for the search for other equilibria."""
     return len(cluster.users) * len(cluster.servers) <= 100
 
 
 def several(curve: EquilibriumCurve, alpha: float) -> str:
-    """Say how many equilibria a curve crosses at an alpha; empty unless there are two."""
+    """State the number of equilibria on a curve at an alpha; empty for a single one."""
     tasks = np.array([curve.user_tasks(one.user_tasks) for one in curve.crossings(alpha)])
     if len(tasks) < 2:
         return ""
@@ -273,7 +273,7 @@ _MORE, _SECONDS = 0.01, 0.3
 
 
 class Margin(NamedTuple):
-    """A kind of node, how many there are, a resource, tasks gained by 1% more of it, and by whom."""
+    """Tasks gained by 1% more of a resource on a kind of node: the kind, its number, the resource, gain, and users."""
 
     nodes: str
     size: int
@@ -313,7 +313,7 @@ def margins(
             if clock.cpu() < end:
                 changed = cluster.replace(capacity=cluster.capacity * more)
                 gains[k, r] = rule.solve(changed, found.tol).arrays.user_tasks - tasks
-    # Gains below this part of all tasks, for so much more, are none.
+    # Smaller gains, as a fraction of all tasks, are within the accuracy of the answers.
     least = 1e-7 * float(tasks.sum())
     rows = [
         Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
@@ -342,7 +342,7 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
     """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
-    # Users that are named gain more than this part of what all gain who do; if all gain less, only the first is named.
+    # Only users with a larger part of the total gain are named, or else the first.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
     order = np.argsort(-shown, kind="stable")

@@ -42,6 +42,7 @@ def why(found: Standing, name: str, snapshot: Snapshot | None) -> list[Why]:
 
 
 def _why(found: Standing, judged: Verdict, n: int, snapshot: Snapshot, limit: str, next_: list[tuple[int, int]]) -> Why:
+    """Explanation for user n; `limit` is the bottleneck of its entitlement, `next_` the next starts (user, server)."""
     cluster, held = judged.runs.cluster, judged.held[n]
     user, order = cluster.users[n], [m for m, _ in next_]
     return Why(

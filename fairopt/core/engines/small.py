@@ -30,7 +30,7 @@ LARGEST: dict[Kind, int] = {
     "game": 500,
     "psdsf": 400,
 }
-#: The same above this alpha, where nearly degenerate active sets cost steps.
+#: Alpha above which nearly degenerate active sets cost dense methods many steps, and largest numbers of pairs there.
 _LARGE_ALPHA, _LARGEST_AT_LARGE_ALPHA = 5.0, {"global": 80, "game": 250}
 
 

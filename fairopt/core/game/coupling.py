@@ -228,7 +228,7 @@ class CoupledGame:
         self.barrier, self.residual = np.where(q.row, taken / self.full, 1.0), np.log(self.full)
 
     def moved(self, step: Array) -> CoupledGame:
-        """The same game at log prices that differ by `step` (servers, resources).
+        """Game at log prices that differ by `step` (servers, resources).
 
         Levels are updated from those of the first game of a Newton iteration, unless prices have moved so far that
         shares of rows would lose their digits; they are then evaluated anew.
@@ -248,7 +248,7 @@ class CoupledGame:
         return share, highest, short
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
-        """The same, updated from the game `origin`, whose highest levels remain the reference."""
+        """Shares, levels and differences, updated from the game `origin`, whose highest levels remain the reference."""
         q, rise = self.q, self.a * self.risen
         share, short, grown = np.empty_like(origin.share), np.empty_like(origin.short), np.empty_like(origin.short)
         given = origin.share, origin.short, rise, self.a, self.tau

@@ -318,7 +318,7 @@ def dominant_seconds(_: object, policy: str, until: float) -> Array:
 
 
 def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> Array:
-    """The same if levels change at the ends of slots: a user who has been there for k slots is in level k + 1."""
+    """Dominant share x seconds if levels change at the ends of slots: after k slots a user is in level k + 1."""
     times = np.arange(0.0, until, slot)
     ages = [((times[times >= come] - come) // slot).astype(int) for come in _COME]
     return np.array([slot * np.array(caps)[np.minimum(age, len(caps) - 1)].sum() for age in ages])
