@@ -19,6 +19,8 @@ CAPTION = (
 _NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
 #: Slots of a server of mean size, as in the paper.
 _SLOTS = 12
+#: Circles per decade of a demand.
+_CIRCLES = 8
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
@@ -48,7 +50,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _bubbles(axes: Axes, here: pd.DataFrame) -> None:
-    some = here[(here["first"] > 0) & (here["second"] > 0)]
+    some = here.loc[(here["first"] > 0) & (here["second"] > 0), ["first", "second", "tasks"]]
+    near = 10 ** ((np.log10(some[["first", "second"]]) * _CIRCLES).round() / _CIRCLES)
+    some = near.assign(tasks=some["tasks"]).groupby(["first", "second"], as_index=False).sum()
     area = 3 + 6 * np.log1p(some["tasks"])
     axes.scatter(some["first"], some["second"], s=area, facecolor="none", edgecolor="#2a4d8f", linewidth=0.5)
     ends = [min(some["first"].min(), some["second"].min()), max(some["first"].max(), some["second"].max())]

@@ -44,8 +44,8 @@ _SUMMARY = (
     "end",
     "certificate",
 )
-#: Number of bins per decade for demands.
-_DIGITS = 8
+#: Significant digits of demands: coarse bins would make unequal ones equal, and hide what is a fifth beside a slot.
+_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -256,14 +256,14 @@ def _long(found: Ran, asked: tuple[str, ...]) -> Row:
 
 
 def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
-    """Histogram of tasks by their demands of the first two resources, relative to the mean capacity of a server.
+    """Numbers of tasks by their demands of the first two resources, relative to the mean capacity of a server.
 
-    Demands are rounded to `_DIGITS` bins per decade.
+    Demands are rounded to `_DIGITS` significant digits.
     """
     w = found.workload
     part = w.demand[:, :2] / (w.total[:2] / len(w.servers))
-    with np.errstate(divide="ignore"):
-        rounded = np.where(part > 0, 10 ** (np.rint(np.log10(part) * _DIGITS) / _DIGITS), 0.0)
+    unit = 10.0 ** (np.floor(np.log10(np.where(part > 0, part, 1.0))) - _DIGITS + 1)
+    rounded = np.rint(part / unit) * unit
     frame = pd.DataFrame(rounded, columns=["first", "second"][: part.shape[1]]).assign(tasks=np.diff(w.first))
     return frame.groupby([name for name in frame if name != "tasks"], as_index=False)["tasks"].sum()
 

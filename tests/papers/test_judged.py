@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt import papers
+from fairopt import papers, simulate
 from fairopt.harness.papers import _judged, simulated
 from fairopt.harness.papers._claim import UNDER
 from fairopt.harness.papers._judged import AGREES, DIFFERS, UNDECIDED, Assumption
 from fairopt.harness.report import judging
+from fairopt.harness.simulate import _demands
 from fairopt.papers import Judged
+from fairopt.scheduling import Workload
 
 LOOP = Assumption("loop", "one after the other", {"true": "in sequence", "false": "at once"}, "false")
 FACTOR = Assumption("factor", "not said", {"1": "none", "3": "threefold", "5": "fivefold"}, "1")
@@ -49,7 +51,7 @@ def setups(outcomes: dict[tuple[str, str], str]) -> pd.DataFrame:
         ("yyynnn", "true", "reproduced"),
         ("nyynyy", "", "reproduced under the assumption: threefold or fivefold"),
         ("nyynny", "", f"{UNDER} in sequence, threefold or fivefold (3 of 6 combinations agree)"),
-        ("nnuynn", "true", "cannot be judged here: 5 draws do not decide it"),
+        ("nnuynn", "true", "cannot be judged here: not decided by 5 draws"),
         ("nnnnnn", "", "not reproduced under any set-up tried (in sequence or at once; none or threefold or fivefold)"),
     ],
 )  # fmt: skip
@@ -149,3 +151,10 @@ def test_statements_that_come_out_together() -> None:
     rows = [("a", "x", AGREES), ("a", "y", AGREES), ("b", "x", DIFFERS), ("b", "y", AGREES), ("c", "x", DIFFERS)]
     frame = pd.DataFrame(rows, columns=["claim", "assuming", "outcome"])
     assert judging.together(frame) == (["a", "b"], ["y"])
+
+
+def test_demands_that_differ_by_a_hundredth_are_not_stored_as_equal() -> None:
+    """Bins as wide as a third made a third of Alibaba's tasks as heavy in CPU as in memory."""
+    tasks = pd.DataFrame({"user": "a", "duration": 1.0, "tasks": [3, 1], "cpu": [0.0101, 0.05], "memory": [0.01, 0.0]})
+    found = _demands(simulate(Workload.from_frames(tasks, pd.DataFrame({"cpu": [1], "memory": [1]})), "fifo"))
+    assert found.to_numpy() == pytest.approx(np.array([[0.0101, 0.01, 3], [0.05, 0.0, 1]]))

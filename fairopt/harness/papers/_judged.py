@@ -108,7 +108,7 @@ class Judged:
         if len(agrees):
             return f"{UNDER} {described(setups, agrees, axes)}"
         if (setups["outcome"] == UNDECIDED).any() or setups.empty:
-            return f"{CANNOT} {_draws(setups)} {'do' if (setups['n'] > 1).any() else 'does'} not decide it"
+            return f"{CANNOT} not decided by {_draws(setups)}"
         return f"{MEASURED_OTHERWISE}{_tried(setups, axes)}"
 
     def as_said(self, setups: pd.DataFrame) -> pd.DataFrame:
