@@ -76,6 +76,11 @@ class Judged:
     only : mapping
         Columns of cells with the value, or the values, of those that the statistic reads.
     note : str
+
+    >>> import fairopt as fo
+    >>> one = fo.papers.judged("DRFH")[0]
+    >>> one.statement, one.outcome(mean=44.2, half=0.1), one.outcome(mean=44.2, half=0.5)
+    ('two users have dominant shares of 44%', 'comes out', 'undecided')
     """
 
     paper: str
