@@ -70,7 +70,7 @@ def test_an_option_that_follows_from_another_is_not_named() -> None:
 
 @pytest.mark.parametrize("one", papers.judged(), ids=lambda one: f"{one.paper}-{one.states[0]}")
 def test_every_statement_has_shipped_intervals_and_known_words(one: Judged) -> None:
-    found = _judged.setups(one, _judged.shipped(one.paper))
+    found = _judged.setups(one)
     assert len(found)
     assert (found["n"] >= 1).all()
     for axis in one.assumptions:

@@ -170,7 +170,7 @@ def _judged_statement(paper: str, said: dict[str, Any], stated: Mapping[str, tup
 
 def _as_claim(one: Judged) -> Claim:
     """Claim whose verdict follows from the shipped intervals."""
-    found = _judged.setups(one, _judged.shipped(one.paper))
+    found = _judged.setups(one)
     printed, note = Printed(one.printed), one.numbers(found)
     return Claim(0, one.paper, one.where, "", one.statement, None, "", printed, note, states=one.states,
                  agreed=one.verdict(found))  # fmt: skip
