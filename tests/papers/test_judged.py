@@ -16,6 +16,8 @@ from fairopt.harness.papers._claim import UNDER
 from fairopt.harness.papers._judged import AGREES, DIFFERS, UNDECIDED, Assumption
 from fairopt.harness.report import judging
 from fairopt.papers import Judged
+from fairopt.report import StoredCells
+from fairopt.workloads.jobs.paper_setups import figure4_mixes
 
 LOOP = Assumption("loop", "one after the other", {"true": "in sequence", "false": "at once"}, "false")
 FACTOR = Assumption("factor", "not said", {"1": "none", "3": "threefold", "5": "fivefold"}, "1")
@@ -149,3 +151,27 @@ def test_statements_that_come_out_together() -> None:
     rows = [("a", "x", AGREES), ("a", "y", AGREES), ("b", "x", DIFFERS), ("b", "y", AGREES), ("c", "x", DIFFERS)]
     frame = pd.DataFrame(rows, columns=["claim", "assuming", "outcome"])
     assert judging.together(frame) == (["a", "b"], ["y"])
+
+
+@pytest.mark.parametrize("certain", [True, False])
+def test_one_draw_decides_only_where_nothing_is_random(certain: bool) -> None:
+    cells = pd.DataFrame({"seed": [0 if certain else 1], "source": "x?loop=true", "policy": "p", "key": "k"})
+    use = pd.DataFrame({"key": "k", "resource": ["cpu"], "utilization": [0.5]})
+
+    class Contents:
+        def long(self, name: str, keys: object) -> pd.DataFrame:
+            return use
+
+    found = StoredCells(cells.assign(repetition=0), cells[:0], (), Contents())  # type: ignore[arg-type]
+    frame = judging.evaluate(replace(ONE, statistic=("used", "p", "cpu")), found)
+    assert frame[["loop", "factor", "mean", "outcome"]].to_numpy().tolist() == [
+        ["true", "1", 50, AGREES if certain else UNDECIDED]
+    ]
+
+
+def test_mixes_of_servers_have_the_printed_totals() -> None:
+    mixes = figure4_mixes()
+    assert mixes[0].tolist() == [58, 19, 15, 6, 1, 1]
+    assert (mixes.sum(axis=1) == 100).all()
+    assert np.abs(mixes @ [0.4995, 0.2493, 0.749, 1, 0.2498, 0.1241] - 51.32).max() <= 0.005
+    assert np.abs(mixes @ [0.5, 0.5, 0.5, 1, 0.25, 0.5] - 52.75).max() < 1e-9
