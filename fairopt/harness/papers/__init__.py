@@ -25,9 +25,9 @@ that the statistic makes), and the value that is `decided` if the sentence decid
 over draws are shipped in `judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which
 `fairopt reproduce` runs some.
 
-The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition`, `cannot be
-judged here:`, `drawn, not judged yet:` or `not judged yet`; or, for what a paper proves, the properties that each
-mechanism has or has `not`, which are compared with the table of properties.
+The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition` or `cannot
+be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are compared
+with the table of properties.
 """
 
 from __future__ import annotations
