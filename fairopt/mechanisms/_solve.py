@@ -20,7 +20,7 @@ from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster, expected
-from ..model.criterion import Criterion, FairnessEfficiency
+from ..model.criterion import ConcaveWelfare, Criterion, FairnessEfficiency
 from ..model.merging import Merging, Split, merge, unmerged
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, idle
@@ -246,6 +246,9 @@ class Candidates:
         criterion and would hide a program that states a different objective.
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
+            return None
+        # Newton steps evaluate a utility of one's own in CVXPY: seconds for states that are far from an equilibrium.
+        if name == "best-response" and isinstance(self.problem.criterion, ConcaveWelfare):
             return None
         better = with_last_digits(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -9,14 +10,19 @@ from typing import ClassVar
 import numpy as np
 
 from ..base.libraries import cp
+from ..core.solution import Solution
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.problem import Problem
 from ..result.allocation import Allocation
 from ._game import GameMechanism
+from ._solve import within
 from .concave_utility import check_function, concave, why
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
+#: CPU seconds of best responses, at least and for each (user, server) pair, before the declared problem is tried.
+_SECONDS, _SECONDS_PER_PAIR = 2.0, 1e-3
 #: Dynamic range (decades) of weighted monopoly tasks beyond which the error message names it as the cause.
 _DECADES = 6
 
@@ -80,6 +86,13 @@ class ConcaveGame(GameMechanism):
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("best-response", "declarative")
+
+    def solutions(
+        self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None
+    ) -> Iterator[Solution]:
+        offers = super().solutions(problem, engine, tol, solver, warm)
+        seconds = max(_SECONDS, _SECONDS_PER_PAIR * len(problem.polytope.gamma))
+        return within(seconds, offers) if engine == "best-response" else offers
 
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")

@@ -21,6 +21,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -220,6 +221,13 @@ class Lognormal:
 
 def fitted(seconds: Array, ended: Mask) -> Lognormal:
     """Fit a lognormal distribution by maximum likelihood to durations (`ended`) and lower bounds (otherwise)."""
+    return _fitted(np.asarray(seconds, dtype=float).tobytes(), np.asarray(ended, dtype=bool).tobytes())
+
+
+@lru_cache(maxsize=4)
+def _fitted(durations: bytes, over: bytes) -> Lognormal:
+    """Fit once for all draws from a trace: it takes seconds."""
+    seconds, ended = np.frombuffer(durations), np.frombuffer(over, dtype=bool)
     data = stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])
     sd, _, median = stats.lognorm.fit(data, floc=0)
     return Lognormal(float(median), float(sd))

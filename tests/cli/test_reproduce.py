@@ -121,3 +121,18 @@ def test_a_claim_that_fails_is_the_exit_status(tmp_path: Path, monkeypatch: pyte
     frame.loc[frame.index[0], "verdict"] = f"{papers.NOT_REPRODUCED}: NotConverged: gave up"
     monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
     assert main(["reproduce", "lecture", "--out", str(tmp_path)]) == 1
+
+
+def test_which_assumptions_decide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options with the sentence of the paper, outcomes by combination, and verdicts; nothing that one draw decides."""
+    words = ["reproduce", "drf", "--smoke", "--out", str(tmp_path)]
+    assert main([*words, "--explain", "drf_policies"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"loop once a job completes, its user starts another", said)
+    assert re.search(r"seconds +not said", said)
+    assert "no slowdown" in said
+    assert "undecided" in said
+    assert "7.2: DRF completes the most jobs (highest throughput): cannot be judged here: 1 draw does not" in said
+    assert (tmp_path / "explained" / "explained-drf_policies.csv").is_file()
+    assert main([*words, "--explain", "drf_lie"]) == 2
+    assert "no statement of drf is judged by 'drf_lie'; known: drf_demands, " in capsys.readouterr().err

@@ -17,6 +17,7 @@ from processes import ROOT
 
 from fairopt import harness, papers
 from fairopt.app.cli import main
+from fairopt.harness.report import judging
 from fairopt.harness.report.figures import caption, draw, known, save
 from fairopt.harness.report.stored import StoredCells
 from fairopt.mechanisms import Mechanism
@@ -222,3 +223,14 @@ def test_pictures_for_the_site_are_drawn_where_the_store_has_their_cells(
         assert (picture.width, picture.mode) == (840, "P")
     assert not figure_pictures.draw("drf_lie", nothing, tmp_path)
     assert not (tmp_path / "drf_lie.png").exists()
+
+
+def test_captions_of_tiny_versions_have_no_verdict(smoke: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have those on the results that they stand under, and name generators in place of traces."""
+    assert judging.caption("drfh_dynamic", smoke).startswith("Tiny version, not a result: Parts of CPU")
+    for name in ("drf_figures", "drfh_dynamic"):
+        smoke.of(name)
+    monkeypatch.setattr(smoke, "smoke", False)
+    said = judging.caption("drfh_dynamic", smoke)
+    assert "Cannot be judged here: 1 draw does not decide it: two users have dominant shares of 44%" in said
+    assert judging.caption("drf_lie", smoke).endswith("under DRF 4.17 and 33.3 become 4.17 and 33.3.")

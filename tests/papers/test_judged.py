@@ -17,7 +17,9 @@ from fairopt.harness.papers._judged import AGREES, DIFFERS, UNDECIDED, Assumptio
 from fairopt.harness.report import judging
 from fairopt.harness.simulate import _demands
 from fairopt.papers import Judged
+from fairopt.report import StoredCells
 from fairopt.scheduling import Workload
+from fairopt.workloads.jobs.paper_setups import figure4_mixes
 
 LOOP = Assumption("loop", "one after the other", {"true": "in sequence", "false": "at once"}, "false")
 FACTOR = Assumption("factor", "not said", {"1": "none", "3": "threefold", "5": "fivefold"}, "1")
@@ -72,7 +74,7 @@ def test_an_option_that_follows_from_another_is_not_named() -> None:
 
 @pytest.mark.parametrize("one", papers.judged(), ids=lambda one: f"{one.paper}-{one.states[0]}")
 def test_every_statement_has_shipped_intervals_and_known_words(one: Judged) -> None:
-    found = _judged.setups(one, _judged.shipped(one.paper))
+    found = _judged.setups(one)
     assert len(found)
     assert (found["n"] >= 1).all()
     for axis in one.assumptions:
@@ -158,3 +160,27 @@ def test_demands_that_differ_by_a_hundredth_are_not_stored_as_equal() -> None:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "tasks": [3, 1], "cpu": [0.0101, 0.05], "memory": [0.01, 0.0]})
     found = _demands(simulate(Workload.from_frames(tasks, pd.DataFrame({"cpu": [1], "memory": [1]})), "fifo"))
     assert found.to_numpy() == pytest.approx(np.array([[0.0101, 0.01, 3], [0.05, 0.0, 1]]))
+
+
+@pytest.mark.parametrize("certain", [True, False])
+def test_one_draw_decides_only_where_nothing_is_random(certain: bool) -> None:
+    cells = pd.DataFrame({"seed": [0 if certain else 1], "source": "x?loop=true", "policy": "p", "key": "k"})
+    use = pd.DataFrame({"key": "k", "resource": ["cpu"], "utilization": [0.5]})
+
+    class Contents:
+        def long(self, name: str, keys: object) -> pd.DataFrame:
+            return use
+
+    found = StoredCells(cells.assign(repetition=0), cells[:0], (), Contents())  # type: ignore[arg-type]
+    frame = judging.evaluate(replace(ONE, statistic=("used", "p", "cpu")), found)
+    assert frame[["loop", "factor", "mean", "outcome"]].to_numpy().tolist() == [
+        ["true", "1", 50, AGREES if certain else UNDECIDED]
+    ]
+
+
+def test_mixes_of_servers_have_the_printed_totals() -> None:
+    mixes = figure4_mixes()
+    assert mixes[0].tolist() == [58, 19, 15, 6, 1, 1]
+    assert (mixes.sum(axis=1) == 100).all()
+    assert np.abs(mixes @ [0.4995, 0.2493, 0.749, 1, 0.2498, 0.1241] - 51.32).max() <= 0.005
+    assert np.abs(mixes @ [0.5, 0.5, 0.5, 1, 0.25, 0.5] - 52.75).max() < 1e-9

@@ -25,9 +25,9 @@ that the statistic makes), and the value that is `decided` if the sentence decid
 over draws are shipped in `judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which
 `fairopt reproduce` runs some.
 
-The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition`, `cannot be
-judged here:`, `drawn, not judged yet:` or `not judged yet`; or, for what a paper proves, the properties that each
-mechanism has or has `not`, which are compared with the table of properties.
+The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition` or `cannot
+be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are compared
+with the table of properties.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _judged_statement(paper: str, said: dict[str, Any], stated: Mapping[str, tup
 
 def _as_claim(one: Judged) -> Claim:
     """Claim whose verdict follows from the shipped intervals."""
-    found = _judged.setups(one, _judged.shipped(one.paper))
+    found = _judged.setups(one)
     printed, note = Printed(one.printed), one.numbers(found)
     return Claim(0, one.paper, one.where, "", one.statement, None, "", printed, note, states=one.states,
                  agreed=one.verdict(found))  # fmt: skip

@@ -29,15 +29,13 @@ PAPER_IN_ERROR = "paper in error, correct value"
 MEASURED_OTHERWISE = "not reproduced under any set-up tried"
 NOT_REPRODUCED = "NOT REPRODUCED"
 #: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
-DEFINITION, CANNOT, DRAWN, OPEN = "definition", "cannot be judged here:", "drawn, not judged yet:", "not judged yet"
+DEFINITION, CANNOT = "definition", "cannot be judged here:"
 #: Words of `summary` for verdicts by their beginnings; of several on a statement the last in this order counts.
 KINDS = {
     DEFINITION: "definitions",
     REPRODUCED: "reproduced",
     UNDER: "under a named assumption",
     PROPERTY: "as in the table of properties",
-    DRAWN: "drawn and not judged yet",
-    OPEN: "not judged yet",
     CANNOT: "cannot be judged here",
     PAPER_IN_ERROR: "paper in error",
     MEASURED_OTHERWISE: "not reproduced",

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from io import StringIO
-from itertools import combinations, product
 from typing import Any
+
+import numpy as np
 
 from ...base.libraries import pd
 from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
@@ -139,29 +140,30 @@ class Judged:
 
 
 def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumption]) -> str:
-    """Describe the combinations that agree: the largest product of values of the options within them, and how many."""
+    """Describe combinations that agree: a large product of values of the options within them, and how many agree.
+
+    Of the product of all values that agree somewhere, the value with the largest part of others is left out until all
+    agree. Options that follow from others are not named.
+    """
     varying = [one for one in axes if setups[one.name].nunique() > 1]
-    options = [list(dict.fromkeys(setups[one.name])) for one in varying]
-    subsets = [[some for k in range(1, len(of) + 1) for some in combinations(of, k)] for of in options]
-    names = [one.name for one in varying]
-    outcomes = dict(zip(setups[names].itertuples(index=False, name=None), setups.index.isin(agrees.index), strict=True))
-
-    def size(chosen: tuple[tuple[str, ...], ...]) -> int:
-        """Number of combinations of a product, 0 if one of them does not agree."""
-        inside = [agreed for row, agreed in outcomes.items() if all(a in b for a, b in zip(row, chosen, strict=True))]
-        return len(inside) * all(inside)
-
-    best = [frozenset(some) for some in max(product(*subsets), key=size)]
-    rows, deciding = list(outcomes), list(range(len(varying)))
+    rows = [tuple(row) for row in setups[[one.name for one in varying]].to_numpy().tolist()]
+    agreed = dict(zip(rows, setups.index.isin(agrees.index), strict=True))
+    best = [dict.fromkeys(row[k] for row in rows if agreed[row]) for k in range(len(varying))]
 
     def inside(axes: Iterable[int]) -> list[tuple[str, ...]]:
         return [row for row in rows if all(row[k] in best[k] for k in axes)]
 
-    for k in reversed(range(len(varying))):  # values that follow from others, or that all combinations have
+    while (here := inside(range(len(varying)))) and not all(map(agreed.__getitem__, here)):
+        parts = {(k, value): np.mean([agreed[row] for row in here if row[k] == value] or [0.0])
+                 for k, of in enumerate(best) if len(of) > 1 for value in of}  # fmt: skip
+        k, value = min(parts, key=lambda one: float(parts[one]))
+        del best[k][value]
+    deciding = list(range(len(varying)))
+    for k in reversed(range(len(varying))):
         others = [one for one in deciding if one != k]
         if inside(others) == inside(deciding):
             deciding = others
-    said = [varying[k].said(value for value in options[k] if value in best[k]) for k in deciding]
+    said = [varying[k].said(best[k]) for k in deciding]
     part = "" if len(inside(deciding)) == len(agrees) else f" ({len(agrees)} of {len(setups)} combinations agree)"
     return f"{', '.join(filter(None, said))}{part}"
 
@@ -197,17 +199,25 @@ def _bounds(low: float, high: float) -> str:
 
 
 @cache
-def shipped(paper: str) -> pd.DataFrame:
-    """Intervals shipped with fairopt, or no rows: columns `statement`, `setup` (JSON), `mean`, `half`, `n`."""
+def shipped(paper: str) -> dict[str, pd.DataFrame]:
+    """Intervals shipped with fairopt by statement: options of the set-up, `mean`, `half`, `n`; none without a file."""
     file = resources.files(__package__) / "data" / f"judged-{paper.lower()}.csv"
-    columns = ["statement", "setup", "mean", "half", "n"]
-    return pd.read_csv(StringIO(file.read_text())) if file.is_file() else pd.DataFrame(columns=columns)
+    if not file.is_file():
+        return {}
+    every = pd.read_csv(StringIO(file.read_text()))
+    return {
+        str(statement): of[["mean", "half", "n"]].join(
+            pd.DataFrame([json.loads(text) for text in of["setup"]], of.index, dtype=object)
+        )
+        for statement, of in every.groupby("statement", sort=False)
+    }
 
 
-def setups(judged: Judged, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Set-ups of a statement, as `Judged.verdict` takes them, from intervals as `shipped` has them."""
-    mine = intervals[intervals["statement"] == judged.statement].reset_index(drop=True)
-    options = pd.DataFrame([json.loads(text) for text in mine["setup"]], mine.index, dtype=object)
-    found = mine.drop(columns=["statement", "setup"]).join(options)
+def setups(judged: Judged) -> pd.DataFrame:
+    """Set-ups of a statement, as `Judged.verdict` takes them, from the shipped intervals."""
+    known = shipped(judged.paper)
+    if judged.statement not in known:
+        return pd.DataFrame(columns=["mean", "half", "n", "outcome"])
+    found = known[judged.statement]
     pairs = zip(found["mean"], found["half"], strict=True)
     return found.assign(outcome=[judged.outcome(mean, half) for mean, half in pairs])

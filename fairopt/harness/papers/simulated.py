@@ -57,8 +57,11 @@ def _has(policy: str, given: Mapping[str, Any]) -> bool:
 
 def _least(wide: pd.DataFrame, axes: Sequence[str], better: str, than: str, of: Callable[..., Any]) -> pd.DataFrame:
     """Smallest value of `of(better, other)` over the other policies and rows of a draw."""
-    best, others = _policies(wide.columns, better)[0], _policies(wide.columns, than)
-    least = pd.concat([of(wide[best], wide[one]) for one in others if one != best], axis=1).min(axis=1, skipna=False)
+    best, others = _policies(wide.columns, better), _policies(wide.columns, than)
+    if not best or not set(others) - {best[0]}:  # policies without any value have no column
+        return pd.DataFrame(columns=[*axes, "repetition", "value"])
+    each = [of(wide[best[0]], wide[one]) for one in others if one != best[0]]
+    least = pd.concat(each, axis=1).min(axis=1, skipna=False)
     found = least.rename("value").reset_index()
     return _values(found, axes, found["value"], "min")
 
@@ -76,7 +79,7 @@ def jobs_gained(found: Any, axes: Sequence[str], better: str, than: str, *kinds:
     jobs = _of_kinds(found.long("each_job"), kinds)
     jobs = jobs.assign(done=jobs["response"].notna())
     wide = _wide(jobs, [*axes, "repetition", "kind"], "done", "sum")
-    return _least(wide, axes, better, than, lambda a, b: 100 * (a / b - 1))
+    return _least(wide, axes, better, than, lambda a, b: 100 * (a - b) / b.clip(lower=1))
 
 
 def response_gained(found: Any, axes: Sequence[str], better: str, than: str, *kinds: str) -> pd.DataFrame:

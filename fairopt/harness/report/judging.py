@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ...base.libraries import pd
 from ..experiment import known
 from ..papers import Judged, allocated, judged, simulated
@@ -44,6 +46,8 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     keyed = values.assign(**{name: values[name].astype(str) for name in by}, all="")
     table = interval(keyed, [*by, "all"], "value").drop(columns="all")
     table["half"] = table["half"].mask(table["n"] == 1, 0.0 if certain else float("inf"))
+    if table.empty:  # no draw has a value
+        table = pd.DataFrame({"mean": [np.nan], "half": [np.nan], "n": [0]})
     pairs = zip(table["mean"], table["half"], strict=True)
     return table.assign(outcome=[one.outcome(mean, half) for mean, half in pairs])
 
@@ -74,6 +78,7 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
         ]
         about = {"statement": ", ".join(map(str, one.states)), "where": one.where, "claim": one.statement}
         found = setups.rename(columns={"mean": "ours", "half": "+- ours"})[["ours", "+- ours", "n", "outcome"]]
+        found["+- ours"] = found["+- ours"].where(np.isfinite(found["+- ours"]))
         parts.append(found.assign(**about, printed=one.printed, assuming=under, verdict=one.verdict(setups))[_COLUMNS])
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
