@@ -13,11 +13,13 @@ import numpy as np
 from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster
+from ..scheduling.workload import one_of
 from . import alibaba, google2011
 from ._draw import Count, Probability, eligible, measured, placed, positive, probability
 from ._pf_servers import Kinds as PFKinds
 from ._pf_servers import pf_servers
 from ._snapshot import Snapshot
+from .bitbrains import Statistic
 from .sources import generator
 
 
@@ -82,6 +84,7 @@ def bitbrains_like(
     rng: np.random.Generator,
     vms: Count = 100,
     servers: Count = 20,
+    statistic: Statistic = "mean",
     split_disk: bool = False,
     density: Probability = 1.0,
     by: PFKinds = "type",
@@ -98,6 +101,8 @@ def bitbrains_like(
         Number of virtual machines; each is a user.
     servers : int
         Number of servers.
+    statistic : str
+        `mean`, or `provisioned`, of which nothing is calibrated: mean use stands in for it, as `source` says.
     split_disk : bool
         Model reading and writing as two resources.
     density, by : float, str
@@ -118,6 +123,7 @@ def bitbrains_like(
     (3, 2, 5)
     """
     positive(vms, "virtual machines")
+    one_of(statistic, "statistic", Statistic)
     hosts = pf_servers(servers, split_disk=split_disk)
     marginals, _ = measured("bitbrains")
     use = dict(zip(marginals.columns, marginals.draw(rng, vms, demands=6).T, strict=True))
@@ -131,6 +137,7 @@ def bitbrains_like(
         servers=hosts.names,
     )
     source = f"Bitbrains-like: {vms} virtual machines, {servers} servers of three types at three locations"
+    source += "; mean use stands in for provisioned sizes" if statistic == "provisioned" else ""
     return _snapshot(cluster, source + placed(density, by))
 
 

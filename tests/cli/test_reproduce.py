@@ -77,7 +77,7 @@ def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
 
 def test_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "pf", "--dry-run", "--smoke", "--out", str(tmp_path)]) == 0
-    assert "pf_time: 24 cells, 0 stored" in capsys.readouterr().out
+    assert "pf_time: 28 cells, 0 stored" in capsys.readouterr().out
     assert main(["reproduce", "pf", "--dry-run", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == len(experiments_of("pf"))

@@ -207,7 +207,9 @@ def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: 
 
 
 #: Experiments of more than 1000 cells, and how many they may have.
-LARGE = {"alpha_convergence": 10_000, "violations": 1200, "explain_drf_policies": 2200}
+LARGE = {"alpha_convergence": 10_000, "violations": 1200} | {
+    f"explain_{one}": 2200 for one in ("drf_policies", "pf_comparison_google")
+}
 
 
 @pytest.mark.parametrize("name", sorted(known()))
