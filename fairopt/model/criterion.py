@@ -91,7 +91,7 @@ class Criterion(Frozen):
 
     @property
     def curve(self) -> Array:
-        """Minus log marginal utility, increasing, and log share, (2, knots), between which both are linear.
+        """Minus log marginal utility, increasing, and log share, (both, knots), between which both are linear.
 
         Without knots for powers. Beyond the largest share that a user can have alone, and far below, it is a power.
         """
