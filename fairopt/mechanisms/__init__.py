@@ -106,7 +106,9 @@ def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
             f"mechanisms are {short(given)}; give a list of them, such as [{getattr(given, 'name', 'drf')!r}]"
         )
     picked: list[Mechanism] = []
-    every: Iterable[object] = names() if given is None else items(given) if isinstance(given, str) else given
+    if given is None:  # a mechanism without variants is another one by default
+        return [variant for name in names() for variant in get(name).variants()]
+    every: Iterable[object] = items(given) if isinstance(given, str) else given
     for item in every:
         picked += parse(item) if isinstance(item, str) else [REGISTRY.one(item, Mechanism)]
     if not picked:

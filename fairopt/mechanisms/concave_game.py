@@ -23,6 +23,8 @@ from .reference.utility import Utility, UtilitySlope, log1p
 
 #: CPU seconds of best responses, at least and for each (user, server) pair, before the declared problem is tried.
 _SECONDS, _SECONDS_PER_PAIR = 2.0, 1e-3
+#: Number of (user, server) pairs up to which the declared problem comes first.
+_FEW = 20
 #: Dynamic range (decades) of weighted monopoly tasks beyond which the error message names it as the cause.
 _DECADES = 6
 
@@ -85,7 +87,9 @@ class ConcaveGame(GameMechanism):
         return (cls(cp.log), cls(cp.sqrt))
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        return ("best-response", "declarative")
+        # Loops over so many marginal utilities are compiled, for which users of a small cluster should not wait.
+        small = criterion is not None and criterion.share.size <= _FEW
+        return ("declarative", "best-response") if small else ("best-response", "declarative")
 
     def solutions(
         self, problem: Problem, engine: str, tol: float, solver: str | None, warm: object = None

@@ -97,7 +97,7 @@ def test_list_names_every_experiment_with_what_is_stored(store: str, capsys: pyt
     assert main(["sweep", "--list", "--store", store]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "drfh_figures: DRF in every server against DRFH [4/4 cells]" in lines
-    assert any(line.startswith("pf_time: ") and line.endswith("[0/120 cells]") for line in lines)
+    assert any(line.startswith("pf_time: ") and line.endswith("[0/84 cells]") for line in lines)
 
 
 def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

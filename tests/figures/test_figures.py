@@ -232,5 +232,5 @@ def test_captions_of_tiny_versions_have_no_verdict(smoke: Results, monkeypatch: 
         smoke.of(name)
     monkeypatch.setattr(smoke, "smoke", False)
     said = judging.caption("drfh_dynamic", smoke)
-    assert "Cannot be judged here: 1 draw does not decide it: two users have dominant shares of 44%" in said
+    assert "Cannot be judged here: not decided by 1 draw: two users have dominant shares of 44%" in said
     assert judging.caption("drf_lie", smoke).endswith("under DRF 4.17 and 33.3 become 4.17 and 33.3.")

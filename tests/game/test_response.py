@@ -158,7 +158,7 @@ def test_a_response_ends_where_coordinate_descent_has_stalled(seed: int, monkeyp
     monkeypatch.setattr(loops._MODE, "running", True)  # interpreted, so that calls can be counted
     monkeypatch.setattr(response, "one_price", counted)
     with np.errstate(all="ignore"):
-        residual = respond(64.0, np.zeros(6), per_task, use, elsewhere, np.full(6, np.inf), q, tasks, 0.0)
+        residual = respond(64.0, np.zeros(6), per_task, use, elsewhere, np.full(6, np.inf), q, tasks, 0.0, ALPHA_FAIR)
     assert residual < 1e-6
     assert (np.abs(1 - tasks @ per_task)[q > -np.inf] <= 3 * residual).all(), "the residual is that of these tasks"
 
