@@ -88,7 +88,8 @@ class ConcaveGame(GameMechanism):
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         # Loops over so many marginal utilities are compiled, for which users of a small cluster should not wait.
-        small = criterion is not None and criterion.share.size <= _FEW
+        rule = self._ordinary() if criterion is None else criterion
+        small = rule is not None and rule.share.size <= _FEW
         return ("declarative", "best-response") if small else ("best-response", "declarative")
 
     def solutions(

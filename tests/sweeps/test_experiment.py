@@ -148,9 +148,11 @@ def test_what_cells_cannot_be_is_blamed_on_the_smoke_that_says_so(path: Path) ->
 
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'
+    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nskip_malformed = true\n[[grid]]\nmechanisms = "drfh"\n'
     experiment = load(path, text)  # there may be a trace where it is run
-    with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
+    with pytest.raises(
+        DataError, match=r":4: clusters.b.skip_malformed: option skip_malformed of bitbrains needs the trace"
+    ):
         harness.cells_of(experiment)
 
 
