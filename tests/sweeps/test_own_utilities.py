@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from processes import ROOT
 
+from fairopt.base import plugins
+from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, tables_of
 
 from .small import load, sweep
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The plug-in is of this test alone: rows of others name those that are loaded, and lists those registered."""
+    monkeypatch.setattr(plugins, "_LOADED", {})
+    yield
+    REGISTRY.pop("saturating", None)
 
 
 def test_a_sweep_over_a_parameter_of_a_utility(tmp_path: Path) -> None:
