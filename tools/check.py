@@ -257,7 +257,11 @@ def tree_error(p):
     least cost of a task; by the room of limits above it; and to its own limit."""
     (nodes, names), x, now, seen = tree(p), np.zeros(p.N), 0.0, {}
     lam = [np.where(p.used, np.exp(L - max(L.max(), -MAX)), 0) for L in p.L]
-    cost = [np.where(p.usable, p.d @ one.T, INF).min(axis=1) for one in lam]
+    pay = [np.where(p.usable, p.d @ one.T, INF) for one in lam]
+    cost = [one.min(axis=1) for one in pay]
+    # Terms that are not negative, so that nothing cancels.
+    waste = [(one * np.maximum(p.c - p.use, 0)).sum() for one in lam]
+    waste = [w + sum(p.x[k] * (one[k] - one[k[0]].min()) for k in p.pairs) for w, one in zip(waste, pay, strict=True)]
     limits = [(node["users"], r, most) for node in nodes.values() for r, most in node["limit"]]
     alive, path = np.isin(np.arange(p.N), p.who), [(0.0, x)]
     depths = sorted({node["depth"] for node in nodes.values() if node["quota"]}, reverse=True)
@@ -298,9 +302,9 @@ def tree_error(p):
         for later in (0.0, 1e-7):
             then = [one for time, one in path[k:] if time <= path[k][0] + later * unit / rate][-1]
             most = p.q[n] - p.X[n]
-            for one, each in zip(lam, cost, strict=True):
+            for w, each in zip(waste, cost, strict=True):
                 if each[n] > 1e-200:
-                    most = min(most, max((one * p.c).sum() - each[p.who] @ then[p.who], 0) / each[n])
+                    most = min(most, (w + each[p.who] @ (p.X - then)[p.who]) / each[n])
             for users, r, bound in limits:
                 if n in users and p.d[n, r] > 0:
                     most = min(most, max(bound - p.d[users, r] @ then[users], 0) / p.d[n, r])

@@ -427,8 +427,7 @@ def _of_tree(
     log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint
     log_prices = log_prices.reshape(-1, *polytope.cluster.capacity.shape)
     most = np.nan_to_num(log_prices.max(axis=(-2, -1), keepdims=True), neginf=0.0)
-    x = tasks[polytope.users].sum(axis=1)
-    rise = rise_when_stopped(polytope, filling, x, np.exp(log_prices - most))
+    rise = rise_when_stopped(polytope, filling, tasks, np.exp(log_prices - most))
     n = int(rise.argmax()) if len(rise) else -1
     if n < 0:
         return _Judgement(0.0, _measure(criterion), "no user can run anything", hint)

@@ -21,17 +21,16 @@ _NOTHING = 1e-9
 
 
 def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
-    """Least cost of a task by user, (tables, users), and value of all capacities, (tables,).
+    """Least cost of a task by user, (tables, users), and prices of whole capacities, (tables, rows), of sum 1.
 
-    `prices` are per unit of resource, (tables, servers, resources); those of a table are scaled by a common factor.
+    `prices` are per unit of resource, (tables, servers, resources).
     """
-    cost, worth = np.zeros((len(prices), len(polytope.users))), np.zeros(len(prices))
+    cost, rows = np.zeros((len(prices), len(polytope.users))), np.zeros((len(prices), len(polytope.row_server)))
     for k, table in enumerate(prices):
-        rows = polytope.row_prices(np.maximum(np.nan_to_num(table, posinf=0.0), 0.0))
-        rows = ratio(rows, rows.sum())
-        cost[k] = np.minimum.reduceat(polytope.price_per_task(rows), polytope.start[:-1])
-        worth[k] = rows.sum()
-    return cost, worth
+        given = polytope.row_prices(np.maximum(np.nan_to_num(table, posinf=0.0), 0.0))
+        rows[k] = ratio(given, given.sum())
+        cost[k] = np.minimum.reduceat(polytope.price_per_task(rows[k]), polytope.start[:-1])
+    return cost, rows
 
 
 def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[float, str]:
@@ -48,26 +47,34 @@ def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices
     .. math:: \max\Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m(t_n) \text{ for all } m\Big\}
         \le \min_\lambda \frac{\sum_{ir} \lambda_{ir} c_{ir} - \sum_m p_m(\lambda) x_m(t_n)}{p_n(\lambda) x_n}
 
+    whose numerator is a sum of nonnegative terms, none of which suffers from cancellation,
+
+    .. math:: \sum_{ir} \lambda_{ir} \text{slack}_{ir} + \sum_{mi} x_{mi} (p_{mi} - p_m)
+        + \sum_m p_m (x_m - x_m(t_n)),
+
     with the time :math:`t_n` at which n stops, the tasks :math:`x_m(t)` of the filling, and the least cost
     :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task. The rise is also bounded by the limits of n and of its
     ancestor queues. A user counts as stopped if it must stop within a further rise of 1e-7.
 
     Parameters
     ----------
-    tasks : (users that can run tasks,)
+    tasks : (all users, servers)
     prices : (tables, servers, resources)
         Per unit of resource; any tables are valid.
     """
-    cost, worth = costs(polytope, prices)
-    path = filling.path(tasks, cost)
-    unit = np.where(tasks > _NOTHING * polytope.reach, tasks, polytope.reach)
-    room = np.maximum(polytope.limit - tasks, 0.0)
+    (cost, rows), fractions = costs(polytope, prices), polytope.fractions(tasks)
+    x, idle = polytope.user_tasks(fractions), np.maximum(1 - polytope.used(tasks), 0.0)
+    path = filling.path(x, cost)
+    above = [polytope.price_per_task(row) - least[polytope.pair_user] for row, least in zip(rows, cost, strict=True)]
+    waste = rows @ idle + np.array([one @ (polytope.gamma * fractions) for one in above])
+    unit = np.where(x > _NOTHING * polytope.reach, x, polytope.reach)
+    room = np.maximum(polytope.limit - x, 0.0)
     later = np.searchsorted(path.time, path.time[path.stop] + _SAME * ratio(unit, path.rate), side="right") - 1
-    bound = np.full(len(tasks), np.inf)
+    bound = np.full(len(x), np.inf)
     limits = filling.limits
     row = np.repeat(np.arange(len(limits.most)), np.diff(limits.start))
     for at, least in ((path.stop, 0.0), (np.maximum(later, path.stop), _SAME)):
-        gap = np.maximum(worth - path.spent[at], 0.0).T
+        gap = (waste + path.left[at]).T
         rise = np.minimum(room, ratio(gap, cost, np.inf).min(axis=0, initial=np.inf))
         left = np.maximum(limits.most[row] - path.held[at[limits.user], row], 0.0)
         np.minimum.at(rise, limits.user, left / limits.use)

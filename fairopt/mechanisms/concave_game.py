@@ -38,8 +38,9 @@ class ConcaveGame(GameMechanism):
         \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
     The allocation is a Nash equilibrium of the servers, found by best responses: to a piecewise power law through
-    32,768 marginal utilities (`fo.best_response` plays them one by one), or in CVXPY on small clusters. As for
-    `AlphaPFVDS`, their convergence is observed but not proved, and equilibria need not be unique.
+    32,768 marginal utilities (`fo.best_response` plays them one by one), or, for up to 20 pairs of users and servers,
+    in CVXPY with a default tolerance of 1e-4. As for `AlphaPFVDS`, their convergence is observed but not proved, and
+    equilibria need not be unique.
 
     Parameters
     ----------

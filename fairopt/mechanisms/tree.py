@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..base.names import listed
 from ..core.engines import tree
 from ..core.solution import Solution
 from ..model.cluster import Cluster
@@ -70,6 +71,18 @@ class Tree(Mechanism):
 
     def check(self, cluster: Cluster) -> None:
         self.criterion(cluster)
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster, and a note on entries that place no user, such as a misspelt name."""
+        entries = {} if not isinstance(self.queues, Queues) else self.queues.queues
+        used = set(cluster.users)
+        for user in cluster.users:
+            at = entries[user].parent if user in entries else None
+            while at is not None and at not in used:
+                used.add(at)
+                at = entries[at].parent
+        empty = [name for name in entries if name not in used]
+        return cluster, (f"queues without users below them: {listed(empty, 5)}",) if empty else ()
 
     def program(self, p: Program) -> Statement:
         """The first stage: the largest common rise of all users, at the rates of the tree."""

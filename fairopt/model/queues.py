@@ -269,7 +269,7 @@ class Path(NamedTuple):
     Attributes
     ----------
     time : (events,)
-    spent : (events, tables), cost of all tasks at each event, by table of costs per task
+    left : (events, tables), cost of the tasks that users will still get, by table of costs per task
     held : (events, rows of limits), amounts used at each event
     stop : (users,), the event at which a user stops
     rate : (users,), its tasks per unit of time before that
@@ -277,7 +277,7 @@ class Path(NamedTuple):
     """
 
     time: Array
-    spent: Array
+    left: Array
     held: Array
     stop: Index
     rate: Array
@@ -406,14 +406,15 @@ class Filling:
         table, user = np.nonzero(cost)
         most_spent = np.full(len(cost), np.inf) if budget is None else budget
         budgets = Bounds(row_pointers(table, len(cost)), user, cost[table, user], most_spent)
+        goal = most if final else np.zeros(size)  # without final tasks nothing is known of what is left
         nothing, _ = self._bounds("quota", ())
-        parts = [(np.zeros(1), np.zeros((1, len(cost))), np.zeros((1, len(limits.most))))]
+        parts = [(np.zeros(1), (cost @ goal)[None], np.zeros((1, len(limits.most))))]
         for members, quota, names in [*self._guarantees, (np.ones(size, dtype=bool), nothing, [])]:
             now, before = float(parts[-1][0][-1]), sum(len(each[0]) for each in parts)
             room = 2 * size + len(quota.most) + len(limits.most) + len(cost) + 1
             events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(limits.most)))
             short, rows = np.zeros(size, dtype=bool), (quota, limits, budgets)
-            count = _fill(self._nodes, members, rows, most, x, alive, stop, rate, events, short, now, before)
+            count = _fill(self._nodes, members, rows, most, goal, x, alive, stop, rate, events, short, now, before)
             if count:
                 parts.append((events[0][:count], events[1][:count], events[2][:count]))
             if refuse is not None and short.any():
@@ -492,16 +493,16 @@ def _bound(bounds, amounts, users):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fill(nodes, members, rows, most, x, alive, stop, rate_at, events, short, now, before):  # type: ignore[no-untyped-def]
+def _fill(nodes, members, rows, most, goal, x, alive, stop, rate_at, events, short, now, before):  # type: ignore[no-untyped-def]
     """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
 
-    `rows` are the bounds of quotas, limits and budgets, `events` times, amounts of budgets and of limits. Tasks `x`,
-    `alive`, `stop`, `rate_at`, (users,), and events are written in place; `short` is true of users that a budget stops
-    below their quota. `now` and `before` are the time and the number of earlier events.
+    `rows` are the bounds of quotas, limits and budgets, `events` times, costs up to `goal`, and amounts of limits.
+    Tasks `x`, `alive`, `stop`, `rate_at`, (users,), and events are written in place; `short` is true of users that a
+    budget stops below their quota. `now` and `before` are the time and the number of earlier events.
     """
     size, count = len(x), 0
     quota, limits, budgets = rows
-    time, spent, held = events
+    time, left, held = events
     given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
     while True:
         may = alive & members & ~_bound(quota, given, size)
@@ -522,7 +523,7 @@ def _fill(nodes, members, rows, most, x, alive, stop, rate_at, events, short, no
                 if x[n] >= most[n] * (1 - ROUNDING):
                     x[n], ended[n] = most[n], ended[n] or len(quota.most) == 0
         given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
-        time[count], spent[count], held[count] = now, paid, used
+        time[count], left[count], held[count] = now, _amounts(budgets, goal - x), used
         ended |= _bound(limits, used, size)
         exhausted = _bound(budgets, paid, size)
         if len(quota.most):

@@ -154,6 +154,16 @@ def test_it_is_the_filling_that_is_defined_and_both_checkers_say_so(seed: int, t
         assert subprocess.run([sys.executable, ROOT / "tools/check.py", path], capture_output=True).returncode == code
 
 
+def test_prices_far_apart_prove_nothing_by_rounding(tmp_path: Path) -> None:
+    """The second user could have twice its tasks; at a price of 1e-20 what it lacks is below a rounding error."""
+    cluster = fo.Cluster([[1, 1]], [[1, 0], [0, 1]], weight=[1, 0.1])
+    file = tmp_path / "lie.json"
+    fo.Tree().solve(cluster).save(file)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"tasks": [[1], [0.5]], "log_prices": [[0, -46]]}))
+    assert fo.Allocation.load(file).certificate.residual == pytest.approx(1)
+    assert subprocess.run([sys.executable, ROOT / "tools/check.py", file], capture_output=True).returncode == 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_flat_tree_is_drfh(seed: int) -> None:
     cluster, _, _ = drawn(seed)

@@ -36,6 +36,8 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)
     resources = np.unique(polytope.row_resource)
+    # A finite bound beyond what a user can have, so that prices and not this bound stop it.
+    most = np.minimum(polytope.limit, 2 * polytope.reach)
     tables = [polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources]
 
     def refuse(stuck: Mask, quotas: list[str]) -> None:
@@ -46,18 +48,19 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
     for count in range(_CUTS):
         prices = np.array(tables)
-        cost, worth = costs(polytope, prices)
+        cost, rows = costs(polytope, prices)
+        worth = rows.sum(axis=1)
         cost[cost < _NEGLIGIBLE * worth[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
-        path = filling.path(polytope.limit, cost, worth, refuse)
-        part, fractions, rows = _placement(polytope, path.tasks)
+        path = filling.path(most, cost, worth, refuse)
+        part, fractions, bound = _placement(polytope, path.tasks)
         if part >= 1 - _PLACED:
             placed = polytope.user_tasks(fractions)
             fractions = fractions * ratio(path.tasks, placed)[polytope.pair_user]
             yield Solution(polytope.allocation(fractions), prices, "filling", rounds=count + 1)
             return
-        if not rows.any():
+        if not bound.any():
             break
-        tables.append(polytope.unit_prices(rows))
+        tables.append(polytope.unit_prices(bound))
     raise SolverError(f"no placement of the tasks of the tree was found by {_CUTS} linear programs")
 
 
