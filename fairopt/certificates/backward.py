@@ -65,7 +65,7 @@ class BackwardError:
     log_rows : (rows,)
         Log prices of whole capacities in the criterion's scale, -inf for those set to zero.
     every_row : (rows,)
-        The same with the latter.
+        Log prices before those were set to zero.
     pairs : (pairs,) of bool
         Pairs that keep their tasks.
     of_pairs, of_rows : (pairs,), (rows,)
@@ -329,8 +329,8 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     servers, count = polytope.cluster.shape[1], len(idle)
     entries = polytope.use.tocoo()
     # Log marginal utility per unit of the row: the largest price of that row alone which the user admits.
-    worth = problem.marginal[problem.buyer] + np.log(polytope.gamma)
-    can_pay = worth[entries.col] - np.log(entries.data)
+    log_value = problem.marginal[problem.buyer] + np.log(polytope.gamma)
+    can_pay = log_value[entries.col] - np.log(entries.data)
     present = problem.part > leeway
     log_unit = np.full(count, np.inf)
     known = present[entries.col]

@@ -108,7 +108,7 @@ def beyond_numbers(levels: Array) -> Mask:
     return np.asarray(~((levels > 1e-290) & (levels < 1e290)))
 
 
-#: Relative differences of levels and tasks below this are within three digits.
+#: Relative difference up to which levels or tasks agree to three digits.
 DIGITS = 1e-3
 
 

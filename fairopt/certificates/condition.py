@@ -69,7 +69,8 @@ _REGULAR, _FINE = 1e-11, 1e-14
 _HIDDEN = 1e-4 / _REGULAR
 #: Number of unknowns up to which the inverse is computed.
 _DENSE = 600
-#: Ratio of the change caused by the error to the slack at which a constraint may leave or enter, and their number.
+#: A constraint may leave or enter the active set if the change caused by the error is at least this fraction of its
+#: slack, or tasks, or price; and largest number of such changes that are tested.
 _LEAVES, _MOST = 0.1, 60
 #: Relative distance from a limit or floor at which it counts as active.
 _FULL = 1e-6

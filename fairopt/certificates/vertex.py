@@ -27,9 +27,10 @@ from ..model.polytope import Polytope
 
 #: Reduced costs, relative to a pair's share, up to which pairs may have tasks; tried in turn.
 _LEVELS = (1e-3, 1e-6, 1e-9)
-#: Factor of welfare in G, for changes of all data by a factor `exp(+-e)` of objective, rows, and duals.
+#: G is at least this multiple of welfare: the sum of first-order effects of factors `exp(+-e)` of all data on
+#: objective, rows and duals.
 _CHANGES = 6.0
-#: Largest size of the dense system, beyond which nothing is said.
+#: Number of entries of the dense system above which condition numbers are unknown.
 _DENSE = 4_000_000
 #: Fraction of the largest possible tasks below which a user has none: its error is relative to these.
 _NOTHING = 1e-9

@@ -317,7 +317,10 @@ def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callab
 def _from_lists(
     at: Equations, takes: Array, others: tuple[Index, Index, Array] | None, along: Array
 ) -> Callable[[Array], Array]:
-    """Factor the sparse matrix `1 + along along' - sum takes takes' / value`; `takes` has one row a member, scaled."""
+    """Solver of the sparse matrix `I + along along' - sum takes takes' / value` over members of the same group.
+
+    `takes` has the scaled use of each member, one row for each.
+    """
     pairs, order = at.pairs, at.pairs.lists
     left, rough = takes[order.member], at.rough and len(along) > _SINGLE_FROM
     right = left

@@ -48,13 +48,14 @@ _FIRST, _RESOURCES, EVALUATIONS = 0.12, 9.0, 24
 #: Pairs whose a_ni is this many tau below the user's largest are left out: their part of its tasks, e^-100, is
 #: rounding.
 _NEAR = 100.0
-#: Factor of tau: initial and largest, least, and the one above which a problem ends, as tau no longer decreases.
+#: Factor by which tau is multiplied: its initial and largest value, its smallest one, and the one above which
+#: iterations of a problem end, since tau hardly decreases.
 _SLOWEST, _FASTEST, _STOPPED = 0.9, 0.05, 0.97
-#: The factor is multiplied by the second number after at most so many evaluations, and by the last after more than the
-#: third.
+#: After at most `_FEW_EVALUATIONS` evaluations this factor is multiplied by `_EASIER`, after more than
+#: `_MANY_EVALUATIONS` by `_HARDER`.
 _FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
-#: Largest |F| that ends Newton's method: loose at large tau, where points only lead on; and its rounding error times
-#: tau, as choices depend on prices over tau.
+#: Largest |F| at which Newton's method ends at a large tau, where its points only serve as starts; and the rounding
+#: error of F times tau, as choices depend on prices over tau.
 _LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
 #: Ratio of servers to users above which the Newton matrix is that of users.
 _MORE_SERVERS = 4
@@ -62,14 +63,15 @@ _MORE_SERVERS = 4
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
 #: Last tau of stacks, whose ties are then identified.
 LAST_TAU = 1e-5
-#: Largest number of entries of a tableau of ties: beyond it linear programs of sparse matrices are faster; and largest
-#: number of ties of users who have several in these: beyond it an interior point is, whose steps grow less.
+#: Tasks are split among ties by the dense simplex method up to `_TABLEAU` entries of its tableau. Beyond, sparse linear
+#: programs are faster, up to `_MANY` ties of users who have several, and an interior point for more of them.
 _TABLEAU, _MANY = 5_000, 2_000
 #: Part of a user's tasks above which a pair may be a tie; difference of logs of tasks below which pairs are tied.
 _TIED, _SAME = 3e-7, REFINED
 #: Default number of rounds in which levels rise on ties.
 _ROUNDS = 60
-#: Largest product of the numbers of ties and of users who would move to another server, each of whom may take a round.
+#: Rounds end at a larger product of the numbers of ties and of users who would move to another server: each of these
+#: users may take a round.
 _CROWD = 1e7
 
 

@@ -12,15 +12,15 @@ from .accuracy import SINGLE_ROUNDING, SOLVE_ROUNDING
 
 #: Lower bound of denominators and of arguments of logarithms.
 TINY = 1e-300
-#: Largest exponent: numbers up to e^600 and down to e^-600 can be multiplied by others of a problem in doubles.
+#: Largest exponent: products of e^600 or e^-600 with other quantities of a problem do not leave the range of doubles.
 LOG_RANGE = 600.0
-#: Minus the exponent below which an exponential counts as zero beside 1.
+#: e^-50 counts as zero beside 1.
 LOG_NOTHING = 50.0
 #: Sums of nonnegative numbers below this may have lost digits to underflow, and products with them are slow.
 UNDERFLOW = 1e-200
 #: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
 _DAMPING_SINGLE, _DAMPING = SINGLE_ROUNDING, SOLVE_ROUNDING
-#: Factor by which it is raised until a matrix is positive definite.
+#: Factor by which this regularization is raised until a matrix is positive definite.
 _RAISED = 100.0
 
 

@@ -36,8 +36,8 @@ from .factors import TINY
 #: Perturbation that makes J regular, relative to its largest entries: small enough for iterative refinement to remove
 #: it, and above rounding, so that null vectors are amplified by it alone.
 _EPSILON = ACCURATE
-#: Product with J below which a vector is in the left null space, and the one above which equations are not implied by
-#: the main ones, relative to largest entries of 1.
+#: Largest entry of v^T J, for largest entries of v and J of 1, up to which v is in the left null space; and that of an
+#: equation minus its combination of the main ones above which these do not imply it.
 _IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
@@ -163,7 +163,7 @@ class Equations:
         #: Pairs with an equation, for each set of prices.
         self.cheap = [np.flatnonzero(each.pairs) for each in active.prices]
         blocks = [*self.cheap, self.rows, self.limits, self.users]
-        #: Number of equations, and their numbers by kind.
+        #: Number of equations, and the indices of those of each kind.
         self.size = sum(len(each) for each in blocks)
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers

@@ -44,8 +44,8 @@ from .newton import System
 from .state import LARGEST_POWER, Direction, Measured, State, measured
 from .system import Stack, select
 
-#: Exponents of sums over rows of an attempt: the least, and the least times mu. The second attempt solves problems in
-#: which the steps of the first become short.
+#: First exponent of the sums over rows in costs, and lower bound of its product with mu, for each of two attempts
+#: (`solved`). The second solves problems in which the steps of the first become short.
 _ATTEMPTS = (LARGEST_POWER, 0.005), (2 * LARGEST_POWER, 0.02)
 #: Largest number of iterations of an attempt, and step length below which it ends.
 _ITERATIONS, _SHORTEST = 60, 1e-8
@@ -53,9 +53,10 @@ _ITERATIONS, _SHORTEST = 60, 1e-8
 _SMALL_MU = SINGLE_ROUNDING
 #: Largest centring parameter.
 _MOST_CENTRING = 0.5
-#: Part of its user's tasks up to which a pair with a larger slack gets none in a certified iterate.
+#: Pairs with at most this part of their user's tasks, and a larger slack, get no tasks in a certified iterate.
 _EMPTY = VISIBLE
-#: An iterate is refined if its backward error exceeds the first number and the second fraction of the previous one.
+#: An iterate is refined if its backward error exceeds `_REFINED_ABOVE`, and the fraction `_CONVERGING` of that of the
+#: previous one.
 _REFINED_ABOVE, _CONVERGING = NEGLIGIBLE, 0.1
 
 

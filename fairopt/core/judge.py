@@ -9,7 +9,8 @@ from ..model._arrays import Array, Mask
 from .system import Stack
 
 _LEVELS, _COARSE = backward.LEVELS, backward.COARSE
-#: Early in a run smaller thresholds tau are tried only for errors at most this at the first: others are hopeless.
+#: Early in a run thresholds tau after the first are tried only if the error at the first is at most this, since larger
+#: errors hardly depend on tau.
 _PROMISING = 1e-4
 
 

@@ -53,15 +53,16 @@ DENSE = 300
 #: Largest number of restricted problems, and of interior-point steps in all of them.
 _MOST_SETS, _MOST_STEPS = 5, 40
 #: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
-#: and the one below which the last iterate is the next start.
+#: and violation below which the next run starts at the last iterate.
 _ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, VISIBLE, NEWTON_ROUNDING, 1e-4
 #: Bounds of the initial mu, and its least value relative to the use by omitted pairs.
 _LEAST_MU, _MOST_MU, _MU_OF_OMITTED = SOLVE_ROUNDING, 1e-2, 1e-3
-#: Least initial product of two factors, relative to mu, that is attained by raising u; then v is raised.
+#: Initial products u v are raised to mu, by raising u to at most this fraction of mu / v, then v.
 _LEAST_FACTOR = 0.1
 #: Least target product relative to the squared residual, so that feasibility keeps pace with complementarity.
 _PER_RESIDUAL = 1e-4
-#: Minus the log price of rows without one relative to the least cost; fraction of tasks of a pair that is in use.
+#: Minus the log price that rows without a price get, relative to the least cost; and the fraction of its user's tasks
+#: above which a pair counts as having tasks, or share of a cost above which a row counts as having a price.
 _LOG_UNPRICED, _IN_USE = LOG_RANGE / 2, VISIBLE
 #: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = NEGLIGIBLE, HALF_PRECISION, NEWTON_ROUNDING
@@ -71,9 +72,10 @@ _NEAR_BOUND, _PATIENCE = 1e-2, 8
 _NEAR_LIMIT = 1e-3
 #: Range of costs, and largest number of pivots, in the linear program of `vertex`.
 _RANGE, _MOST_PIVOTS = 1e3, 5_000
-#: Least fraction of a long step to the boundary, and that of another.
+#: Fraction of the step to the boundary that is taken: at least `_TO_BOUNDARY` of a long one, `_CAUTIOUS` of a shorter
+#: one.
 _TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
-#: Largest fraction of a step to the boundary is one minus this.
+#: One minus the largest fraction of a step to the boundary.
 _FROM_BOUNDARY = REFINED
 #: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`; and the latter
 #: relative to the error.
@@ -351,7 +353,7 @@ class _State:
         self._move(start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
 
     def _move(self, tasks: Array, log_rows: Array) -> None:
-        """Set tasks and log prices; u of pairs and the residuals follow."""
+        """Set tasks and log prices, and evaluate the conditions f and the factors u of pairs there."""
         c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
         excess[c.limits] = self.u[self.limits]
         at = c.at(tasks, log_rows, excess)

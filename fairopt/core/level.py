@@ -42,8 +42,8 @@ from .factors import TINY
 _REGULARIZATION = 1e-13
 #: Gondzio's correctors: largest number, and step length above which none is tried.
 _CORRECTORS, _LONG_STEP = 3, 0.95
-#: Fraction of the step to the boundary: at least the first number, at most the second if primal and dual steps are
-#: longer than the third, else at most the first.
+#: Fraction of the step to the boundary that is taken: `_TO_BOUNDARY`, and up to `_MOST_TO_BOUNDARY` as the gap closes
+#: if both primal and dual steps are longer than `_LONG`.
 _TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = LONG_STEP, 0.99995, LONG_STEP
 #: Cold start: price of a user relative to its least cost, least reduced cost relative to the price of the user, number
 #: of iterations that balance loads, excess of the users' tasks over the level, least idle fraction, and slack of a
@@ -103,7 +103,7 @@ class Point(NamedTuple):
 
 
 class State:
-    """State of a connected component of users and servers; `lower_level` is the level at which it was split off."""
+    """Iterate of a connected component, its residuals and best bounds; `lower_level` is the level at which it began."""
 
     def __init__(self, pairs: Pairs, faces: Faces, point: Point, lower_level: float = 0.0) -> None:
         self.pairs, self.lower_level = pairs, lower_level

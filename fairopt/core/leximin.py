@@ -46,9 +46,10 @@ _UNBOUNDED = 1e-2
 _LOG_SEPARATION = np.log(1e5)
 #: Number of successive steps without progress after which a component is given up.
 _PATIENCE = 8
-#: Once a level has converged, steps go on while each reduces the gap at least by this factor.
+#: Once a level has converged, steps are taken as long as each reduces the gap at least by this factor.
 _POLISHED = 0.3
-#: Multiple of the prices of an earlier level that is added, slightly more than the least, so that the proof is strict.
+#: Prices of an earlier level are added to those of a later one in the least multiple that proves the level, times this,
+#: so that the proof holds despite rounding.
 _STRICT = 1.001
 
 
@@ -439,7 +440,8 @@ class Levels:
                 user_prices_above[:, user[~of_row]] = cost[:, ~of_row]
                 takes = pairs.takes[pair[of_row], column[of_row]]
                 prices_above[:, server[of_row], column[of_row]] += missing[:, of_row] / takes
-            # Later stages get multiples of these prices that exclude the pairs dropped here and offset negative prices.
+            # Add multiples of these prices to those of later stages, so that pairs dropped here cost more than
+            # their users pay, and no price of a full row is negative.
             row, resource = np.nonzero(stage.full)
             shortfall = -prices_above[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)
             multiple, user = shortfall.max(axis=1, initial=0.0), pairs.user[stage.dropped]

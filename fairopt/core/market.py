@@ -32,10 +32,10 @@ from .state import LARGEST_POWER
 
 #: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
 FIRST_ALPHA = LARGEST_POWER
-#: Upper bound of log marginal utilities in the unit of prices, since those of users with limits could overflow.
+#: Upper bound of log marginal utilities in the unit of prices, as those of users with small limits could overflow.
 _LOG_CAP = 500.0
-#: Temperature of the choice model at the starting point, times alpha, and a lower bound of log marginal utilities in
-#: units of the limit: pairs below it have no tasks in double precision.
+#: Temperature of the choice model at the starting point, times alpha; and lower bound of log marginal utilities in
+#: units of the limit, at which tasks of a pair are zero in double precision.
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -LOG_RANGE / 2
 #: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
 _BELOW_LIMIT = 0.9
@@ -45,8 +45,9 @@ _MEAN_LOAD = 0.8
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
 _LEAST_PRICE = CONVERGED
-#: Least ratio of units of products in successive steps, for large and for small mu: prices oscillate where limits bind,
-#: but in the game without limits some decrease by decades, and their units have to follow.
+#: Least ratio of the units of complementarity products in successive steps, for large and for small mu. Units hardly
+#: decrease where limits bind, since prices oscillate there; in the game without limits they follow prices that fall by
+#: decades.
 _DECAY, _DECAY_OF_GAMES = (0.7, 0.3), (0.1, 0.001)
 #: Least complementarity product of a pair at the starting point, relative to its unit.
 _LEAST_PRODUCT = 0.05

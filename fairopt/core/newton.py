@@ -10,7 +10,7 @@ from .factors import TINY, stack_solved
 from .state import LARGEST_POWER, Direction, Measured, State
 from .system import OfLimits, Stack
 
-#: Number of unknowns up to which the full matrix is factored: the overhead of more NumPy calls exceeds its flops.
+#: Number of unknowns up to which the full matrix is factored, as more NumPy calls would cost more than its flops.
 UNREDUCED = 40
 
 

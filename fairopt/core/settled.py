@@ -25,11 +25,11 @@ ZERO = SINGLE_ROUNDING
 VIOLATED = REFINED
 #: Error at which refinement ends, that of rounding.
 _REFINED = SOLVE_ROUNDING
-#: Fraction of tasks of a pair that is in use, and of a limit that is nearly attained.
+#: Part of its user's tasks above which a pair counts as having tasks, and unused fraction below which a limit may bind.
 _IN_USE = VISIBLE
 #: Relative change of a user's tasks above which the refined solution is another one, and rejected.
 _MOST_CHANGE = 1e-3
-#: Costs are bounded from below by `exp(-FREE max(alpha, 1))` times the marginal utility.
+#: Costs are bounded from below by the marginal utility times :math:`e^{-FREE \max(\alpha, 1)}`.
 FREE = LOG_NOTHING
 
 

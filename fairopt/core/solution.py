@@ -23,7 +23,7 @@ class Run:
 
 
 class ServerStart:
-    """Warm start with prices of servers only, which other users of the same servers may use."""
+    """Warm start that consists of prices of servers, and therefore serves other users of the same servers too."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ..model._arrays import Array, Index
 from .accuracy import NEWTON_ROUNDING
 from .factors import factored
 
-#: Number of flops of dense products below which they are faster than compiling the loops over sparse lists.
+#: Number of flops up to which dense products take less time than loading the compiled loops over sparse lists.
 DENSE_FLOPS = 3e8
 #: Number of unknowns up to which no order is computed, and the degree, as a fraction of the remaining unknowns, above
 #: which the rest is treated as dense.

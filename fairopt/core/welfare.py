@@ -60,16 +60,17 @@ from .central_path import (
 from .factors import TINY
 from .market import FIRST_ALPHA, Change, Market, Point, Start
 
-#: Factor by which alpha is raised, and the residual below which it is; for welfare and for the game.
+#: Factor by which alpha is raised once the residual is below a bound, and this bound; for welfare and for the game.
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
-#: An iterate is certified once mu is below this fraction of the tolerance, as certificates rarely pass earlier, or
-#: below the second number, where rounding errors become significant.
+#: An iterate is certified once mu is below the fraction `_JUDGED` of the tolerance, as certificates rarely pass
+#: earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
 #: Value of mu below which steps that fail are due to rounding, so that iterations end.
 _ROUNDING_MU = CONVERGED
-#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: per 1/alpha, and at most.
+#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: their number times alpha, and
+#: the largest number.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
-#: Change of the log weight at which a root is first bracketed, doubled until there is one, and the largest.
+#: First change of the log weight by which a root is to be bracketed, which is doubled until it is; and the last change.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
 
@@ -79,23 +80,23 @@ _SHORT_CENTRING = 0.5
 _PRODUCT_BOUNDS, _CORRECTORS = (LEAST_PRODUCT, 10.0), 5
 #: Bounds of complementarity products, and the largest centring parameter, for large problems (`Market.large`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
-#: Step of the predictor below which factors in single precision count as singular.
+#: Length of the predictor step below which factors in single precision count as singular.
 _SINGULAR_STEP = 1e-3
-#: A factor of errors below which an iterate counts as progress; mu below which iterations end.
+#: Ratio of errors up to which an iterate counts as progress, and mu below which iterations end.
 _PROGRESS, _LEAST_MU = 0.7, 1e-16
 #: The search for the weight of the sum of shares: accuracy of the log weight, and largest number of iterations.
 _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: Default number of steps of a run.
 _STEPS = 90
-#: An iterate becomes a warm start while mu exceeds the first number and the residual is below the second: nearer to the
+#: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
 #: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
 #: Length of steps that do not advance, and their number in a row after which a run at a large alpha ends.
 _NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
-#: Gondzio's correctors for large problems: a factor and an increase of the step length that one aims at, and the least
-#: gain as a fraction of the increase.
+#: Gondzio's correctors for large problems: factor and increase of the step length t that one aims at, `factor t +
+#: increase`, and the least gain as a fraction of the gain aimed at.
 _FACTOR_LARGE, _LENGTHENED_LARGE, _LEAST_GAIN_LARGE = 1.1, 0.5, 0.01
 
 

@@ -252,7 +252,7 @@ class EnumerationOptions:
 OPTIONS = EnumerationOptions()
 
 
-#: Tolerance of the engine, and change per round at which best responses terminate.
+#: Tolerance of the engine's solution, and relative change of tasks in a round at which best responses end.
 _FINE = REFINED
 #: Relative perturbation of degenerate data.
 JITTER = VISIBLE
@@ -371,7 +371,7 @@ def _ends(found: list[Verified]) -> list[Verified]:
 
 
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
-    """Text of the outcome of the enumeration."""
+    """Describe the outcome of the enumeration in a phrase."""
     if made.reason:
         return f"not finished: {made.reason}"
     text = f"finished: {made.cells} products of faces, {made.parts} parts solved"

@@ -34,11 +34,12 @@ from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, Trace, idle
 from .orders import ORDERS, Network, Round, network_of, rounds
 
-#: Tolerance of capacities in a response, relative to that of the game.
+#: Residual of a response, relative to capacities, as a fraction of the tolerance of the game.
 _PART = 0.01
-#: Least alpha of the initial tasks: with a smaller one a user could be left without tasks.
+#: Least alpha for which initial tasks are computed: at smaller ones a user could be left without tasks.
 _STARTING_ALPHA = 0.3
-#: Bound on the ratio of changes in elastic rounds to those of plain best responses.
+#: Elastic rounds change tasks by more than plain responses, by up to about this factor, within which a plain response
+#: is computed as a test.
 _AHEAD = 10.0
 #: Tasks are exponentials of log prices over alpha, with a rounding error of `_ROUNDING/alpha`, which is immaterial for
 #: alpha >= `_PLAIN`.

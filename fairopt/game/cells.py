@@ -28,7 +28,7 @@ from ..core.factors import TINY
 from ..core.simplex import highest
 from ..model._arrays import Array, Index, Mask
 
-#: Number of linear programs per batch, and alpha from which prices exceed the range of doubles.
+#: Number of linear programs in a batch, and alpha from which prices may exceed the range of doubles.
 _CHUNK, _WIDE_ALPHA = 1000, 6.0
 
 
@@ -52,7 +52,7 @@ class Game:
 
     @property
     def strict(self) -> bool:
-        """True if prices fit the range of doubles."""
+        """True if alpha is so small that prices fit the range of doubles."""
         return self.alpha < _WIDE_ALPHA
 
 

@@ -23,8 +23,8 @@ from ..model._arrays import Index
 from ..model._validate import number
 from ..model.cluster import Cluster
 
-#: Over-relaxation: initial factor, its largest value, its increase after similar directions, and the factor of its
-#: excess over 1 after opposite ones.
+#: Over-relaxation: initial factor, its largest value, its increase after successive rounds in similar directions, and
+#: the factor by which its excess over 1 is multiplied after opposite ones.
 _RELAX, _MOST_RELAX, _INCREASE, _DECREASE = 1.4, 1.8, 0.05, 0.7
 
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
@@ -131,7 +131,7 @@ def rounds(
     shared = np.asarray(uses @ uses.T, dtype=np.intp)  # number of common users of two servers
     np.fill_diagonal(shared, 0)
     messages, numbers = int(np.count_nonzero(shared)), int(shared.sum())
-    # 1/d, with d the largest number of servers of a user, as all of them may increase its tasks simultaneously.
+    # The reciprocal of the largest number of servers of a user, since all of them may add to its tasks simultaneously.
     at_once = damping or 1.0 / int(np.diff(method.start).max())
     relax, step = damping or (_RELAX if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
     if order == "asynchronous":
@@ -165,21 +165,21 @@ def _asynchronous(
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     known = np.repeat(state.tasks[None, :], servers, axis=0)  # tasks (pairs,) in the knowledge of each server
     period = np.exp(network.drift * rng.standard_normal(servers))
-    # Time, serial number, receiving server, sender (-1: the server's own clock), and the column sent.
+    # Time, serial number, receiving server, sender (-1: the server's own clock), and the tasks sent.
     events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
     heapq.heapify(events)
     sent, numbers, end = 0, 0, 1.0
     latest = np.zeros((servers, servers), dtype=np.int64)
     number = servers
     while True:
-        time, letter, i, source, column = heapq.heappop(events)
+        time, serial, i, source, column = heapq.heappop(events)
         while time > end:
             state.total[:] = method.sums(state.tasks)
             yield sent, numbers, sweeps.requested(state)
             sent, numbers, end = 0, 0, end + 1
         if source >= 0:
-            if letter > latest[i, source]:  # messages may arrive out of order
-                known[i, mine[source]], latest[i, source] = column, letter
+            if serial > latest[i, source]:  # messages may arrive out of order
+                known[i, mine[source]], latest[i, source] = column, serial
             continue
         number += 1
         heapq.heappush(events, (time + float(period[i]), number, i, -1, period))

@@ -45,17 +45,20 @@ from ..core.factors import LOG_RANGE, TINY, UNDERFLOW, stack_solved
 from ..model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
-#: Number of starts of Newton's method, of points of two grids, and largest number of solutions of a cell.
+#: Number of starts of Newton's method, numbers of points of two grids, the second finer by these, and largest number of
+#: solutions of a cell.
 _STARTS, _GRIDS, _MOST = 12, (289, 101), 16
-#: Rounds of bound propagation, for all cells and then for the remaining ones, and relative relaxation of bounds.
+#: Number of rounds of bound propagation for all cells, then for the remaining ones; and relative relaxation of bounds,
+#: which covers their rounding errors.
 _ROUNDS, _SLACK = (2, 8), VISIBLE
 #: Rounding error of a bound, relative to the subtracted terms.
 _LOST = CONVERGED
 #: Newton's method: step limit, residual of convergence, and residual that is accepted where no step decreases it.
 _STEPS, _REACHED, _STUCK = 14, CONVERGED, REFINED
-#: Fractions of a Newton step that are tried together, and irrational numbers that spread its starts.
+#: Fractions of a Newton step that are evaluated together, and irrational numbers that spread the starts evenly.
 _LENGTHS, _IRREGULAR = 0.3 ** np.arange(4), (0.6180339887, 0.7548776662)
-#: Decimals in which log prices of equal solutions agree, and largest log odds of a point on a segment.
+#: Decimals to which log prices of equal solutions agree, and largest log odds :math:`\log t/(1 - t)` of a point t on a
+#: segment.
 _DECIMALS, _LOG_ODDS = 8, 36.0
 
 

@@ -182,7 +182,7 @@ class Mechanism(Solvable):
             return
         if len(problem.polytope.users):
             check_expressed(self, self.program, problem.cluster, problem.criterion)
-            vars(self)["_stated"] = True  # not a field, as it does not distinguish mechanisms
+            vars(self)["_stated"] = True  # no field, so that mechanisms with equal parameters are equal
 
     def scaled_program(self, criterion: Criterion) -> Callable[[Program], Statement]:
         """Program of the declarative engine: the scaled one of the criterion, or `program` if there is no criterion."""

@@ -103,7 +103,7 @@ class AlphaPFVDS(GameMechanism):
     def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
         """Copy of the mechanism that returns this crossing of a curve as its solution on the curve's merged cluster."""
         other = replace(self)
-        vars(other)["_crossing"] = crossing  # not a field, as it does not distinguish mechanisms
+        vars(other)["_crossing"] = crossing  # no field, so that mechanisms with equal parameters are equal
         return other
 
     @classmethod

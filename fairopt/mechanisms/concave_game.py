@@ -88,7 +88,7 @@ class ConcaveGame(GameMechanism):
         return (cls(cp.log), cls(cp.sqrt))
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        # Loops over so many marginal utilities are compiled, for which users of a small cluster should not wait.
+        # Best responses to a table of marginal utilities are compiled first, which takes longer than CVXPY if small.
         rule = self._ordinary() if criterion is None else criterion
         small = rule is not None and rule.share.size <= _FEW
         return ("declarative", "best-response") if small else ("best-response", "declarative")

@@ -36,11 +36,11 @@ def labelled(values: object) -> bool:
 
 
 def numbers(values: Any, truths: bool = False) -> Array:
-    """A new array of floats, or one of `_REFUSALS`; `truths`: of truth values, too."""
+    """Convert values to a new array of floats, with `truths` also truth values; raises one of `_REFUSALS`."""
     array = _array(values)
     if truths and array.dtype.kind == "b":
         return array.astype(float)
-    if not truths and _truth_among(values):  # NumPy makes ones of them
+    if not truths and _truth_among(values):  # NumPy would convert these to 0 and 1
         raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
         raise TypeError(f"it holds {array.dtype.name}")
@@ -116,10 +116,10 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
     if values is None:
         return everywhere
     if type(values) is np.ndarray and not any(values.strides) and values.shape == shape and values.all():
-        return everywhere  # at once: it is such a view
+        return everywhere  # a view of one number, as that of another cluster, needs no check of its entries
     try:
         array = _array(values)
-        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):  # NumPy has made it text
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):  # NumPy has converted all entries to text
             array = np.array(values, dtype=object)
     except _REFUSALS as error:
         row, fault = _fault(values, error)
@@ -215,7 +215,7 @@ def _truths(array: NDArray[Any]) -> Mask:
 
 
 def _plain(value: object) -> str:
-    """A value as a person wrote it."""
+    """Text of a value in error messages, as in the user's source."""
     return short(value.item() if isinstance(value, np.generic) else value).strip("'")
 
 

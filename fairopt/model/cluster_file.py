@@ -121,7 +121,7 @@ def document(cluster: Any) -> Table:
 def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
     """Arguments of `Cluster` from a document, and the index of the entry of every server and user.
 
-    Numbers are checked by `Cluster`, as those of everybody.
+    Numbers are validated by the constructor of `Cluster`.
     """
     if not isinstance(document, dict):
         raise DataError("a cluster file holds a table with `servers` and `users`")
@@ -190,7 +190,7 @@ def _eligible(users: list[Table], names: list[str], servers: list[str], known: M
 
 
 def _fits(size: int, what: str) -> None:
-    """A few lines of a file can describe tables that no memory holds."""
+    """Raise `DataError` for a table above `MOST_BYTES`, which a few lines of a file can describe."""
     if size > MOST_BYTES:
         raise DataError(f"{what} make a table of {size:,} bytes; it may have MOST_BYTES = {MOST_BYTES:,}, no more")
 
@@ -248,7 +248,7 @@ def _toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-#: Columns that are no resources, by the kind of row, and the entry of a cluster file that each is.
+#: Columns that are not resources, by kind of row; they have the names of the keys of entries.
 _OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible")}
 _RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
@@ -257,7 +257,7 @@ _TRUTHS = TRUTHS | {"": False}
 
 @dataclass(frozen=True)
 class _Row:
-    """The cells of a row by column, and where it stands."""
+    """The cells of a row by column, and its location."""
 
     file: Path
     line: int

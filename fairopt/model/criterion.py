@@ -306,8 +306,8 @@ def _proportional(levels: Array) -> Array:
         return np.asarray(1 / levels)
 
 
-#: Log shares of knots relative to the largest, from, to and how many; least elasticity, so that marginal utility falls
-#: everywhere; and the length of the two last intervals.
+#: Log shares of knots relative to the largest share: first, last, and number of them; least elasticity between knots,
+#: so that marginal utility decreases everywhere; and length in log share of an interval added at either end.
 _CURVE, _TILT, _BEYOND = (-18.0, 0.0, 32_768), 1e-8, 1e3
 
 

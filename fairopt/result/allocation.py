@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from .sensitivity import Sensitivity
 
-#: Tolerance below which a solve is hardly nearer to the optimum.
+#: Smallest tolerance that an error message recommends: below it rounding errors dominate.
 _FINE = 1e-9
-#: Rounds up to which a plot marks each: a line through one point would be invisible.
+#: Number of rounds up to which a plot marks every round, since a line through a single point is invisible.
 _FEW = 20
 
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices

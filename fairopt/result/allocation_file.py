@@ -116,7 +116,7 @@ def _stated(rule: Criterion, cluster: Cluster) -> Table:
 
 
 def defaults(cluster: Cluster) -> dict[str, Array]:
-    """Numbers of users that a criterion has unless others are stated."""
+    """Default weights, caps and floors, (users,) each, which a file may omit."""
     return {"weight": cluster.weight, "cap": np.full(len(cluster.users), np.inf), "floor": np.zeros(len(cluster.users))}
 
 
@@ -219,12 +219,12 @@ def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | Non
 
 
 def _numbers(table: Table, prefix: str, key: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
-    """The numbers of an entry that a table must have."""
+    """Read the numbers of a required entry of a table."""
     return _array(_needed(table, key, prefix), f"{prefix}{key}", shape, null)
 
 
 def _depth(value: Any) -> int:
-    """The number of lists that stand in each other at the beginning."""
+    """Depth of nested lists, along their first entries."""
     depth = 0
     while isinstance(value, list):
         depth, value = depth + 1, value[0] if value else None

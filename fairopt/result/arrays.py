@@ -75,9 +75,9 @@ class Answer(Protocol):
         """Measures by name."""
 
 
-#: Dominant share up to which tasks can be rounding errors of a solver; number of tasks up to which given ones are.
+#: Without a criterion tasks count as rounding errors up to this dominant share, if they are also at most so many.
 NOTHING, SOME = 1e-9, 1e-3
-#: Shares up to which tasks are rounding errors for every certificate, and for that of an inaccurate allocation.
+#: Under a criterion tasks count as rounding errors up to a dominant share equal to the residual, within these bounds.
 ROUNDING, MOST = 1e-12, 1e-6
 
 

@@ -43,8 +43,9 @@ from ..solution import Run, Solution
 
 #: Number of padded pairs in a chunk of servers that are filled together.
 _PADDED_PAIRS = 20_000
-#: Pairs with tasks are predicted from the solution at this finite alpha, to this tolerance; pairs are excluded whose
-#: fraction of the user's tasks is less than this multiple of their relative excess cost.
+#: Pairs with tasks are predicted from the solution at a finite alpha, `_PREDICTOR_ALPHA`, to the tolerance
+#: `_PREDICTOR_TOL`: a pair is excluded if its part of the user's tasks is less than `_EXCESS_RATIO` times its relative
+#: excess cost.
 _PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 128.0, 1.0, 0.1
 
 
@@ -74,7 +75,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
     return result
 
 
-#: Relative gap of the bounds of a level above which the status says so.
+#: Relative gap of the bounds of a level above which the status names them loose.
 _LOOSE_BOUNDS = VISIBLE
 #: Remark on solutions in rational arithmetic.
 _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for floating-point numbers"

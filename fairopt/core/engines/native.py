@@ -17,8 +17,8 @@ from ...model.problem import Problem
 from ..solution import Solution
 from . import maxmin, small
 
-#: Iterations of rebalancing overloaded servers, the power of the overload by which their weights fall, and a lower
-#: bound of utilizations, so that weights of nearly idle servers do not grow without bound.
+#: Number of iterations in which the weight of every server is divided by a power of its utilization; this power; and a
+#: lower bound of utilizations, so that weights of nearly idle servers remain bounded.
 _ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 
 

@@ -30,12 +30,13 @@ LARGEST: dict[Kind, int] = {
     "game": 500,
     "psdsf": 400,
 }
-#: Alpha above which nearly degenerate active sets cost dense methods many steps, and largest numbers of pairs there.
+#: Alpha above which dense methods take many steps, as active sets are nearly degenerate, and numbers of pairs up to
+#: which they are still fastest there.
 _LARGE_ALPHA, _LARGEST_AT_LARGE_ALPHA = 5.0, {"global": 80, "game": 250}
 
 
-#: For concave programs with an alpha up to the first only usable pairs count, if there are at most so many rows
-#: (server, resource) and pairs in all, since the Schur complement is dense in rows.
+#: For concave programs with alpha up to `_SMALL_ALPHA`, of at most `_MOST_ROWS` rows (server, resource) and
+#: `_MOST_PAIRS` pairs, only usable pairs count, since the Schur complement is over rows.
 _SMALL_ALPHA, _MOST_ROWS, _MOST_PAIRS = 2.0, 120, 10_000
 #: Tableau entries of max-min above which the interior point for large problems is faster (measured).
 _TABLEAU_ENTRIES = 40_000
@@ -74,7 +75,7 @@ def kind_of(rule: Criterion) -> Kind | None:
     return "game" if rule.scope == "game" else "global"
 
 
-#: Backward error at which dense methods end, and its largest value as a fraction of the tolerance.
+#: Backward error at which dense methods end, and the fraction of the tolerance that it does not exceed.
 _FINEST, _AIM_OF_TOL = CONVERGED, 0.1
 #: Backward error below which no refinement is needed.
 _TO_ROUNDING = REFINED

@@ -26,9 +26,9 @@ from ..solution import Run, Solution
 _UNREFINED_TOL = ACCURATE
 
 
-#: Users are a crowd if they are at least so many, and at least so many times the prices: the active set may then change
-#: by a few users a step, and the interior point is given up after so many steps in which mu does not halve, unless its
-#: error is below the last number.
+#: Users are a crowd if there are at least `CROWD`, and `_CROWD_PER_PRICE` for each price: the active set may then
+#: change by a few users a step. The interior point is given up after `_CROWD_PATIENCE` steps in which mu does not
+#: halve, and its result is discarded if the error exceeds `_HOPELESS`.
 CROWD, _CROWD_PER_PRICE, _CROWD_PATIENCE, _HOPELESS = 50_000, 100, 3, 1e-3
 
 
@@ -49,7 +49,8 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     patience : number of steps without progress of mu after which it ends, as in `core.welfare.run`
     """
     polytope, begun = problem.polytope, clock.cpu()
-    # No refinement follows for floors, or for utilities at which users may have no tasks: the tolerance is smaller.
+    # No refinement follows where there are floors, or utilities at which users may have no tasks: hence a smaller
+    # error.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, _UNREFINED_TOL) if unrefined else tol
     crowd = crowded(problem) and problem.criterion.scope != "game" and not problem.criterion.floor.any()

@@ -20,7 +20,7 @@ from .rounds import Sweeps, settle
 
 #: Largest ratio of successive alphas.
 _RATIO = 1.2
-#: Largest numbers of rounds, and relative changes at which they end, at intermediate alphas and at the last.
+#: Largest number of rounds, and relative change of tasks at which they end, at intermediate alphas and at the last one.
 _INTERMEDIATE, _LAST = (300, VISIBLE), (20_000, CONVERGED)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from ..accuracy import CORRECTIONS, DECREASE, SHORTER
 
 Step = tuple[Any, ...]
-#: Types of a point of a curve, of an iterate, and of a step of it.
+#: Types of a point of a curve, of an iterate of Newton's method, and of a step of such an iterate.
 P = TypeVar("P", bound="OnCurve")
 T = TypeVar("T")
 Move = TypeVar("Move")
@@ -41,7 +41,7 @@ class StepControl:
     shortest: float
     #: After a step of length h whose correction failed, `shorter h` is tried.
     shorter: float
-    #: After one with k corrections the next has the length `min(grow[k] h, longest)`.
+    #: After a step of length h with k corrections the next one has the length `min(grow[k] h, longest)`.
     grow: tuple[float, ...]
 
     @property
@@ -79,7 +79,7 @@ class OnCurve(Protocol):
         ...
 
 
-#: Largest merit relative to that of the predictor: corrections may increase it at first.
+#: Largest merit of a corrected point relative to that of the predictor, since corrections may increase it at first.
 _WORSE = 10.0
 
 

@@ -28,17 +28,18 @@ from ...model._arrays import Array
 from ..factors import LOG_RANGE, TINY, UNDERFLOW
 from .equilibrium_system import EquilibriumSystem
 
-#: Parts of a user's tasks below e^-NOTHING are replaced by zero.
+#: Parts of a user's tasks below e^-60 are replaced by zero.
 _NOTHING = 60.0
 #: Largest distance of a log level from the log limit, over tau, whose exponential does not overflow.
 _LARGEST = LOG_RANGE
-#: Largest change of a log price, times a, over which levels are updated: e^30 still leaves digits to small shares.
+#: Largest change of a log price, times a, over which levels are updated: small shares, e^-30, still have correct
+#: digits.
 _CARRIED = 30
 
 
 @compiled
 def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
-    """Normalize shares (pairs, resources) by `whole` (pairs,), and split log levels, both in place.
+    """Divide shares (pairs, resources) by their sums `whole` (pairs,), and log levels by the user's highest, in place.
 
     `short` has log levels (pairs,), and gets their differences from the user's highest, which is filled in as `highest`
     (users,).
@@ -58,10 +59,12 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
 
 @compiled
 def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
-    """Fill in shares and log levels after log prices, times a, have grown by `rise` (servers, resources).
+    r"""Fill in shares and log levels after log prices, times a, have grown by `rise` (servers, resources).
 
-    `new_short` lacks the term `log(1 + grown)/a`, with `grown` (pairs,), whose logarithms the caller takes together.
-    For pairs without tasks an upper bound of the level is sufficient, and shares are copied.
+    .. math:: l \leftarrow l - \frac1a \log(1 + grown), \qquad grown = \sum_r \theta_r (e^{rise_r} - 1)
+
+    `new_short` still lacks the last term if `grown` (pairs,) is small: the caller computes all logarithms together. For
+    pairs without tasks an upper bound of the level is sufficient, and shares are copied.
     """
     servers, size = rise.shape
     least, most = np.empty(servers), np.empty(servers)
@@ -86,7 +89,7 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
             for r in range(size):
                 more += share[k, r] * growth[i, r]
                 new_share[k, r] = share[k, r] * factor[i, r]
-                whole += new_share[k, r]  # 1 + more, without the subtraction where little is left
+                whole += new_share[k, r]  # equals 1 + more, without its cancellation where prices fall
             part = 1 / whole
             for r in range(size):
                 new_share[k, r] *= part
@@ -179,7 +182,7 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
                     row[column[j]] += answer * weight[j]
 
 
-#: Weight of barrier terms, relative to tau and to a price at which the server alone is full.
+#: Weight of barrier terms, relative to tau, at prices at which the users of the server alone would fill it.
 BARRIER = 0.01
 
 

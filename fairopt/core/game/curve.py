@@ -52,20 +52,21 @@ _NO_START, _LATE = "no regular equilibrium was found near alpha = 1", "the time 
 _SPENT = "the curve takes more steps than allowed"
 #: Shortest step, and the slack at which Newton's method takes over from bisection.
 _SHORTEST, _NEWTON_SLACK = accuracy.NEGLIGIBLE, 1e-3
-#: Factors of step lengths of a run, the second for a run after the first has failed; and the first step of a run.
+#: Factors of all step lengths in the first run, and in a second one if the first fails; and the first step of a run.
 _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
-#: A step of at least the first length that has passed a fold is taken again, multiplied by the second number.
+#: A step longer than `_CLEARS_FOLD` that has passed a fold is taken again with its length times `_TOWARDS_FOLD`.
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
 #: Factors of the step length after at most three corrections, four, and more; and largest number of attempts of a step.
 _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
-#: Residuals above which Newton's method diverges, and below which they may increase.
+#: Residual above which Newton's method is given up as divergent, and one below which residuals may increase.
 _DIVERGED, _MAY_RISE = 1e3, accuracy.VISIBLE
 #: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
 _RESIDUAL = accuracy.CONVERGED
-#: Distances below minus the first number are events that a step has passed, and that of log alpha; number of
-#: bisections.
+#: A step has passed an event whose distance is below `-_PASSED`, or a target of log alpha by more than
+#: `_PASSED_TARGET`. Number of bisections by which an entry is located.
 _PASSED, _PASSED_TARGET, _BISECTIONS = accuracy.REFINED, accuracy.NEWTON_ROUNDING, 60
-#: Smallest slope of log alpha along the tangent that has a direction, and differences of log alpha that count as zero.
+#: Slope of log alpha along the tangent up to which alpha neither rises nor falls, and difference of log alphas that
+#: counts as zero.
 _TURNING, _SAME_LOG_ALPHA = accuracy.NEGLIGIBLE, accuracy.ACCURATE
 
 
@@ -314,8 +315,8 @@ def advanced(
     return -1, -1, h
 
 
-#: Backward errors of the first equilibrium above which the core restarts, at which it ends, and above which the engine
-#: is used.
+#: Backward error of the first equilibrium above which the interior point restarts, at which it ends, and above which
+#: the other methods of the engine are used.
 _CORE_ERROR, _CORE_AIM, _MOST_ERROR = accuracy.NEGLIGIBLE, accuracy.CONVERGED, accuracy.HALF_PRECISION
 #: Relative threshold of zero singular values and rates; largest number of alternations between tasks and prices.
 _SINGULAR, _ROUNDS = accuracy.NEGLIGIBLE, 4
@@ -352,7 +353,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 
 
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (users, servers) and log prices of whole capacities (rows,), of the core, then of the engine."""
+    """Tasks (users, servers) and log prices of whole capacities (rows,) of the dense interior point, then of others."""
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
@@ -434,7 +435,7 @@ def _null(matrix: Array) -> Array | None:
 
 
 def _irregular(k: Index) -> Array:
-    """Pseudo-random numbers in (1, 2) for every k, with distinct differences, as ties involve two users and servers."""
+    """Pseudo-random number in (1, 2) for every k; differences are distinct, as ties involve two users and servers."""
     return np.asarray(1 + np.random.default_rng(0).random(int(k.max(initial=-1)) + 1)[k])
 
 
@@ -460,8 +461,8 @@ def _perturbed(g: Game, at: Place) -> bool:
     return bool(largest <= _MOST_PERTURBATION)
 
 
-#: Backward error of a crossing above which it is refined, as some pairs have tasks by the perturbation only, and
-#: residual to which a crossing of the unperturbed data is corrected before.
+#: A crossing is corrected to the residual `_EXACT` on the unperturbed data, and refined on its active set if its
+#: backward error then exceeds `_REFINED_ERROR`, as some pairs may have tasks by the perturbation only.
 _REFINED_ERROR, _EXACT = accuracy.ACCURATE, accuracy.SOLVE_ROUNDING
 
 

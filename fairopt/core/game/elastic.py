@@ -35,36 +35,37 @@ from ..accuracy import CONVERGED, NEGLIGIBLE, REFINED
 from ..factors import TINY
 from .rounds import State, Sweeps, compare
 
-#: Numbers of plain rounds: in the first phase, as some games end in two rounds, in the next one, and factor of later
-#: ones.
+#: Number of plain rounds in the first phase (some games end in two rounds) and in the second, and growth factor of
+#: later phases.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
-#: Number of rounds that a jump extrapolates, a fourth of it after a jump was undone, and of rounds that are mixed.
+#: Number of rounds that Anderson's acceleration combines, and that a jump extrapolates at most.
 _MIXED = 20
 _REACH = float(_MIXED)
-#: Numbers sent along each edge of a tree of all servers in a round: up, the largest change, pairs served, three
-#: products of steps, the largest step and the round at which the first pair will be empty, and down, the length of the
-#: jump; or products of the step with the ones before, and the coefficients of the mixture.
+#: Numbers that are sent in a round along each edge of a tree of all servers. Elastic: up the largest change, the number
+#: of pairs with tasks, three inner products of steps, the largest step and the round in which the first pair becomes
+#: empty, down the length of the jump. Accelerated: up products of the step with earlier ones, down the coefficients.
 _TREE, _MIXTURE = 7 + 1, 2 * _MIXED
-#: Fraction of the pairs served below which their number counts as progress, since of thousands one leaves in most
-#: rounds.
+#: Rounds make progress if the number of pairs with tasks falls below this fraction of the least one before: of
+#: thousands of pairs one leaves in most rounds.
 _FEWER_PAIRS = 0.995
-#: A jump is undone if the next round changes more than this multiple of the last change; later ones are this much
-#: shorter.
+#: A jump is undone if the next round changes tasks by more than `_JUMP_FAILED` times the change before; later jumps are
+#: `_SHORTER_JUMP` times shorter.
 _JUMP_FAILED, _SHORTER_JUMP = 30, 4
-#: Cosine of successive steps of all servers above which they drift together, and the one below which there is no drift.
+#: Cosine of successive steps of all servers above which these count as a common drift, and below which there is none.
 _DRIFT, _NO_DRIFT = 0.9, 0.3
-#: Cosine of a server's successive steps in a drift of it, and least ratio of their lengths; below `_NO_DRIFT` it turns.
+#: A server drifts if the cosine of its successive steps is above `_SERVER_DRIFTS`, and the ratio of their lengths above
+#: `_STEADY`; it turns if the cosine is below `_NO_DRIFT`.
 _SERVER_DRIFTS, _STEADY = 0.95, 0.93
 #: Factors of a server's cap after a drift, a turn, and any other step.
 _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
-#: Cosine of successive steps above which they are extrapolated, and largest growth of their squared length.
+#: Cosine of successive steps above which they are extrapolated, and largest ratio of their squared lengths for it.
 _ALIGNED, _MOST_GROWTH = 0.995, 1.2
 #: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
 #: change below which a pair does not decrease.
 _MOST_JUMP, _LEAST_SHRINKAGE, _UNCHANGED = 0.7, NEGLIGIBLE, CONVERGED
-#: Anderson's acceleration: fraction of a pair's tasks that a mixture leaves, as only a response decides which pairs are
-#: empty; relative singular values of least squares that count as zero; growth of the change after which earlier steps
-#: are discarded, as where other pairs are served.
+#: Anderson's acceleration: least fraction of its tasks that a combination of states leaves to a pair, as only a
+#: response decides which pairs are empty; relative size of singular values that count as zero in least squares; and
+#: growth of the change, as when other pairs get tasks, after which earlier steps are discarded.
 _LEFT, _RANK, _RESTART = 0.05, REFINED, 5
 
 
@@ -76,7 +77,7 @@ def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[fl
     all servers.
     """
     rounds, longer = _FIRST, _NEXT
-    # Least change of plain rounds, and the state at the end of their last phase.
+    # The least change of plain rounds, and the state at the end of the last plain phase.
     least, kept, begins = np.inf, state, False
     while True:
         for left in reversed(range(rounds)):
@@ -135,7 +136,7 @@ def _phase(
             turn, whole = cosine(products), cosine(products.sum(axis=0))
             if whole > _DRIFT and since >= still:
                 most = min(2 * most, highest)
-            elif whole < _NO_DRIFT:  # such rounds count thrice
+            elif whole < _NO_DRIFT:  # rounds without a common drift count three times
                 since += 2
             if 2 * since >= patience:
                 most = top
@@ -186,7 +187,7 @@ def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Arra
     moved : (pairs,), changes of anticipated totals in the last round
     """
     _, size, old, _ = products
-    # Jumps along growing steps go too far: where servers are alike, games took twice as many rounds.
+    # Growing steps are not extrapolated: with similar servers such jumps went too far, and doubled the rounds.
     if not (cosine(products) > _ALIGNED and size < _MOST_GROWTH * old):
         return None
     order, method = sweeps.pairs, sweeps.method

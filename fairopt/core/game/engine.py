@@ -41,7 +41,8 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
         if not len(pairs):
             continue
         users_here, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
-        available = room[users_here] / gamma  # as bounds, so that only capacities have prices, which prove optimality
+        # Limits are bounds of variables, so that only capacities have prices, which prove optimality.
+        available = room[users_here] / gamma
         use = polytope.pair_use[pairs].T
         optimum = minimise(-np.ones(len(pairs)), use, np.ones(len(use)), high=available, method="highs-ds")
         if optimum is None:

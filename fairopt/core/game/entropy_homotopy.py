@@ -42,7 +42,7 @@ STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.
 _RESIDUAL_PER_TAU = 0.1
 #: Largest numbers of steps to the beginning of the curve.
 _MOST_STEPS = 60
-#: Relative decrease of tau after which a fold has been passed.
+#: Relative decrease of tau at which the curve counts as having passed a fold.
 _FOLD_CROSSED = 0.02
 #: Default last temperature.
 _LAST_TAU = 1e-7
@@ -50,20 +50,21 @@ _LAST_TAU = 1e-7
 _MOST_PRICES = 1000
 #: Default number of systems: the first over the number of prices, within these bounds.
 _BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
-#: Largest derivative of a log price in log tau whose change is extrapolated linearly in tau, not in log tau.
+#: Log prices are extrapolated linearly in tau, or in log tau if their derivative in log tau exceeds this.
 _LINEAR_IN_TAU = 0.5
-#: Smallest fraction of a Newton step on the curve, and least residual that is not rounding.
+#: Smallest fraction of a Newton step that is tried, and residual up to which the equations hold to rounding.
 _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
-#: Largest log overuse of equal prices of a server from which Newton's method begins, and their largest change a step.
+#: Newton's method at tau = 1 begins where equal prices of a server leave it over- or underused by at most this log; and
+#: the largest change of these log prices in a step towards that.
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
 _AT_LAST = NEGLIGIBLE
-#: Number of users for one in a sample, and size from which a sample is itself begun from one.
+#: One of `_SAMPLED` users is in a sample; a sample of at least `_LARGE_SAMPLE` users is itself solved from a sample.
 _SAMPLED, _LARGE_SAMPLE = 5, 20_000
-#: Last temperature of the sample, higher ones at which Newton's method is tried from its prices, and largest number of
-#: its steps.
+#: Temperatures at which Newton's method for all users is tried from the prices of the sample, of which the first is the
+#: last temperature of the sample; and the largest number of its steps.
 _LEFT_AT, _RETURN = (1e-3, 5e-3, 3e-2), 16
-#: Pairs are listed anew once at most this fraction of them has tasks.
+#: Pairs without tasks are left out once at most this fraction of the pairs has tasks.
 _LISTED_ANEW = 0.7
 
 
@@ -138,9 +139,9 @@ def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:
-    """Continue the curve from a point to the temperature `last`, until `budget` systems are solved in total.
+    """Continue the curve from a point to the temperature `last`: points as in `follow`.
 
-    Points as in `follow`.
+    It ends early once `budget` linear systems are solved, those up to `place` included.
     """
     here, systems, length = place.here, place.steps, STEPS.first
     while here.tau > last * (1 + _AT_LAST) and systems < budget:

@@ -55,7 +55,7 @@ _FIRST_MU, _RESIDUAL_PER_MU = 3.0, 0.3
 #: Factor by which mu may rise above its minimum before a restart, and the longest step after a restart.
 _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
-#: Largest number of corrections of a step, and the reduction of the merit below which the Jacobian is reused.
+#: Largest number of corrections of a step, and ratio of successive merits up to which the Jacobian is reused.
 _CORRECTIONS = 9, 0.3
 #: Number of systems for the curve: ten times the number of prices, within these bounds; the largest number observed in
 #: a success is 3,248.
@@ -239,14 +239,15 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
 
 #: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
 _OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), VISIBLE
-#: Largest number of Newton steps with all pairs from a point that was found with fewer.
+#: Largest number of Newton steps with all pairs from a point of the homotopy that was found with fewer pairs.
 _MORE = 8
-#: Number of systems after which a point is offered in any case, doubled each time.
+#: Number of linear systems after which a point is a candidate at any temperature; doubled each time.
 _FIRST_OFFER = 300
-#: Number of prices up to which the homotopy is faster than later methods, and above which the path is not tried.
+#: Number of prices up to which the homotopy is faster than the methods after it, and number above which the smoothed
+#: path is not tried.
 _FEW_PRICES, _MOST_PRICES = 64, 500
-#: Alpha above which prices span more decades than doubles resolve, so that prices as levels are tried first; and the
-#: same with many users on few servers, where active sets change in many steps.
+#: Alpha above which prices may span more decades than doubles resolve, so that prices as levels are tried first; and
+#: the same for many users on few servers, where the active set changes in many steps.
 LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind, and from the end of the smoothed path.
 _ROUNDS, _PATH_ROUNDS = 511, 320
@@ -256,16 +257,17 @@ _NEAR = 3e-8
 _DENSE_PAIRS = 3_000
 #: Users are many if they are at least so many, and at least so many times the prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
-#: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: errors are up to ten
-#: times tau.
+#: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: its error is up to ten
+#: times the temperature.
 _TAU_PER_TOL = 0.03
-#: With few prices the interior point is given up after so many certified iterates without progress above this alpha.
+#: Above the alpha `_IMPATIENT_ABOVE`, with few prices, the interior point is given up after `_IMPATIENT` steps in which
+#: mu does not halve.
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
-#: Factor by which the error of a point of the smoothed path must fall until it is offered as another candidate, and the
-#: error below which the path ends.
+#: A point of the smoothed path is a candidate if its error is at most this fraction of that of the one before; and the
+#: error at which the path ends.
 _CLEARLY_BETTER, _TO_ROUNDING = 0.1, CONVERGED
-#: Least alpha by which the change of a round at which a candidate is offered is divided, since slacks change by alpha
-#: times as much as tasks.
+#: The state of best responses is a candidate once a round changes tasks by half of the tolerance over alpha, as slacks
+#: change by alpha times as much, or over this number for smaller alpha.
 _LEAST_DIVISOR = 50
 
 
@@ -301,12 +303,12 @@ def _of_game(
     homotopy_early: bool,
     crowd: bool,
 ) -> Iterator[Solution]:
-    """Candidates of interior points, in money and in levels, of the homotopy if it is early, and of best responses."""
+    """Candidates of the game: interior points with prices in money and as levels, homotopy if early, best responses."""
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
     apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
     steep = apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
-    # With few prices the homotopy is fast, while prices that start decades away take the interior point many steps.
+    # With few prices the homotopy is fast, while the interior point takes many steps if its prices begin decades away.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)
     if not steep:

@@ -66,7 +66,8 @@ class Factors:
 REGULARIZATION = REFINED
 #: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; else the index is 0.
 _SINGULAR = 1e7
-#: Number of unknowns up to which all unit right-hand sides are tested, of random ones beyond, and of unknowns at most.
+#: Number of unknowns up to which all unit vectors are tested as right-hand sides, number of random ones beyond it, and
+#: largest number of unknowns of which an index is computed.
 _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 #: Largest alpha at which doubles identify the active set.
 _LARGEST_ALPHA = 1e3

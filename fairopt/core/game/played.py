@@ -12,7 +12,7 @@ from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import LARGEST_ALPHA, SETTLED, Sweeps, settle
 
-#: Largest number of rounds between two candidates, which doubles up to it.
+#: The number of rounds between two candidates doubles up to this.
 _MOST_BETWEEN = 256
 #: Default number of rounds.
 _MOST_ROUNDS = 5000

@@ -46,15 +46,15 @@ from .entropy_homotopy import STEPS, Place, ahead, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps, settle
 
-#: A start near the end is tried if at most the first fraction of the users lacks demand for a resource, and there are
-#: at least so many users per price: with fewer it often fails, and saves little.
+#: A start near the end is tried if at most the fraction `_PART` of the users lacks demand for a resource, and there are
+#: at least `_USERS` users per price: with fewer it often fails, and saves little.
 _PART, _USERS = 0.1, 2
 #: Temperature of this start, and largest number of Newton steps from it.
 _TAU, _MOST = LAST_TAU, EVALUATIONS
-#: Idle fraction up to which a resource is full; log prices of other resources are lower by at least the second number
+#: Idle fraction up to which a resource counts as full; log prices of other resources are lower by at least `_BELOW`
 #: times tau.
 _FULL, _BELOW = 1e-3, 3.0
-#: Power of prices in barrier terms: with a smaller one the limit was lost on one of the clusters tried.
+#: Power of prices in barrier terms; with 1/2 the limit was not found on one of the clusters that were tried.
 POWER = 1.0
 
 
@@ -121,8 +121,8 @@ _AFTER = 400
 _BEFORE = 3 * _AFTER
 #: Product of numbers of pairs and prices above which the path is not followed: best responses are faster.
 _WORK = 4e6
-#: Nor is it with more prices than the first number if more than the second fraction of the pairs lacks demand for some
-#: resource: its end was never the limit there (docs/psdsf.md).
+#: Nor is it followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks demand for
+#: some resource: its end was never the limit there (docs/psdsf.md).
 _ROWS, _LACKING = 64, 0.5
 #: Temperatures at which prices are stored for problems with other users, and largest number of Newton steps from them
 #: to the prices of such a problem; if these are not enough, the next higher temperature is tried, then the whole stage.
@@ -244,7 +244,7 @@ def _grown(place: Place) -> Place:
             break
 
         def steeper(length: float, at: CoupledGame = here, slope: Array = slope) -> CoupledGame:
-            """Game with log2 alpha higher by `length`, at the prices to be expected."""
+            """Game with log2 alpha higher by `length`, at prices extrapolated linearly in 1/alpha."""
             alpha = min(2.0**length * at.q.alpha, _HIGH)
             by = alpha / at.q.alpha
             return CoupledGame(at.q.at(alpha), at.price + (1 - 1 / by) * slope, at.tau / by, at.unit, most=POWER)
@@ -262,7 +262,7 @@ _TRIES = LAST_TAU, SINGLE_ROUNDING
 #: Largest relative change of user tasks by perturbations of arbitrary weights (observed: below 1e-9 or above 1e-3), and
 #: by exact responses to the limit.
 _UNMOVED, _STAYS = SINGLE_ROUNDING, 1e-5
-#: Largest cap of slopes: with zero demands larger caps take half as many rounds again.
+#: Largest cap of slopes: with zero demands larger caps took 1.5 times as many rounds.
 _HIGHEST_CAP = 64.0
 #: Change of a round, relative to the tolerance, at which responses end.
 _CONVERGED = 0.1

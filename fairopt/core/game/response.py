@@ -27,14 +27,16 @@ from ..factors import LOG_RANGE, TINY, UNDERFLOW
 
 #: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
 _RESIDUAL, _ROUNDING = NEWTON_ROUNDING, 2e-15
-#: A response ends where coordinate descent leaves more than this fraction of a residual below this bound.
+#: A response ends, as stalled, if coordinate descent leaves more than the fraction `_STALLED` of the residual, which is
+#: below `_ACCURATE`.
 _STALLED, _ACCURATE = 0.5, VISIBLE
 #: Initial trust region of log prices alpha q, if alpha is small; that of log level prices q is 1.
 _LOG_PRICE_STEP = 0.02
-#: A step is accepted if the dual's slope at its end is at most this fraction of minus the initial one, and the residual
-#: at most this multiple of 1 + the initial one.
+#: A step is accepted if the slope of the dual along it, negative at first, is at its end at most `_CURVATURE` times the
+#: initial one in absolute value, and the residual at most `_MOST_USE` times 1 plus the initial one.
 _CURVATURE, _MOST_USE = 0.8, 100.0
-#: Largest number of steps of a response, and of one price, and the interval of coordinate descents.
+#: Largest number of steps of a response, or of the solution for one price; and number of steps between coordinate
+#: descents.
 _MOST_STEPS, _DESCENT_EVERY = 300, 20
 #: Largest power of v in which steps of single prices are linear.
 _MOST_POWER = 2.0
@@ -49,7 +51,8 @@ _LEAST_RATIO = CONVERGED
 _NARROWER = 0.3
 #: Relative and absolute regularization of Newton's equations, which are singular where users lack demand elasticity.
 _REGULARIZATION, _LEAST_DIAGONAL = REFINED, NEWTON_ROUNDING
-#: Rate of use relative to the largest of a user below which it is what rounding left of users who have ceased to rise.
+#: A rate of use below this multiple of the largest rate of a single user is the rounding error of users who have ceased
+#: to rise.
 _RATE_ROUNDING = SOLVE_ROUNDING
 
 

@@ -20,7 +20,8 @@ from .response import fill, price_parts, respond, share_at, solve
 
 #: Change of a round, relative to the tolerance, at which best responses end.
 SETTLED = 3e-4
-#: Largest alpha of prices as levels; minus this is the log price, alpha times the log level price, that stands for 0.
+#: Largest alpha of computations with level prices; and minus the log price, alpha times the log level price, that
+#: stands for a price of zero.
 LARGEST_ALPHA = 1e6
 #: The curve of servers without a utility of one's own.
 ALPHA_FAIR: Array = np.empty((2, 0))
@@ -94,7 +95,7 @@ class Sweeps:
             accuracy,
             curve,
         )
-        #: Servers, most recent violators first.
+        #: Servers in the order in which `requested` tests them: those whose test failed last come first.
         self._doubted = list(range(len(method.row)))
 
     def start(self, tasks: Array) -> State:

@@ -26,7 +26,7 @@ from . import chained, engine
 from .curve import Crossing, follow
 from .curve_system import OPTIONS, CurveOptions
 
-#: Relative accuracy to which log gamma has to be a sum of user and server terms.
+#: Relative error up to which log gamma counts as a sum of terms of users and of servers.
 _RANK_ONE = CONVERGED
 
 
