@@ -334,23 +334,31 @@ class _UsersFirst:
     """Elimination of users: factored Schur complement over rows, ordered by resource."""
 
     def __init__(self, at: Equations) -> None:
-        pairs, own, listed = at.pairs, at.own, at.pairs.order == "users listed"
         border = at.border.T / np.sqrt(at.per_level)
-        mine = np.einsum("rrk->rk", own) + (0.0 if listed else border**2)
-        self.diagonal = np.maximum(mine + at.idle.T, TINY)
-        active = at.row.T if listed else at.row.T & (mine > 0)
+        (self._lists if at.pairs.order == "users listed" else self._tables)(at, border)
+
+    def _lists(self, at: Equations, border: Array) -> None:
+        """Factor the sparse complement, in which rows are ordered by server first; `border` (resources, servers)."""
+        pairs, own = at.pairs, at.own
+        self.diagonal = np.maximum(np.einsum("rrk->rk", own) + at.idle.T, TINY)
+        scale = np.where(at.row.T, 1 / np.sqrt(self.diagonal), 0.0)
+        size, k = scale.shape
+        self.rows = np.arange(scale.size).reshape(size, k).T.ravel()
+        self.scale = scale.ravel()[self.rows]
+        weight = at.weight / np.sqrt(at.whole)[pairs.user]
+        takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
+        i, j = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
+        first, second = (np.arange(k) * size + each[:, None] for each in (i, j))
+        others = first.ravel(), second.ravel(), (own[i, j] * scale[i] * scale[j]).ravel()
+        self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
+
+    def _tables(self, at: Equations, border: Array) -> None:
+        """Factor the dense complement over rows with a positive diagonal; arguments as in `_lists`."""
+        pairs, own = at.pairs, at.own
+        diagonal = np.einsum("rrk->rk", own) + border**2
+        self.diagonal = np.maximum(diagonal + at.idle.T, TINY)
+        active = at.row.T & (diagonal > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
-        if listed:  # by server and resource
-            size, k = scale.shape
-            self.rows = np.arange(scale.size).reshape(size, k).T.ravel()
-            self.scale = scale.ravel()[self.rows]
-            weight = at.weight / np.sqrt(at.whole)[pairs.user]
-            takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
-            i, j = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
-            first, second = (np.arange(k) * size + each[:, None] for each in (i, j))
-            others = first.ravel(), second.ravel(), (own[i, j] * scale[i] * scale[j]).ravel()
-            self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
-            return
         self.rows = np.flatnonzero(active)
         self.scale, count = scale.ravel()[self.rows], len(self.rows)
         matrix = self._dense_complement(at, scale, active)

@@ -176,46 +176,46 @@ class Choices:
         """
         self.steps += 1
         shape = self.count, self.users, self.servers
-        cost = self.tasks * np.einsum("pr,pr->p", self.per_task, self.weight[self.server])
-        sums = np.bincount(self.server, cost * (self.steep * (1 - self.near) + self.near), len(self.served))
+        elasticity = self.tasks * np.einsum("pr,pr->p", self.per_task, self.weight[self.server])
+        sums = np.bincount(self.server, elasticity * (self.steep * (1 - self.near) + self.near), len(self.served))
         own: Array = np.where(sums > 0, sums, 1.0).reshape(self.count, -1)[some]
         wanted: Array = excess.reshape(self.count, -1)[some]
-        spread = (self.steep - 1) * cost
+        diverted = (self.steep - 1) * elasticity
         few = _MORE_SERVERS * self.users < self.servers
         if self.count == 1 and not few and _LIST_COST * len(self.pairs) + _LIST_OVERHEAD < self.users * self.servers:
             if self.order is None:
                 self.order = ordered(self.user, self.server, self.servers)
-            left = (spread / own[0, self.server])[self.order.member, None]
+            left = (diverted / own[0, self.server])[self.order.member, None]
             return Factors(self.order, left, self.near[self.order.member, None]).solve(wanted[0] / own[0])[None]
         cell = self.user * self.servers + (self.server if self.count == 1 else self.server % self.servers)
-        paid, part = np.zeros((2, self.count * self.users * self.servers))
-        paid[cell], part[cell] = spread, self.near
-        paid, part = paid.reshape(shape)[some], part.reshape(shape)[some]
+        table, part = np.zeros((2, self.count * self.users * self.servers))
+        table[cell], part[cell] = diverted, self.near
+        table, part = table.reshape(shape)[some], part.reshape(shape)[some]
         if few:
-            return self._by_users(paid, part, own, wanted)
-        matrix = -np.matmul(paid.swapaxes(1, 2), part)
+            return self._by_users(table, part, own, wanted)
+        matrix = -np.matmul(table.swapaxes(1, 2), part)
         np.einsum("bii->bi", matrix)[:] = own
         return stack_solved(matrix, wanted[:, :, None])[:, :, 0]
 
     @staticmethod
-    def _by_users(paid: Array, part: Array, own: Array, wanted: Array) -> Array:
+    def _by_users(diverted: Array, part: Array, own: Array, wanted: Array) -> Array:
         r"""Newton step, (some, servers), by a matrix of users, where these are few.
 
-        The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n paid_n part_n) - paid^T part`. By the
-        Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
+        The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n g'_n t_n) - g'^T t`, with :math:`g' = (1/\tau - 1)
+        g`. By the Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
 
         Parameters
         ----------
-        paid, part : (some, users, servers)
+        diverted, part : (some, users, servers), g' and t
         own, wanted : (some, servers), the diagonal, and right-hand sides
         """
-        own = own + (paid * part).sum(axis=1)
+        own = own + (diverted * part).sum(axis=1)
         per, step = part / own[:, None], np.zeros(wanted.shape)
-        matrix = np.eye(part.shape[1]) - per @ paid.swapaxes(1, 2)
+        matrix = np.eye(part.shape[1]) - per @ diverted.swapaxes(1, 2)
         for _ in range(2):  # the second solve refines the first, since the formula cancels digits
-            left = wanted - own * step + ((part @ step[:, :, None]).swapaxes(1, 2) @ paid)[:, 0]
-            of_users = stack_solved(matrix, per @ left[:, :, None])
-            step = step + (left + (of_users.swapaxes(1, 2) @ paid)[:, 0]) / own
+            residual = wanted - own * step + ((part @ step[:, :, None]).swapaxes(1, 2) @ diverted)[:, 0]
+            of_users = stack_solved(matrix, per @ residual[:, :, None])
+            step = step + (residual + (of_users.swapaxes(1, 2) @ diverted)[:, 0]) / own
         return step
 
     @np.errstate(all="ignore")
@@ -300,41 +300,43 @@ class Choices:
 
     @np.errstate(all="ignore")
     def greatest(self, rounds: int = _ROUNDS) -> tuple[Array, Mask]:
-        """Tasks (pairs,) of the greatest PS-DSF allocation, and the mask (problems,) for which it was found and proved.
+        r"""Tasks (pairs,) of the greatest PS-DSF allocation, and the mask (problems,) where it was found and proved.
 
-        In each of at most `rounds` rounds levels of servers rise by the max-min solution on ties, up to the first event
-        at which a user becomes tied to another server.
+        In each of at most `rounds` rounds log levels of servers rise by s, those of users by s', to the max-min
+        solution on ties, or by the fraction of it at which a user n becomes tied to another server i,
+
+        .. math:: \min_{ni} \frac{\log X_n - a_{ni}}{s_i - s'_n}
         """
         q, price, tasks = self.q, self.tied(), np.zeros(len(self.q.server))
-        of_pair, tied = q.user // self.users, np.zeros(len(tasks), dtype=bool)
+        problem, tied = q.user // self.users, np.zeros(len(tasks), dtype=bool)
         found, going = np.zeros(self.count, dtype=bool), np.ones(self.count, dtype=bool)
         for _ in range(rounds):
             level = q.log_gain - price[q.server]
             best = np.maximum.reduceat(level, q.start[:-1])
-            before, tied = tied, level > best[q.user] - _SAME
-            fresh = np.ones(len(tasks), dtype=bool)
-            if before.any():  # connected components without a new tie keep their solution
-                tree = self._connected(q.user[tied], q.server[tied])[q.user]
-                fresh = np.isin(tree, tree[tied & ~before])
-            pairs, total = np.flatnonzero(tied & fresh), np.exp(best)
+            previous, tied = tied, level > best[q.user] - _SAME
+            changed = np.ones(len(tasks), dtype=bool)
+            if previous.any():  # connected components without a new tie keep their solution
+                component = self._connected(q.user[tied], q.server[tied])[q.user]
+                changed = np.isin(component, component[tied & ~previous])
+            pairs, total = np.flatnonzero(tied & changed), np.exp(best)
             if not len(pairs):
                 break
             part, solved = self._fair(pairs, total)
-            tasks[fresh] = 0.0
+            tasks[changed] = 0.0
             tasks[pairs] = part * total[q.user[pairs]]
-            rise, risen = np.add.reduceat(tasks, q.start[:-1]) / total, np.ones(len(price))
-            runs = tasks > _SAME * total[q.user]
-            risen[q.server[runs]] = rise[q.user[runs]]
-            step, after = np.log(risen), best + np.log(np.where(rise > 0, rise, 1.0))
-            above = level + step[q.server] - after[q.user]
-            comes = (above > _SAME) & going[of_pair]
-            room, length = (best[q.user] - level)[comes], np.ones(self.count)
-            np.minimum.at(length, of_pair[comes], room / (room + above[comes]))
-            ties, coming = (np.bincount(of_pair[which], minlength=self.count) for which in (pairs, comes))
-            going &= solved & (ties * coming <= _CROWD)
+            growth, server_growth = np.add.reduceat(tasks, q.start[:-1]) / total, np.ones(len(price))
+            has_tasks = tasks > _SAME * total[q.user]
+            server_growth[q.server[has_tasks]] = growth[q.user[has_tasks]]
+            rise, best_after = np.log(server_growth), best + np.log(np.where(growth > 0, growth, 1.0))
+            excess = level + rise[q.server] - best_after[q.user]
+            enters = (excess > _SAME) & going[problem]
+            lead, length = (best[q.user] - level)[enters], np.ones(self.count)
+            np.minimum.at(length, problem[enters], lead / (lead + excess[enters]))
+            ties, entries = (np.bincount(problem[which], minlength=self.count) for which in (pairs, enters))
+            going &= solved & (ties * entries <= _CROWD)
             found |= going & (length == 1)
             going &= length < 1
-            price = price - self._of(np.where(going, length, 0.0), self.servers) * step
+            price = price - self._of(np.where(going, length, 0.0), self.servers) * rise
         idle = q.row.any(axis=1) & (np.bincount(q.server, tasks, len(price)) <= 0)
         return tasks, found & ~idle.reshape(self.count, -1).any(axis=1)
 
@@ -367,7 +369,7 @@ class Choices:
         good[some] = found.rounds >= 0
         return found.columns[problem, column], good
 
-    def _programs(self, left: Index, total: Array) -> tuple[Array, Mask]:
+    def _programs(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
         r"""Solve the problem of `_fair` by linear programs of sparse matrices.
 
         .. math::
@@ -378,34 +380,38 @@ class Choices:
         price rise further, on such servers alone, in the next program.
         """
         q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
-        given, resources = left, q.row.shape[1]
-        while len(left):
-            user, server = q.user[left], q.server[left]
+        rising, resources = pairs, q.row.shape[1]
+        while len(rising):
+            user, server = q.user[rising], q.server[rising]
             group = self._connected(user, server)
-            groups, of_pair = np.unique(group[user], return_inverse=True)
+            groups, group_of_pair = np.unique(group[user], return_inverse=True)
+            # Columns are the fractions of pairs of users with several ties, `split`, then the rises of groups.
             split = np.flatnonzero(np.bincount(user)[user] > 1)
-            who, number = np.unique(user[split], return_inverse=True)
-            column = len(split) + of_pair
+            split_users, split_user = np.unique(user[split], return_inverse=True)
+            group_of_user = np.searchsorted(groups, group[split_users])
+            column = len(split) + group_of_pair
             column[split] = np.arange(len(split))
-            use = (q.per_task[left] * total[user][:, None]).ravel()
+            use = (q.per_task[rising] * total[user][:, None]).ravel()
             at = (server[:, None] * resources + np.arange(resources)).ravel(), np.repeat(column, resources)
             uses = sp.csr_array((use, at), (servers * resources, len(split) + len(groups)))
-            of_user = np.searchsorted(groups, group[who])
-            ends = np.append(number, np.arange(len(who))), np.append(column[split], len(split) + of_user)
-            sums = sp.csr_array((np.repeat([1.0, -1.0], [len(split), len(who)]), ends), (len(who), uses.shape[1]))
+            signs = np.repeat([1.0, -1.0], [len(split), len(split_users)])
+            equation = np.append(split_user, np.arange(len(split_users)))
+            of_signs = np.append(column[split], len(split) + group_of_user)
+            sums = sp.csr_array((signs, (equation, of_signs)), (len(split_users), uses.shape[1]))
             cost = np.repeat([0.0, -1.0], [len(split), len(groups)])
             answer = minimise(cost, uses, np.ones(uses.shape[0]), equal=sums, method="highs-ds")
             if answer is None:
-                return result[given], np.zeros(self.count, dtype=bool)
+                return result[pairs], np.zeros(self.count, dtype=bool)
             part, rise = np.maximum(answer.x[column], 0.0), answer.x[len(split) :]
-            part[split] *= (rise[of_user] / np.maximum(np.bincount(number, part[split]), TINY))[number]
+            scale = rise[group_of_user] / np.maximum(np.bincount(split_user, part[split]), TINY)
+            part[split] *= scale[split_user]
             price = answer.prices.reshape(servers, resources).sum(axis=1)
             free = price < NEGLIGIBLE / np.bincount(group[users:], minlength=group.max() + 1)[group[users:]]
             rises = np.zeros(users, dtype=bool)
             rises[user[free[server]]] = True
-            result[left] = np.where(rises[user], 0.0, part)
-            left = left[rises[user] & free[server]]
-        return result[given], np.ones(self.count, dtype=bool)
+            result[rising] = np.where(rises[user], 0.0, part)
+            rising = rising[rises[user] & free[server]]
+        return result[pairs], np.ones(self.count, dtype=bool)
 
     def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
         """Solve the problem of `_fair` by an interior point (`Levels`).

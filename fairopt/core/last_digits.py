@@ -145,10 +145,14 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
 
 
 def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
-    """One step of the LP-Newton method, in which a linear program selects the factors that are zero; None if it fails.
+    r"""One step of the LP-Newton method, in which a linear program selects the factors that are zero; None if it fails.
 
     At degenerate solutions both factors tend to zero like sqrt(mu) along the central path, and Newton's equations are
-    singular in the limit. The program minimises the linearised products subject to nonnegative factors.
+    singular in the limit. The program minimises the linearised products u f of factors and conditions,
+
+    .. math:: \min_\Delta\ f \cdot \Delta + u \cdot J \Delta, \qquad u + \Delta \ge 0, \qquad f + J \Delta \ge 0,
+
+    with bounds on the changes of log prices and of the users' log tasks. Unknowns are in units of the present error.
 
     Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
     """

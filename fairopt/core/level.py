@@ -45,18 +45,9 @@ _CORRECTORS, _LONG_STEP = 3, 0.95
 #: Fraction of the step to the boundary that is taken: `_TO_BOUNDARY`, and up to `_MOST_TO_BOUNDARY` as the gap closes
 #: if both primal and dual steps are longer than `_LONG`.
 _TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = LONG_STEP, 0.99995, LONG_STEP
-#: Cold start: price of a user relative to its least cost, least reduced cost relative to the price of the user, number
-#: of iterations that balance loads, excess of the users' tasks over the level, least idle fraction, and slack of a
-#: level relative to it and of a held user relative to its level. All are moderate numbers in the interior.
-_USER_PRICE, _LEAST_REDUCED, _BALANCINGS, _ABOVE_LEVEL, _LEAST_IDLE, _SLACK, _HELD_SLACK = (
-    FULL,
-    LEAST,
-    6,
-    1.2,
-    LEAST,
-    0.2,
-    LEAST,
-)
+#: Cold start: number of iterations that balance loads, ratio of the users' tasks to the common level, and slack of
+#: their levels relative to it.
+_BALANCINGS, _ABOVE_LEVEL, _SLACK = 6, 1.2, 0.2
 #: Lower bound of the centring parameter.
 _LEAST_CENTRING = HALF_PRECISION
 
@@ -311,9 +302,9 @@ def cold_start(pairs: Pairs, faces: Faces) -> Point:
     lam = present.astype(float)
     least = pairs.least(pairs.cost(lam))
     total = least[rising > 0].sum()
-    lam, p = lam / (_USER_PRICE * total), least / total
+    lam, p = lam / (FULL * total), least / total
     z = pairs.cost(lam) - pairs.of_user(p)
-    z = np.maximum(z, _LEAST_REDUCED * pairs.of_user(p))
+    z = np.maximum(z, LEAST * pairs.of_user(p))
     share = 1 / z
     share /= pairs.of_user(pairs.sums(share))
     wanted = pairs.of_user(rising)
@@ -325,8 +316,8 @@ def cold_start(pairs: Pairs, faces: Faces) -> Point:
     level, held = 0.5 / float(pairs.use(share * wanted).max()), np.maximum(faces.held, TINY)
     y = share * pairs.of_user(np.where(rising > 0, level, held))
     t = level / _ABOVE_LEVEL
-    w = np.where(present, np.maximum(1 - pairs.use(y), _LEAST_IDLE), 1.0)
-    s = np.where(faces.exact, 1.0, np.where(rising > 0, _SLACK * t, _HELD_SLACK * held))
+    w = np.where(present, np.maximum(1 - pairs.use(y), LEAST), 1.0)
+    s = np.where(faces.exact, 1.0, np.where(rising > 0, _SLACK * t, LEAST * held))
     return Point(y, z, w, lam, s, p, t)
 
 

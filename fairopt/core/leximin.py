@@ -127,34 +127,20 @@ class Levels:
         A pair between two components is excluded by the first level that fills a resource it needs, if that is below
         the level at which its user is frozen; it is then added to the excluded pairs of that stage.
         """
-        pairs, (user, server), again = (
-            self.pairs,
-            (self.pairs.user, self.pairs.server),
-            np.zeros(len(self.level), bool),
-        )
+        pairs, user, server = self.pairs, self.pairs.user, self.pairs.server
         apart = self.of_user[user] != self.of_server[server]
         if not apart.any():
-            return again, apart, 0.0
-        level, filled_by = np.array([stage.level for stage in self.stages] + [np.inf]), np.full(self.inverse.shape, -1)
-        frozen_at = np.full(len(self.level), np.inf)
-        for number in np.argsort(-level[:-1], kind="stable"):
-            stage = self.stages[number]
-            row, resource = np.nonzero(stage.full)
-            filled_by[stage.servers[row], resource] = number
-            frozen_at[stage.users[stage.user_price > NEGLIGIBLE * stage.user_price.max()]] = stage.level
-        table = np.where(pairs.demand[user] > 0, filled_by[server], -1)
-        excluded_by = table[np.arange(len(user)), level[table].argmin(axis=1)]
+            return np.zeros(len(self.level), bool), apart, 0.0
+        frozen_at, excluded_by, excluded_at = self._exclusions()
         user_level = frozen_at * (1 - NEGLIGIBLE)
-        connected = apart & (user_level[user] <= level[excluded_by]) & np.isfinite(user_level)[user]
+        connected = apart & (user_level[user] <= excluded_at) & np.isfinite(user_level)[user]
         if connected.any():
             _, self.of_user, self.of_server = self._connected(pairs, ~apart | connected)
-            again, least = (
-                np.isin(self.of_user, self.of_user[user[connected]]),
-                float(user_level[user[connected]].min()),
-            )
+            again = np.isin(self.of_user, self.of_user[user[connected]])
             stay = again[user] & (self.of_user[user] == self.of_server[server])
-            # Users below that level stay frozen, if they do not use the servers of these pairs.
-            upper, above = again & (frozen_at >= least), stay & (level[excluded_by] >= least)
+            # Users below the least level of these users stay frozen, if they do not use the servers of the pairs.
+            least = float(user_level[user[connected]].min())
+            upper, above = again & (frozen_at >= least), stay & (excluded_at >= least)
             use_below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
             if use_below.max(initial=0.0) > NEGLIGIBLE:
                 return again, stay, 0.0
@@ -164,7 +150,24 @@ class Levels:
             cost = (pairs.takes[excluded] * stage.prices[np.searchsorted(stage.servers, server[excluded])]).sum(axis=1)
             dropped, surplus = np.append(stage.dropped, excluded), np.append(stage.surplus, cost)
             self.stages[number] = stage._replace(dropped=dropped, surplus=surplus)
-        return again, apart, 0.0
+        return np.zeros(len(self.level), bool), apart, 0.0
+
+    def _exclusions(self) -> tuple[Array, Index, Array]:
+        """Lowest level at which each user is frozen, (users,), infinite for none, and what excludes each pair.
+
+        That is the lowest stage that fills a resource which the pair needs: its number and its level, (pairs,) both, -1
+        and infinite if there is none.
+        """
+        pairs, level = self.pairs, np.array([stage.level for stage in self.stages] + [np.inf])
+        frozen_at, filled_by = np.full(len(self.level), np.inf), np.full(self.inverse.shape, -1)
+        for number in np.argsort(-level[:-1], kind="stable"):
+            stage = self.stages[number]
+            row, resource = np.nonzero(stage.full)
+            filled_by[stage.servers[row], resource] = number
+            frozen_at[stage.users[stage.user_price > NEGLIGIBLE * stage.user_price.max()]] = stage.level
+        stages = np.where(pairs.demand[pairs.user] > 0, filled_by[pairs.server], -1)
+        excluded_by = stages[np.arange(len(stages)), level[stages].argmin(axis=1)]
+        return frozen_at, excluded_by, level[excluded_by]
 
     # --- one step of a component
 
@@ -345,19 +348,10 @@ class Levels:
             if min(len(s), len(u)) == 1 and not self.floor[own_faces.user].any():
                 (self._single_server if len(s) == 1 else self._single_user)(own_pairs, own_faces, lower_level)
                 continue
-            worthwhile = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
-            if worthwhile and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
-                candidates, self.candidates = self.candidates()[own_faces.pair], None
-                candidates |= (np.bincount(own_pairs.user[candidates], minlength=len(u)) == 0)[own_pairs.user]
-                _, by_user, by_server = self._connected(own_pairs, candidates)
-                self.of_user[own_faces.user], self.of_server[own_faces.server] = by_user + 1, by_server + 1
+            large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
+            if large and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
                 states += self._split(
-                    own_pairs,
-                    own_faces,
-                    by_user[own_pairs.user] == by_server[own_pairs.server],
-                    y[p],
-                    None,
-                    lower_level,
+                    own_pairs, own_faces, self._predicted(own_pairs, own_faces), y[p], None, lower_level
                 )
                 continue
             at = State(
@@ -370,6 +364,15 @@ class Levels:
                 warm_start(at)
             states.append(at)
         return states
+
+    def _predicted(self, pairs: Pairs, faces: Faces) -> Mask:
+        """Mask (pairs,) of pairs within the components of predicted pairs with tasks, whose numbers are recorded."""
+        assert self.candidates is not None
+        candidates, self.candidates = self.candidates()[faces.pair], None
+        candidates |= (np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0)[pairs.user]
+        _, by_user, by_server = self._connected(pairs, candidates)
+        self.of_user[faces.user], self.of_server[faces.server] = by_user + 1, by_server + 1
+        return np.asarray(by_user[pairs.user] == by_server[pairs.server])
 
     @staticmethod
     def _connected(pairs: Pairs, stay: Mask) -> tuple[int, Index, Index]:
@@ -440,22 +443,32 @@ class Levels:
                 user_prices_above[:, user[~of_row]] = cost[:, ~of_row]
                 takes = pairs.takes[pair[of_row], column[of_row]]
                 prices_above[:, server[of_row], column[of_row]] += missing[:, of_row] / takes
-            # Add multiples of these prices to those of later stages, so that pairs dropped here cost more than
-            # their users pay, and no price of a full row is negative.
-            row, resource = np.nonzero(stage.full)
-            shortfall = -prices_above[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)
-            multiple, user = shortfall.max(axis=1, initial=0.0), pairs.user[stage.dropped]
-            affected = np.flatnonzero(user_prices_above[:, user].any(axis=1))
-            cost = np.einsum(
-                "pr,spr->sp", pairs.takes[stage.dropped], prices_above[affected[:, None], pairs.server[stage.dropped]]
-            )
-            shortfall = (user_prices_above[affected[:, None], user] - cost) / np.maximum(stage.surplus, TINY)
-            multiple[affected] = np.maximum(multiple[affected], shortfall.max(axis=1, initial=0.0))
+            multiple = self._multiples(stage, prices_above, user_prices_above)
             scaled = np.flatnonzero(multiple)
             multiple = _STRICT * multiple[scaled, None]
             prices_above[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
             user_prices_above[scaled[:, None], stage.users] += multiple * stage.user_price
         return np.asarray(np.maximum(result, 0.0) * self.inverse)
+
+    def _multiples(self, stage: Stage, prices: Array, user_prices: Array) -> Array:
+        """Least multiples (later stages,) of the prices of a stage that later stages need in addition to their own.
+
+        With these, no price of a row that is full at the stage is negative, and no pair that the stage excludes costs
+        less than its user pays.
+
+        Parameters
+        ----------
+        prices, user_prices : (later stages, servers, resources), (later stages, users)
+        """
+        pairs, user, server = self.pairs, self.pairs.user[stage.dropped], self.pairs.server[stage.dropped]
+        row, resource = np.nonzero(stage.full)
+        shortfall = -prices[:, stage.servers[row], resource] / np.maximum(stage.prices[row, resource], TINY)
+        multiple = shortfall.max(axis=1, initial=0.0)
+        affected = np.flatnonzero(user_prices[:, user].any(axis=1))
+        cost = np.einsum("pr,spr->sp", pairs.takes[stage.dropped], prices[affected[:, None], server])
+        shortfall = (user_prices[affected[:, None], user] - cost) / np.maximum(stage.surplus, TINY)
+        multiple[affected] = np.maximum(multiple[affected], shortfall.max(axis=1, initial=0.0))
+        return np.asarray(multiple)
 
 
 class Leximin(Levels):

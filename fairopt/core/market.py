@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model._arrays import Array
+from ..model._arrays import Array, Index
 from ..model.criterion import Criterion, FairnessEfficiency, log_sum
 from ..model.problem import Problem
 from .accuracy import CONVERGED
@@ -299,25 +299,42 @@ class Market:
         return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
 
     def starting_point(self) -> Point:
-        """Starting point by mirror descent on log prices and log tasks, from utilization and from reduced costs.
-
-        If the game is scaled by its limit, it is that limit, with equal prices of a server's resources.
-        """
-        pairs, power = self.pairs, self.power
-        size = self.size
+        """Starting point: uniform prices for large problems, the limit by which a game is scaled, or mirror descent."""
         if self.large:
             return self._uniform_point()
-        contention = np.bincount(pairs.server, minlength=len(pairs.inverse))
-        y = LOAD * size / contention[pairs.server]
-        limit_at = np.flatnonzero(self.sign > 0)
-        capped, cap = self.user[limit_at], self.bound[limit_at]
-        excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
+        if self.limit is None:
+            return self._inside(*self._descended())
+        y = np.zeros(len(self.size))
+        y[self.limit.pairs] = self.limit.near
+        equal_prices = np.full(self.row.shape, -np.log(self.row.shape[1]) / self.power)
+        return self._inside(y, equal_prices, np.zeros(len(self.unit)))
+
+    @property
+    def _contention(self) -> Index:
+        """(servers,), number of users of each server."""
+        return np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
+
+    @property
+    def _capped(self) -> tuple[Index, Array]:
+        """Users with a limit, and these limits, (limits without floors,) both."""
+        return self.user[self.sign > 0], self.bound[self.sign > 0]
+
+    def _relative_prices(self, log_lam: Array) -> tuple[Array, float]:
+        """Prices (servers, resources) from log level prices, in units of the largest, and the log of that unit."""
+        top = self.power * log_lam[self.row].max()
+        return np.where(self.row, np.exp(np.maximum(self.power * log_lam - top, -LOG_RANGE)), 0.0), top
+
+    def _descended(self) -> tuple[Array, Array, Array]:
+        """Mirror descent from an even split: tasks y (pairs,), log level prices of rows and of limits (users,).
+
+        In each of `DESCENTS` iterations log prices follow the use of rows and limits, and log tasks the reduced costs,
+        by damped and bounded changes. The last iterates, which oscillate, are averaged.
+        """
+        pairs, power, size = self.pairs, self.power, self.size
+        y = LOAD * size / self._contention[pairs.server]
+        (capped, cap), excess, log_lam = self._capped, np.zeros(len(self.unit)), np.zeros(0)
         means: list[Any] = [0.0, 0.0, 0.0]
-        if self.limit is not None:
-            y = np.zeros(len(size))
-            y[self.limit.pairs] = self.limit.near
-            means = [y, np.full(self.row.shape, -np.log(self.row.shape[1]) / power), excess]
-        for iteration in range(DESCENTS if self.limit is None else 0):
+        for iteration in range(DESCENTS):
             x = pairs.sums(y)
             limit_use = x[capped] / cap
             shrink = np.ones(len(x))
@@ -333,15 +350,17 @@ class Market:
                 log_lam = np.repeat(first_price[:, None], pairs.inverse.shape[1], axis=1)
             change = np.log(np.maximum(pairs.use(y), TINY) / LOAD)
             log_lam = log_lam + _PRICE_DAMPING * np.clip(change, -1, 1)
-            top = power * log_lam[self.row].max()
-            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -LOG_RANGE)), 0.0)
+            lam, top = self._relative_prices(log_lam)
             cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
             y = np.minimum(y * np.exp(np.clip(DAMPING * (pairs.of_user(marginal) - cost), -2, 2)), size)
             if iteration >= DESCENTS - _AVERAGED:
                 means = [mean + one / _AVERAGED for mean, one in zip(means, (y, log_lam, excess), strict=True)]
-        y, log_lam, excess = means
-        top = power * log_lam[self.row].max()
-        lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -LOG_RANGE)), 0.0)
+        return means[0], means[1], means[2]
+
+    def _inside(self, y: Array, log_lam: Array, excess: Array) -> Point:
+        """Interior point near tasks y (pairs,), log level prices, and log level prices `excess` of limits (users,)."""
+        pairs, power, size, (capped, cap) = self.pairs, self.power, self.size, self._capped
+        lam, top = self._relative_prices(log_lam)
         # Every row has at least this share in the cost of some pair: smaller prices would not move Newton's method.
         lam = np.where(self.row, np.maximum(lam, LEAST_SHARE * self.row_units(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
@@ -349,7 +368,7 @@ class Market:
         p = np.minimum(p, FULL * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), LEAST * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.maximum(y, np.minimum(_LEAST_PRODUCT * turnover / z, LEAST_PART * size / contention[pairs.server]))
+        y = np.maximum(y, np.minimum(_LEAST_PRODUCT * turnover / z, LEAST_PART * size / self._contention[pairs.server]))
         z = np.minimum(z, turnover / y)
         y = y * (FULL / np.maximum(pairs.use(y).max(axis=1), FULL))[pairs.server]
         # Near the limit tasks follow from prices: a change by a tenth would change marginal utilities by decades.
@@ -366,8 +385,8 @@ class Market:
 
     def _uniform_point(self) -> Point:
         """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
-        pairs, contention = self.pairs, np.bincount(self.pairs.server, minlength=len(self.pairs.inverse))
-        y = self.size / contention[pairs.server]
+        pairs = self.pairs
+        y = self.size / self._contention[pairs.server]
         y = y * (_MEAN_LOAD / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
         weight = self.log_weight(x)[0]
@@ -407,9 +426,13 @@ class Market:
         at = at._replace(
             y=y, z=at.z * cost_growth, lam=lam, x=pairs.sums(y), p=at.p * user_growth, xi=at.xi * user_growth[self.user]
         )
+        return self._with_tasks_of(at, level)
+
+    def _with_tasks_of(self, at: Point, level: float) -> Point:
+        """Adjust tasks to prices in the unit exp(level), which are more accurate, except where a limit binds."""
+        pairs = self.pairs
         full_price = at.p + self.on_users(self.sign * at.xi)
         misfit = self.marginal_utility(at.x, at.log_weight).log - np.log(full_price)
-        # Prices are more accurate than tasks, so that tasks are adjusted to them, except where a limit binds.
         task_change = at.x * np.expm1(np.clip((misfit - level) / self.power, -2.0, 2.0))
         step_to_limit = np.where(
             at.xi * self.bound > at.v * full_price[self.user], np.inf, self.sign * task_change[self.user]

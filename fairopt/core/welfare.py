@@ -286,30 +286,37 @@ class Step:
         ):  # factors in single precision are singular
             self.rough = False
             return self.search_direction()
-        second_order, trial = affine.y * affine.z, at.along(affine, t)
-        whole, curved = float(self.product.sum()), float(self.product @ second_order)
-        target = (self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu) ** 3
-        target = (
-            min(
-                max(target, LEAST_CENTRING),
-                (_MOST_CENTRING_LARGE if q.large else MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING,
-            )
-            * self.mu
-        )
-        if self.mu > LARGE_MU:
-            target = max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu))
+        trial = at.along(affine, t)
+        target = self._target(affine, trial, t)
         curvature = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
         largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
         curvature = np.clip(
             curvature - q.marginal_utility(trial.x, trial.log_weight).log - (1 - t) * self.rho, -largest, largest
         )
-        centre = target / self.product
         step = self.direction(
-            centre - second_order - 1,
+            target / self.product - affine.y * affine.z - 1,
             np.where(q.row, target * row_scale - lw - affine.lam * affine.w, 0.0),
             target * limit_scale - xv - affine.xi * affine.v,
             curvature,
         )
+        step, t = self._centrality_corrected(step, target)
+        step = self.finished(step, max(RESIDUAL_PER_MU * min(self.mu, 1.0), LEAST_RESIDUAL))
+        longest = self.longest(step)
+        self.rough = self.rough and longest > TO_BOUNDARY * t
+        return step, longest
+
+    def _target(self, affine: Change, trial: Point, t: float) -> float:
+        """Target of complementarity products: mu times the cube of its ratio after the predictor step t, to `trial`."""
+        whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
+        ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu
+        most = (_MOST_CENTRING_LARGE if self.market.large else MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING
+        target = min(max(ratio**3, LEAST_CENTRING), most) * self.mu
+        return max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu)) if self.mu > LARGE_MU else target
+
+    def _centrality_corrected(self, step: Change, target: float) -> tuple[Change, float]:
+        """Add up to five of Gondzio's correctors, which bound products relative to the target; and the longest step."""
+        q, at, centre = self.market, self.at, target / self.product
+        row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
         t = self.longest(step)
         for _ in range(_CORRECTORS):
             if t > LONG_STEP:
@@ -327,10 +334,7 @@ class Step:
             if corrected_length < t + (_LEAST_GAIN_LARGE * (reach - t) if q.large else LEAST_GAIN):
                 break
             step, t = corrected, corrected_length
-        step = self.finished(step, max(RESIDUAL_PER_MU * min(self.mu, 1.0), LEAST_RESIDUAL))
-        longest = self.longest(step)
-        self.rough = self.rough and longest > TO_BOUNDARY * t
-        return step, longest
+        return step, t
 
 
 @dataclass(frozen=True)
