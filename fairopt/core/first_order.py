@@ -155,7 +155,7 @@ class Equations:
         self.scale, self.slope = (scale, active.criterion.alpha / scale) if finite else (1.0, 0.0)
         #: Pairs with tasks, and the subset that has unknowns.
         self.pairs = np.flatnonzero(active.pairs)
-        self.standing = spanning_pairs(polytope, self.pairs, active.part[self.pairs]) if spanning else self.pairs
+        self.independent = spanning_pairs(polytope, self.pairs, active.part[self.pairs]) if spanning else self.pairs
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.rows = np.concatenate([np.flatnonzero(active.rows), np.flatnonzero(active.weak_rows)])
         self.users = np.flatnonzero(active.follows)
@@ -170,7 +170,7 @@ class Equations:
         prices = sum(
             np.count_nonzero(each.log_rows > -np.inf) + np.count_nonzero(active.excess) for each in active.prices
         )
-        self.unknowns = len(self.standing) + int(active.level[self.users].max(initial=-1)) + 1 + int(prices)
+        self.unknowns = len(self.independent) + int(active.level[self.users].max(initial=-1)) + 1 + int(prices)
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
@@ -202,7 +202,7 @@ class Equations:
 
     def _sums(self, equation: Index, user: Index, value: Array | float) -> tuple[Index, Index, Array]:
         """Entries `value` (k,) of equations (k,) at the changes of all pairs of users (k,)."""
-        own, column = matches(user, self.user[self.standing])
+        own, column = matches(user, self.user[self.independent])
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
     def in_own_tasks(self) -> Entries:
@@ -216,7 +216,7 @@ class Equations:
     def others(self) -> Entries:
         """Entries of all other derivatives, of pairs, rows, limits and users."""
         active = self.active
-        of_rows, use = self.uses(self.standing)
+        of_rows, use = self.uses(self.independent)
         level = active.level[self.users]
         entries: Entries = [
             self._sums(self.of_limits, self.limits, 1.0),
@@ -238,11 +238,12 @@ class Equations:
     def main(self) -> Mask:
         """Mask (equations,) of strongly active conditions; a derivative exists if the others are implied by them."""
         active = self.active
-        stands = np.zeros(len(active.pairs), dtype=bool)
-        stands[self.standing] = True
+        independent = np.zeros(len(active.pairs), dtype=bool)
+        independent[self.independent] = True
         of_limits = np.arange(len(self.limits)) < active.limits.sum()
         of_rows = np.arange(len(self.rows)) < active.rows.sum()
-        return np.concatenate([*(stands[each] for each in self.cheap), of_rows, of_limits, active.follows[self.users]])
+        of_pairs = [independent[each] for each in self.cheap]
+        return np.concatenate([*of_pairs, of_rows, of_limits, active.follows[self.users]])
 
     @cached_property
     def parts(self) -> tuple[Index, Index]:

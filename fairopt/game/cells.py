@@ -1,17 +1,19 @@
-"""Products of faces of servers that can contain an equilibrium, by counting and by linear programs in prices.
+r"""Products of faces of servers that can contain an equilibrium, by counting and by linear programs in prices.
 
-A column of an equilibrium lies in the relative interior of a face `{z_S > 0, (D z)_R = 1, the rest zero or <= 1}` of
-its server's polytope, with a support S of users and a set R of active rows that has supporting positive prices. A user
-without demand for any row of R could be increased at no cost, hence every usable pair has a demand for a row of R.
+A column of an equilibrium lies in the relative interior of a face of its server's polytope, in which the fractions of
+a support S of users are positive, those of others zero, and a set R of rows, which has supporting positive prices, is
+exhausted. A user without demand for any row of R could be increased at no cost, hence every usable pair has a demand
+for a row of R.
 
 Counting: a connected part has a tie for each server of a user but the first. Ties are homogeneous linear equations in
-prices `lambda c`, so that a part with as many ties as rows generically has no positive prices.
-Linear programs: users prefer the servers in whose support they are, which is linear in prices, too:
+prices of whole capacities, so that a part with as many ties as rows generically has no positive prices.
+Linear programs: users prefer the servers in whose support they are, which is linear in prices, too,
 
-    cost_ni / exp(alpha gain_ni) = cost_nj / exp(alpha gain_nj)  (n on i and j),   <=  (n on i, not on j),
+.. math:: cost_{ni} e^{-\alpha gain_{ni}} \le cost_{nj} e^{-\alpha gain_{nj}}, \qquad
+    cost_{ni} = \sum_r D_{nir} \lambda_{ir} c_{ir},
 
-cost_ni = sum_r D_nir lambda_ir c_ir. Pairs of servers are tabulated; for three and more servers batches of small linear
-programs of equal shape are solved by the simplex method from a feasible basis.
+for n on i, with equality if n is on j as well. Pairs of servers are tabulated; for three and more servers batches of
+small linear programs of equal shape are solved by the simplex method from a feasible basis.
 """
 
 from __future__ import annotations
@@ -85,6 +87,8 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         found.append((np.full(good.sum(), i), support[good], rows[good]))
     host, support, rows = (np.concatenate(each) for each in zip(*found, strict=True))
     kept = []
+    # Fractions of the support of at least t and of sum at most 1, at which no row is used more than the first active row,
+    # and other active rows as much: t can be positive if and only if the face has a relative interior.
     for some in _chunks(np.arange(len(host)), until):
         members, full = support[some], rows[some]
         need = use[host[some]].swapaxes(1, 2)
@@ -112,19 +116,22 @@ def _counted(g: Game, chosen: Index) -> Index:
 
 
 def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
-    """Extend cells (cells, servers) by the faces of server j, with fewer ties than rows and every user on a server."""
+    """Extend cells (cells, servers) by the faces of server j, with fewer ties than rows and every user on a server.
+
+    Ties minus rows of an extended cell are those of the cell, plus a tie for every user of the face who is on another
+    server, minus the rows of the face: a product of matrices of cells and of faces, with a penalty for users left out.
+    """
     own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
     support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]
-    # A penalty above the total number of rows rejects cells that leave out a user.
-    penalty = 1.0 + usable.shape[0] * g.rows.shape[1]
+    penalty = 1.0 + usable.shape[0] * g.rows.shape[1]  # above the total number of rows
     faces = np.column_stack([support, ~support * penalty, -rows, np.ones(len(own))]).T.astype(np.float32)
     for some in _chunks(chosen, g.until):
-        on, left = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
-        left[:, j] = False
-        there = on.any(axis=1)
-        asked = usable.any(axis=0) & ~there & ~(left @ usable)
-        ties = on.sum(axis=(1, 2)) - there.sum(axis=1) - g.rows[some].sum(axis=(1, 2))
-        cells = np.column_stack([there, asked, np.ones(len(some)), ties]).astype(np.float32)
+        on, later = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
+        later[:, j] = False
+        placed = on.any(axis=1)
+        must_be_on_j = usable.any(axis=0) & ~placed & ~(later @ usable)
+        ties_less_rows = on.sum(axis=(1, 2)) - placed.sum(axis=1) - g.rows[some].sum(axis=(1, 2))
+        cells = np.column_stack([placed, must_be_on_j, np.ones(len(some)), ties_less_rows]).astype(np.float32)
         fits = cells @ faces < 0
         if together is not None:
             fits &= np.logical_and.reduce([together[np.ix_(face, own)] for face in some.T])
@@ -136,33 +143,35 @@ def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
     """Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
 
-    `chosen`, (cells, servers), are faces of some servers; prices are (cells, servers, resources), 0 off the rows.
+    Every user's first server is compared with all others by inequalities, and those in which it also is by equations,
+    with largest coefficients of 1. `chosen`, (cells, servers), are faces of some servers; prices are (cells, servers,
+    resources), 0 off the rows.
     """
-    on, paid, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
-    (cells, count, users), resources = on.shape, paid.shape[2]
-    home, level = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
+    on, active, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
+    (cells, count, users), resources = on.shape, active.shape[2]
+    first, gain = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
     c, a, n = np.ogrid[:cells, : count - 1, :users]
-    away = (home + 1 + a) % count
-    asked = on.any(axis=1, keepdims=True) & (level[c, away, n] > -np.inf)
+    other = (first + 1 + a) % count
+    compared = on.any(axis=1, keepdims=True) & (gain[c, other, n] > -np.inf)
     with np.errstate(invalid="ignore"):
-        apart = np.where(asked, g.alpha * (level[c, away, n] - level[c, home, n]), 0.0)[..., None]
-    cost = paid[:, :, None] * g.use[servers]
-    rows = np.zeros((cells, count - 1, users, count, resources))
-    rows[c, a, n, home] = np.exp(np.minimum(apart, 0.0)) * cost[c, home, n] * asked[..., None]
-    rows[c, a, n, away] = -np.exp(np.minimum(-apart, 0.0)) * cost[c, away, n] * asked[..., None]
+        log_ratio = np.where(compared, g.alpha * (gain[c, other, n] - gain[c, first, n]), 0.0)[..., None]
+    cost = active[:, :, None] * g.use[servers]
+    prefers = np.zeros((cells, count - 1, users, count, resources))
+    prefers[c, a, n, first] = np.exp(np.minimum(log_ratio, 0.0)) * cost[c, first, n] * compared[..., None]
+    prefers[c, a, n, other] = -np.exp(np.minimum(-log_ratio, 0.0)) * cost[c, other, n] * compared[..., None]
     shape = cells, (count - 1) * users, count * resources
-    rows = rows.reshape(shape) / np.maximum(np.abs(rows).max(axis=(-2, -1)).reshape(*shape[:2], 1), TINY)
-    tied = on[c, away, n].reshape(shape[:2])
+    prefers = prefers.reshape(shape) / np.maximum(np.abs(prefers).max(axis=(-2, -1)).reshape(*shape[:2], 1), TINY)
+    tied = on[c, other, n].reshape(shape[:2])
     ties = np.argsort(~tied, axis=1, kind="stable")[:, : tied.sum(axis=1).max(initial=0), None]
-    equal = np.take_along_axis(-rows * tied[..., None], ties, 1)
-    own = paid.reshape(cells, 1, shape[2]).astype(float)
-    program = np.concatenate([rows, equal, own] if strict else [rows, equal, -own, own], axis=1)
+    equal = np.take_along_axis(-prefers * tied[..., None], ties, 1)
+    own = active.reshape(cells, 1, shape[2]).astype(float)
+    program = np.concatenate([prefers, equal, own] if strict else [prefers, equal, -own, own], axis=1)
     least = own[:, 0] * strict
     level = np.matvec(program, least)
     if not strict:
         level[:, -2] = 1.0
     found, prices = highest(program, level, enough)
-    return (found > REFINED) | (found == -1.0), (prices + found[:, None] * least).reshape(paid.shape) * paid
+    return (found > REFINED) | (found == -1.0), (prices + found[:, None] * least).reshape(active.shape) * active
 
 
 def _fitting(g: Game, chosen: Index) -> Mask:

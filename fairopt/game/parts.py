@@ -1,20 +1,25 @@
-"""Equilibria of cells, a face for every server: connected parts of equal shape are solved in batches, then combined.
+r"""Equilibria of cells, a face for every server: connected parts of equal shape are solved in batches, then combined.
 
 Unknowns are logarithms of the prices v_r of a part's R rows, as levels. The tasks of users follow from the prices of
-their first server, `log X_n = gain_n - log norm_n(v)`; with T ties (servers of users but the first) the equations are
+their first server,
 
-    gain - log norm equal on both servers of a tie                                                    (T of them)
-    sum_r y_r (1 - sum_n a_nr X_n) = 0   for every y with sum_r y_r a_nr the same on both servers of every tie  (R - T)
+.. math:: \log X_n = l_{ni} = gain_{ni} - \frac1\alpha \log \sum_r D_{nir} v_{ir}^\alpha
 
-with a_nr the fraction of a row that a task uses at the user's first server: these hold iff tasks of pairs exist that
-add up to X and fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale, which is
-determined by the remaining equation. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and one equation in t
-remains,
+With T ties (servers j of users but the first, i) the equations are T of equal levels, and R - T of capacities,
 
-    sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
+.. math:: l_{ni} = l_{nj}, \qquad \sum_r y_r \Big(1 - \sum_n a_{nr} X_n\Big) = 0
+    \quad \text{for all } y \text{ with } \sum_r y_r a_{nr} \text{ the same on both servers of every tie,}
 
-which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
-positive: Karlin, "Total Positivity" (1968), chapter 3); it is evaluated on a grid, refined at changes of sign.
+with the fraction :math:`a_{nr}` of a row that a task uses at the user's first server: these hold iff tasks of pairs
+exist that add up to X and fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale,
+which is determined by the remaining equation. If R - T = 2, prices are a convex combination of two vectors, with the
+weight t of the second, and one equation in t remains,
+
+.. math:: \sum_n \beta_n\, cost_n(t)^{-1/\alpha} = 0, \qquad cost_n \text{ linear in } t,
+
+which has at most as many roots as beta has changes of sign in the order of the zeros of :math:`cost_n`, as
+:math:`(t + s)^{-p}` is totally positive (Karlin, "Total Positivity" (1968), chapter 3); it is evaluated on a grid,
+refined at changes of sign.
 
 Otherwise solutions are searched by damped Newton steps from several starts.
 
@@ -78,56 +83,77 @@ def solutions(g: Game, faces: Index) -> Solved:
         faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]
     fits, start = prices(g, faces)
     faces, start = faces[fits], start[fits]
-    on, paid = g.support[faces], g.rows[faces]
+    on = g.support[faces]
     if not len(faces):
         return Solved(np.zeros((0, servers, users)), np.zeros((0, servers, resources)), 0)
     member = connected(on)
     cell, first = np.nonzero(member.any(axis=2))
     member = member[cell, first]
+    # Parts that occur in several cells are solved once.
     _, one, number = np.unique(np.where(member, faces[cell], -1), axis=0, return_index=True, return_inverse=True)
     cell_of, member = cell[one], member[one][..., None]
-    own, paid = on[cell_of] & member, paid[cell_of] & member
-    middle, start = _middles(g, own), start[cell_of]
-    sizes = np.stack([own.sum(axis=(1, 2)), paid.sum(axis=(1, 2)), own.any(axis=1).sum(axis=1)], axis=1)
-    found = []
-    for size in np.unique(sizes, axis=0):
-        mine = np.flatnonzero((sizes == size).all(axis=1))
-        parts = Parts.of(g, own[mine], paid[mine], middle[mine], start[mine])
-        which, w = parts.roots()
-        level = np.full((len(which), servers, resources), -np.inf)
-        level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
-        found.append((mine[which], level))
-    part, level = (np.concatenate(each) for each in zip(*found, strict=True))
-    each = np.column_stack([part, np.round(level, _DECIMALS).reshape(len(part), servers * resources)])
-    order = np.unique(each, axis=0, return_index=True)[1]  # sorted by part, without duplicates
-    ends = np.searchsorted(part[order], np.arange(len(one) + 1))
+    part, level = _roots(g, on[cell_of] & member, g.rows[faces[cell_of]] & member, start[cell_of])
+    ends = np.searchsorted(part, np.arange(len(one) + 1))
     chosen = [
-        (k, level[order[list(each)]].max(axis=0))
-        for k, parted in enumerate(np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1))
-        for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parted)), _MOST)
+        (k, level[list(each)].max(axis=0))
+        for k, parts in enumerate(np.split(number.ravel(), np.flatnonzero(np.diff(cell)) + 1))
+        for each in islice(product(*(range(ends[q], ends[q + 1]) for q in parts)), _MOST)
     ]
     level = np.array([each[1] for each in chosen]).reshape(-1, servers, resources)
     return Solved(*_split(g, on[[each[0] for each in chosen]], level), len(one))
 
 
-def _bounded(g: Game, on: Mask, paid: Mask, rounds: int) -> Mask:
-    """Mask of cells that are not excluded by propagation of bounds on tasks and prices.
+def _roots(g: Game, on: Mask, active: Mask, start: Array) -> tuple[Index, Array]:
+    """Log level prices (solutions, servers, resources) that solve parts, and the part of each solution, increasing.
 
-    Bounds are arrays (2, ...): the lower bound, and minus the upper bound.
+    Parts with equal numbers of pairs, rows and users are solved together.
+
+    Parameters
+    ----------
+    on : (parts, servers, users), pairs of each part
+    active, start : (parts, servers, resources), its rows, and feasible prices
+    """
+    servers, _, resources = g.use.shape
+    middle = _middles(g, on)
+    sizes = np.stack([on.sum(axis=(1, 2)), active.sum(axis=(1, 2)), on.any(axis=1).sum(axis=1)], axis=1)
+    found = []
+    for size in np.unique(sizes, axis=0):
+        some = np.flatnonzero((sizes == size).all(axis=1))
+        parts = Parts.of(g, on[some], active[some], middle[some], start[some])
+        which, w = parts.roots()
+        level = np.full((len(which), servers, resources), -np.inf)
+        level[np.arange(len(which))[:, None], parts.host[which], parts.resource[which]] = w
+        found.append((some[which], level))
+    part, level = (np.concatenate(each) for each in zip(*found, strict=True))
+    each = np.column_stack([part, np.round(level, _DECIMALS).reshape(len(part), servers * resources)])
+    order = np.unique(each, axis=0, return_index=True)[1]  # sorted by part, without duplicates
+    return part[order], level[order]
+
+
+def _bounded(g: Game, on: Mask, active: Mask, rounds: int) -> Mask:
+    r"""Mask of cells that are not excluded by propagation of bounds on tasks and prices.
+
+    In each round capacities bound tasks, sums of tasks bound totals X, these bound prices by the costs
+
+    .. math:: \sum_r D_{nir} v_{ir}^\alpha e^{-\alpha gain_{ni}} = X_n^{-\alpha},
+
+    at least that off the support, prices bound totals in the same way, and totals bound tasks. Bounds are arrays (2,
+    ...): the lower bound, and minus the upper bound.
     """
     usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
-    use = np.where(on[..., None] & paid[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
+    use = np.where(on[..., None] & active[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
     scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
-    cost = paid[:, :, None] * g.use * scale[..., None]
-    asked = on | ((sign > 0) & usable)  # off the support prices have no upper bound
-    tasks, total, prices = (np.where(sign > 0, 0.0, one / -UNDERFLOW) for one in (on, on[:, :1] | True, paid))
+    cost = active[:, :, None] * g.use * scale[..., None]
+    bounds_price = on | ((sign > 0) & usable)  # off the support prices have no upper bound
+    tasks, total, prices = (np.where(sign > 0, 0.0, one / -UNDERFLOW) for one in (on, on[:, :1] | True, active))
     for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
         total = np.fmax(total, tasks.sum(axis=2, keepdims=True))
-        level = np.where(asked, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
+        level = np.where(bounds_price, sign * np.abs(total[::-1]) ** -g.alpha, -np.inf)
         prices = _narrowed(cost, level - _SLACK * np.abs(level), prices)
         level = sign * np.abs(np.matvec(cost, prices)[::-1]) ** (-1 / g.alpha)
-        total = np.fmax(total, np.where(asked, level - _SLACK * np.abs(level), -np.inf).max(axis=2, keepdims=True))
+        level = np.where(bounds_price, level - _SLACK * np.abs(level), -np.inf)
+        total = np.fmax(total, level.max(axis=2, keepdims=True))
         tasks = _narrowed(on.swapaxes(1, 2)[:, :, None], total.swapaxes(2, 3), tasks.swapaxes(2, 3)).swapaxes(2, 3)
     good = [(one.sum(axis=0) <= -_SLACK * one[1]).all(axis=(1, 2)) for one in (tasks, total, prices)]
     return np.asarray(np.logical_and.reduce(good))
@@ -153,25 +179,27 @@ def _middles(g: Game, on: Mask) -> Array:
 
 
 def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
-    """Tasks (solutions, servers, users) that fill rows at given prices, and prices; only best responses are kept."""
+    """Tasks (solutions, servers, users) that fill rows at given prices, and prices; only best responses are kept.
+
+    Parts of users' tasks on servers solve the equations that they sum to 1 and fill the rows with a price.
+    """
     servers, users, resources = g.use.shape
-    each = np.log(g.use) + g.alpha * level[:, :, None]
-    top = each.max(axis=3)
-    allowed = g.gain - (top + np.log(np.exp(each - top[..., None]).sum(axis=3))) / g.alpha
-    log_total = np.take_along_axis(allowed, on.argmax(axis=1)[:, None], 1)
-    good = (np.where(g.gain > -np.inf, allowed - log_total, -np.inf) <= HALF_PRECISION).all(axis=(1, 2))
+    terms = np.log(g.use) + g.alpha * level[:, :, None]
+    top = terms.max(axis=3)
+    log_tasks = g.gain - (top + np.log(np.exp(terms - top[..., None]).sum(axis=3))) / g.alpha
+    log_total = np.take_along_axis(log_tasks, on.argmax(axis=1)[:, None], 1)
+    good = (np.where(g.gain > -np.inf, log_tasks - log_total, -np.inf) <= HALF_PRECISION).all(axis=(1, 2))
     on, level, total = on[good], level[good], np.exp(np.minimum(log_total[good], LOG_RANGE / 2))
     use = g.use / g.size[..., None]
     of_rows = (np.eye(servers)[:, None, :, None] * use.swapaxes(1, 2)[:, :, None]).reshape(servers * resources, -1)
-    paid, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
-    matrix = np.concatenate(
-        [np.tile(np.eye(users), servers) * pairs, of_rows * paid * (on * total).reshape(pairs.shape)], axis=1
-    )
+    active, pairs = (level > -np.inf).reshape(len(on), servers * resources, 1), on.reshape(len(on), 1, servers * users)
+    of_users = np.tile(np.eye(users), servers) * pairs
+    matrix = np.concatenate([of_users, of_rows * active * (on * total).reshape(pairs.shape)], axis=1)
     ones = matrix.any(axis=2, keepdims=True)
-    share = np.linalg.pinv(matrix, CONVERGED) @ ones
+    part = np.linalg.pinv(matrix, CONVERGED) @ ones
     # Small negative parts are attributed to rounding.
-    good = (np.abs(ones - matrix @ share).max(axis=(1, 2)) <= SINGLE_ROUNDING) & (share.min(axis=(1, 2)) >= -NEGLIGIBLE)
-    tasks = np.maximum(share, 0.0).reshape(on.shape) * total
+    good = (np.abs(ones - matrix @ part).max(axis=(1, 2)) <= SINGLE_ROUNDING) & (part.min(axis=(1, 2)) >= -NEGLIGIBLE)
+    tasks = np.maximum(part, 0.0).reshape(on.shape) * total
     good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + HALF_PRECISION
     return tasks[good], level[good]
 
@@ -194,12 +222,13 @@ class Parts:
     unique: Mask  # (parts,), whether the split of tasks over pairs is unique
 
     @classmethod
-    def of(cls, g: Game, on: Mask, paid: Mask, middle: Array, start: Array) -> Parts:
+    def of(cls, g: Game, on: Mask, active: Mask, middle: Array, start: Array) -> Parts:
         """Construct parts from pairs (parts, servers, users) and rows (parts, servers, resources)."""
         count, users = len(on), int(on[0].any(axis=0).sum())
         (user, server), (host, resource) = (
-            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), paid)
+            [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), active)
         )
+        # Pairs are sorted so that the first one of each user precedes the ties.
         number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
         tie, every = np.diff(number, axis=1, prepend=-1) == 0, np.arange(count)[:, None]
         order = every, np.argsort(tie, axis=1, kind="stable")

@@ -385,7 +385,7 @@ class Derivatives:
     def of_tasks(self, gradient: Array) -> Array:
         """Derivatives (data, k) of outputs with gradients (all users, k) by log tasks; NaN where undefined."""
         equations = self.equations
-        whose = equations.active.polytope.users[equations.user[equations.standing]]
+        whose = equations.active.polytope.users[equations.user[equations.independent]]
         given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
         given[: len(whose)] = gradient[whose]
         adjoint, missed = self.linear.adjoint(given)

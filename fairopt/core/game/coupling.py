@@ -149,9 +149,16 @@ def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, 
 
 @compiled
 def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier, power, result):  # type: ignore[no-untyped-def]
-    """Add the derivatives of residuals `log full` in log prices to `result` (servers resources, servers resources).
+    r"""Add the derivatives of residuals `log full` in log prices to `result` (servers resources, servers resources).
 
-    `barrier` (servers, resources) is the share of barrier terms in `full`; they decrease as this `power` of prices.
+    With the parts t of users' tasks on servers, shares theta of rows in costs, and :math:`\kappa = d \log X / d L`,
+
+    .. math::
+        \frac{\partial F_{ir}}{\partial \log v_{js}} = -h\, barrier_{ir} [ir = js] - \sum_n
+        \frac{x_{ni} d_{nr}}{full_{ir}} \Big(\frac{\theta_{nis}}\tau [i = j]
+        - \Big(\frac1\tau - \kappa_n\Big) t_{nj} \theta_{njs}\Big)
+
+    `barrier` (servers, resources) is the share of barrier terms in `full`; they decrease as the power h of prices.
     """
     size = per_task.shape[1]
     for i in range(len(full)):
@@ -159,7 +166,7 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
             result[i * size + r, i * size + r] -= power * barrier[i, r]
     column, weight = np.empty(len(result), np.intp), np.empty(len(result))
     for n in range(len(start) - 1):
-        choice, count = 1 / tau - kept[n], 0
+        substitution, count = 1 / tau - kept[n], 0
         for k in range(start[n], start[n + 1]):
             if part[k] > 0:
                 for r in range(size):
@@ -171,15 +178,15 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
                 continue
             i = server[k]
             for r in range(size):
-                answer = tasks[k] * per_task[k, r] / full[i, r]
-                if answer == 0:
+                used = tasks[k] * per_task[k, r] / full[i, r]
+                if used == 0:
                     continue
                 row = result[i * size + r]
                 for s in range(size):
-                    row[i * size + s] -= answer * share[k, s] / tau
-                answer *= choice
+                    row[i * size + s] -= used * share[k, s] / tau
+                used *= substitution
                 for j in range(count):
-                    row[column[j]] += answer * weight[j]
+                    row[column[j]] += used * weight[j]
 
 
 #: Weight of barrier terms, relative to tau, at prices at which the users of the server alone would fill it.

@@ -84,17 +84,17 @@ class Run:
     jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
     steps: int = 0
     length: float = 0.0
-    _event: int = -1
-    _way: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of all variables and log alpha
-    _sign: int = 0  # of the determinant on this active set, bordered by the tangent; 0 if unknown
-    _reach: float = 0.0
-    _fold: float = np.nan
-    _before: Array = field(default_factory=lambda: np.zeros(0))
-    _back: tuple[Place, Array] | None = None  # previous point and tangent, if alpha advanced there
+    _event: int = -1  # the condition that has just entered or left the active set; -1 for none
+    _tangent: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of all variables and log alpha
+    _orientation: int = 0  # sign of the determinant on this active set, bordered by the tangent; 0 if unknown
+    _furthest: float = 0.0  # log alpha farthest from that of the start
+    _fold: float = np.nan  # log alpha of the last fold, until the curve has returned to it
+    _fold_tasks: Array = field(default_factory=lambda: np.zeros(0))  # (users,), tasks at that fold
+    _previous: tuple[Place, Array] | None = None  # previous point and tangent, if alpha advanced there
 
     def __post_init__(self) -> None:
-        self.length, self._way = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
-        self._way[-1], self._reach = 1.0 if self.up else -1.0, self.at.theta
+        self.length, self._tangent = _FIRST_STEP * self.shorter, np.zeros(len(self.at.on) + 1)
+        self._tangent[-1], self._furthest = 1.0 if self.up else -1.0, self.at.theta
 
     def to_the_end(self, deadline: float, bar: Any = None) -> str:
         """Take steps to the last target, until a CPU time of the process: the reason if it is not attained, else ""."""
@@ -115,49 +115,50 @@ class Run:
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
         # The equilibrium at alpha = 1 is unique: a curve far on the other side has returned through it.
-        if not v.sound or forward * at.theta < -np.abs(self.targets).max():
+        if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
         # After an event the entering variable must increase, which fixes the orientation. On one active set it follows
         # from the sign of the determinant, which is independent of the border, also where the tangent turns abruptly.
-        border = self._way[np.append(unknowns.members, -1)]
+        border = self._tangent[np.append(unknowns.members, -1)]
         if self._event >= 0:
             border = unknowns.gradient(v, self._event)
         scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
         t = tangent(factors, scale)
         if t is None:
             return SINGULAR
-        if self._event >= 0 or not self._sign:
-            self._sign = factors.sign
-        elif factors.sign != self._sign:
+        if self._event >= 0 or not self._orientation:
+            self._orientation = factors.sign
+        elif factors.sign != self._orientation:
             t = -t
         rises = bool(forward * t[-1] > _TURNING)
-        if self._back is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
+        if self._previous is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
             # A fold lies between this point and the previous one: return, and approach it by a shorter step.
-            (self.at, self._way), self._back, self.length = self._back, None, _TOWARDS_FOLD * self.length
+            (self.at, self._tangent), self._previous, self.length = self._previous, None, _TOWARDS_FOLD * self.length
             return None
         self._track_folds(v, rises, forward)
         target = self._next_target(float(t[-1]))
-        self._back = (at.copied(), self._way) if rises and self._event < 0 else None
-        self._way = np.zeros(unknowns.whole + 1)
-        self._way[np.append(unknowns.members, -1)] = scale * t
-        land, turns, done = advanced(unknowns, at, v, t, scale, self.length, target)
-        if turns < 0:
+        self._previous = (at.copied(), self._tangent) if rises and self._event < 0 else None
+        self._tangent = np.zeros(unknowns.whole + 1)
+        self._tangent[np.append(unknowns.members, -1)] = scale * t
+        event, corrections, length = advanced(unknowns, at, v, t, scale, self.length, target)
+        if corrections < 0:
             return STUCK
-        grown = (done if land < 0 else self.length) * (_FASTER if turns <= 3 else _FAST if turns <= 4 else _SLOWER)
+        factor = _FASTER if corrections <= 3 else _FAST if corrections <= 4 else _SLOWER
+        grown = (length if event < 0 else self.length) * factor
         self.length, self._event = min(grown, self.shorter * self.options.longest), -1
-        return self._change_active_set(land, target)
+        return self._change_active_set(event, target)
 
-    def _change_active_set(self, land: int, target: float) -> str | None:
-        """Change the active set at the event `land`, or record an attained `target` (-1: neither); why the run ends."""
-        if land == len(self.at.on):
+    def _change_active_set(self, event: int, target: float) -> str | None:
+        """Change the active set at an `event`, or record an attained `target` (-1: neither); why the run ends."""
+        if event == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
                 self._record()
             if target == self.targets[-1 if self.up else 0]:
                 return ""
-        elif land >= 0:
-            self.at.changed(land)
-            self._event, self._back = land, None
+        elif event >= 0:
+            self.at.changed(event)
+            self._event, self._previous = event, None
         return None
 
     def _next_target(self, rise: float) -> float:
@@ -169,13 +170,13 @@ class Run:
     def _track_folds(self, v: Values, rises: bool, forward: float) -> None:
         """Record a fold where the curve turns back, and a jump where it returns to that alpha with other tasks."""
         theta, inside = self.at.theta, self._fold == self._fold
-        if not rises and not inside and forward * (theta - self._reach) > -_SAME_LOG_ALPHA:
-            self._before, self._fold = v.x, theta
+        if not rises and not inside and forward * (theta - self._furthest) > -_SAME_LOG_ALPHA:
+            self._fold_tasks, self._fold = v.x, theta
         elif rises and inside and forward * (theta - self._fold) >= -_SAME_LOG_ALPHA:
-            if np.abs(np.log(v.x / self._before)).max() > accuracy.VISIBLE:
-                self.jumps.append((self._fold, self._before, v.x))
+            if np.abs(np.log(v.x / self._fold_tasks)).max() > accuracy.VISIBLE:
+                self.jumps.append((self._fold, self._fold_tasks, v.x))
             self._fold = np.nan
-        self._reach = forward * max(forward * self._reach, forward * theta)
+        self._furthest = forward * max(forward * self._furthest, forward * theta)
 
     def _record(self) -> None:
         """Record a crossing, and its index."""
@@ -205,19 +206,19 @@ def corrected(
     which for the last event is that of log alpha from `target`.
     """
     before = np.inf
-    for turns in range(accuracy.CORRECTIONS):
+    for corrections in range(accuracy.CORRECTIONS):
         v = Values(unknowns.g, there)
-        if not v.sound:
+        if not v.valid:
             break
         border, misfit = across, 0.0
         if c >= 0:
             border = unknowns.gradient(v, c)
             misfit = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
-        rhs = -np.append(v.outside[unknowns.members], misfit)
+        rhs = -np.append(v.slacks[unknowns.members], misfit)
         size = float(np.abs(rhs).max())
         if size <= aim:
-            return turns, v
-        if not size < _DIVERGED or (turns > 2 and size > before and size > _MAY_RISE):
+            return corrections, v
+        if not size < _DIVERGED or (corrections > 2 and size > before and size > _MAY_RISE):
             break
         factors = Factors(unknowns.bordered(v, border))
         step = factors.solved(rhs) if factors.regular else rhs * np.nan
@@ -229,13 +230,16 @@ def corrected(
 
 
 def _first_event(
-    unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
+    unknowns: Active, start: Place, at: Place, v: Values, end: int, target: float, first: Array
 ) -> tuple[int, float, Place]:
-    """First event on a step besides `land` (-1: none), the fraction of the step at which it occurs, and its point."""
+    """First event that a step has passed (-1: none), the fraction of the step at which it occurs, and its point.
+
+    The step leads from `start`, where distances to events are `first`, to `at`, at which the event `end` (-1: none) is.
+    """
     event, part, now = -1, 1.0, unknowns.distances(v, at)
     finite = np.isfinite(first)
-    if 0 <= land < len(first):
-        finite[land] = False
+    if 0 <= end < len(first):
+        finite[end] = False
     passed = np.flatnonzero(finite & (now < -_PASSED))
     if len(passed):
         parts = first[passed] / (first[passed] - now[passed])
@@ -243,7 +247,7 @@ def _first_event(
         if event < at.pairs and not at.on[event]:
             return event, *_entry_of_pair(unknowns, start, at, event)
     before, after = start.theta - target, at.theta - target
-    if event == -1 and land != len(first) and before * after < 0 and abs(after) > _PASSED_TARGET:
+    if event == -1 and end != len(first) and before * after < 0 and abs(after) > _PASSED_TARGET:
         event, part = len(first), abs(before) / abs(after - before)
     return event, part, _between(start, at, 1 - part)
 
@@ -284,34 +288,34 @@ def advanced(
     fails, it is shorter. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
     """
     aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
-    rate, land, h = unknowns.rates(v, t), -1, length
+    rate, end, h = unknowns.rates(v, t), -1, length
     first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         event_length = np.where(rate < 0, first / -rate, np.inf)
     if len(event_length) and (c := int(event_length.argmin())) >= 0 and event_length[c] < h:
-        land, h = c, float(event_length[c])
+        end, h = c, float(event_length[c])
     distance, slope = target - at.theta, float(t[-1])
     if distance * slope > 0 and abs(distance) < abs(slope) * h:
-        land, h = unknowns.whole, distance / slope
+        end, h = unknowns.whole, distance / slope
     there = start.copied()
     unknowns.moved(there, t, h)
     for _ in range(_ATTEMPTS):
-        turns, now = corrected(unknowns, there, scale * t, land, target, aim)
+        corrections, now = corrected(unknowns, there, scale * t, end, target, aim)
         rise, members = there.theta - start.theta, unknowns.pairs
         forward = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
-        if land >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
+        if end >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:
-            h, land, there = accuracy.SHORTER * h, -1, start.copied()
+            h, end, there = accuracy.SHORTER * h, -1, start.copied()
             if h < _SHORTEST:
                 break
             unknowns.moved(there, t, h)
             continue
-        event, part, chord = _first_event(unknowns, start, there, now, land, target, first)
+        event, part, chord = _first_event(unknowns, start, there, now, end, target, first)
         if event == -1:
             at.__dict__.update(there.__dict__)
-            return land, turns, h
-        land, h, there = event, h * part, chord
+            return end, corrections, h
+        end, h, there = event, h * part, chord
     return -1, -1, h
 
 
@@ -349,7 +353,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
     v, excess = Values(g, at), np.zeros(len(g.limit))
     np.minimum.at(excess, g.user[at.pair_on], v.slack[at.pair_on])
     at.xi[at.limit_on] = -excess[at.limit_on]
-    return (g, at) if Values(g, at).sound and _regularized(g, at) else None
+    return (g, at) if Values(g, at).valid and _regularized(g, at) else None
 
 
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
@@ -372,7 +376,7 @@ def _regularized(g: Game, at: Place) -> bool:
         for amounts in (_determine_tasks, _determine_prices):
             taken = amounts(g, at, Values(g, at))
             gauge(g, at)
-            if taken < 0 or not Values(g, at).sound:
+            if taken < 0 or not Values(g, at).valid:
                 return False
         if taken == 0:
             break
@@ -392,7 +396,7 @@ def _determine_tasks(g: Game, at: Place, v: Values) -> int:
 def _determine_prices(g: Game, at: Place, v: Values) -> int:
     """Move prices, at constant costs of active pairs, until they are determined."""
     matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.log_cost > -np.inf)
-    matrix[p, g.at[p, r]] = v.felt[p, r]
+    matrix[p, g.at[p, r]] = v.row_slope[p, r]
     return _reduced_to_vertex(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
 
 
@@ -446,9 +450,9 @@ def _perturbed(g: Game, at: Place) -> bool:
     of_users = _PERTURBATION * _irregular(np.arange(len(g.limit))) * at.limit_on
     # Relative to the user's tasks, or to gamma where that is smaller.
     at.z += of_pairs * np.minimum(v.x[g.user] / g.size, 1.0) * at.pair_on
-    at.w += of_rows * (at.row_on & ~at.stands)
+    at.w += of_rows * (at.row_on & ~at.reference)
     v = Values(g, at)
-    if not v.sound:
+    if not v.valid:
         return False
     g.jitter[:] = np.where(at.pair_on, -v.slack, np.maximum(-v.slack, 0.0) + of_pairs)
     g.room[:] = np.where(at.row_on, -v.idle, np.maximum(-v.idle, 0.0) + of_rows)

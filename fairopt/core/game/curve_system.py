@@ -121,7 +121,7 @@ class Place:
     amount: Array  # (pairs + rows + users,), z, w and xi
     on: Mask  # (pairs + rows + users,), True if active
     level: Array  # (rows,), l
-    stands: Mask  # (rows,), True for reference rows of servers, with w = 1
+    reference: Mask  # (rows,), True for reference rows of servers, with w = 1
     theta: float  # log alpha
     pairs: int
 
@@ -133,7 +133,7 @@ class Place:
 
     def copied(self) -> Place:
         """Deep copy."""
-        arrays: Any = {name: getattr(self, name).copy() for name in ("amount", "on", "level", "stands")}
+        arrays: Any = {name: getattr(self, name).copy() for name in ("amount", "on", "level", "reference")}
         return replace(self, **arrays)
 
     def log_prices(self, alpha: float) -> Array:
@@ -146,7 +146,7 @@ class Place:
         self.on[c] ^= True
         self.amount[c] = 0.0
         if 0 <= c - self.pairs < len(self.level):
-            self.stands[c - self.pairs] = False
+            self.reference[c - self.pairs] = False
 
 
 class Values:
@@ -155,33 +155,33 @@ class Values:
     Attributes
     ----------
     x : (users,), user tasks X
-    felt : (pairs, resources), derivatives of log costs in w
-    slack, turn : (pairs,), slacks of pairs, and their derivatives in log alpha
+    row_slope : (pairs, resources), derivatives of log costs in w
+    slack, alpha_slope : (pairs,), slacks of pairs, and their derivatives in log alpha
     idle : (rows,), idle fractions of capacities
-    outside : (pairs + rows + users,), slacks of all conditions, zero where a condition enters the active set
+    slacks : (pairs + rows + users,), slacks of all conditions, zero where a condition enters the active set
     unit : (pairs + rows + users,), scales of amounts, which are zero where a condition leaves it
-    sound : False if a user has no tasks, or an active pair no cost
+    valid : False if a user has no tasks, or an active pair no cost
     """
 
-    @np.errstate(all="ignore")  # Newton's method may overflow, which is not sound
+    @np.errstate(all="ignore")  # Newton's method may overflow, so that a point is not valid
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
         self.x = g.totals(at.z)
         self.idle = 1 + g.room - g.use @ at.z
-        whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
+        whole, top, self.row_slope, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
         level = at.level[g.at]
-        turn = (self.felt * w[g.at] * level).sum(axis=1)
-        turn += np.where(taxed > 0, taxed * g.tax, 0.0)
-        self.felt /= whole[:, None]
+        alpha_slope = (self.row_slope * w[g.at] * level).sum(axis=1)
+        alpha_slope += np.where(taxed > 0, taxed * g.tax, 0.0)
+        self.row_slope /= whole[:, None]
         log_cost = (top + np.log(whole)) / alpha
         self.slack = (np.log(self.x) + at.xi)[g.user] + log_cost - g.gain + g.jitter
-        self.turn = turn / whole - log_cost
+        self.alpha_slope = alpha_slope / whole - log_cost
         free = ~(whole > 0)
-        self.slack[free], self.turn[free], self.felt[free] = -np.inf, 0.0, 0.0
-        self.outside = np.concatenate([self.slack, self.idle, 1 - self.x / g.limit])
-        self.unit = np.ones(len(self.outside))
+        self.slack[free], self.alpha_slope[free], self.row_slope[free] = -np.inf, 0.0, 0.0
+        self.slacks = np.concatenate([self.slack, self.idle, 1 - self.x / g.limit])
+        self.unit = np.ones(len(self.slacks))
         self.unit[: len(g.user)] = g.size / self.x[g.user]
-        self.sound = bool((self.x > 0).all() and not (free & at.pair_on).any())
+        self.valid = bool((self.x > 0).all() and not (free & at.pair_on).any())
 
 
 def gauge(g: Game, at: Place) -> None:
@@ -193,8 +193,8 @@ def gauge(g: Game, at: Place) -> None:
     alpha, rows, servers = float(np.exp(at.theta)), len(g.host), int(g.host.max()) + 1
     log_price = at.log_prices(alpha)
     with np.errstate(all="ignore"):
-        whole, top, felt, taxed = g.costs(alpha, log_price, np.ones(rows))
-        part_of, floor_of = felt / whole[:, None], g.log_cost - (top + np.log(whole))[:, None]
+        whole, top, terms, taxed = g.costs(alpha, log_price, np.ones(rows))
+        part_of, floor_of = terms / whole[:, None], g.log_cost - (top + np.log(whole))[:, None]
         taxed = taxed / whole
     paying = at.pair_on & (top > -np.inf)
     part, floor, least = np.zeros(rows), np.full(rows, -np.inf), np.ones(servers)
@@ -208,8 +208,8 @@ def gauge(g: Game, at: Place) -> None:
     order, reference = order[eligible[order]], np.full(servers, -1)
     reference[g.host[order]] = order
     reference = reference[reference >= 0]
-    at.stands[:] = False
-    at.stands[reference], at.level[reference], at.w[reference] = True, log_price[reference] / alpha, 1.0
+    at.reference[:] = False
+    at.reference[reference], at.level[reference], at.w[reference] = True, log_price[reference] / alpha, 1.0
 
 
 class Active:
@@ -225,8 +225,8 @@ class Active:
         self.place = np.full(self.whole, -1)  # -1 if inactive, which as a column is that of log alpha
         self.place[self.members] = np.arange(self.count)
         _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
-        self.stand = np.full(int(g.host.max()) + 1, -1)  # (servers,), unknown of the reference row
-        self.stand[g.host[at.stands]] = self.of_row[at.stands]
+        self.of_reference = np.full(int(g.host.max()) + 1, -1)  # (servers,), unknown of the reference row
+        self.of_reference[g.host[at.reference]] = self.of_row[at.reference]
 
     def slopes(self, v: Values, some: Index) -> Array:
         """Derivatives of slacks of conditions `some` (sorted numbers of pairs, rows, limits), (some, unknowns + 1)."""
@@ -235,11 +235,11 @@ class Active:
         p, r, n = np.split(some, cuts)
         r, n, here, row = r - at.pairs, n - at.pairs - len(at.level), np.arange(len(p)), g.at[p]
         of_pairs, of_rows, of_limits = np.split(found, cuts)
-        price = np.where(at.stands, -1, self.of_row)[row]
-        of_pairs[here[:, None], np.where(g.log_cost[p] > -np.inf, price, -1)] = v.felt[p] / v.alpha
-        of_pairs[here, self.stand[g.server[p]]] = (v.felt[p] * v.w[row]).sum(axis=1)
+        price = np.where(at.reference, -1, self.of_row)[row]
+        of_pairs[here[:, None], np.where(g.log_cost[p] > -np.inf, price, -1)] = v.row_slope[p] / v.alpha
+        of_pairs[here, self.of_reference[g.server[p]]] = (v.row_slope[p] * v.w[row]).sum(axis=1)
         of_pairs[here, self.of_limit[g.user[p]]] = 1.0
-        of_pairs[:, -1] = v.turn[p]
+        of_pairs[:, -1] = v.alpha_slope[p]
         of_pairs[:, : len(users)] = (g.user[p][:, None] == users) * v.unit[self.pairs]
         of_rows[:, : len(users)] = -g.use[r][:, self.pairs]
         of_limits[:, : len(users)] = (n[:, None] == users) * -g.size[self.pairs] / g.limit[n, None]
@@ -260,8 +260,8 @@ class Active:
         """Changes of all amounts (pairs + rows + users,) and levels (rows,) by a step t (unknowns + 1,)."""
         change, of_unknowns = np.zeros(self.whole), np.append(t[:-1], 0.0)
         change[self.members] = t[:-1]
-        change[self.at.pairs + np.flatnonzero(self.at.stands)] = 0.0
-        return change, np.where(self.at.row_on, of_unknowns[self.stand[self.g.host]], 0.0)
+        change[self.at.pairs + np.flatnonzero(self.at.reference)] = 0.0
+        return change, np.where(self.at.row_on, of_unknowns[self.of_reference[self.g.host]], 0.0)
 
     def weights(self, v: Values) -> Array:
         """Squared scales of unknowns and log alpha in the arc length, (unknowns + 1,)."""
@@ -269,7 +269,7 @@ class Active:
 
     def distances(self, v: Values, there: Place) -> Array:
         """Distances to entering or leaving the active set, (pairs + rows + users,), >= 0 on the curve."""
-        return np.where(there.on, there.amount * v.unit, v.outside)
+        return np.where(there.on, there.amount * v.unit, v.slacks)
 
     def rates(self, v: Values, t: Array) -> Array:
         """Derivatives of `distances` along t, (pairs + rows + users,)."""
@@ -280,7 +280,7 @@ class Active:
     def gradient(self, v: Values, c: int) -> Array:
         """Gradient of the distance to event c with respect to unknowns and log alpha, (unknowns + 1,).
 
-        An event ends a segment of the curve with one active set. For a condition c < `whole` outside of the active set
+        An event ends a segment of the curve with one active set. For a condition c < `whole` slacks of the active set
         the distance is its slack, which vanishes when it enters; for one inside it is its amount (tasks or price),
         which vanishes when it leaves. For the last event, c = `whole`, it is log alpha itself.
         """

@@ -267,9 +267,16 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
 
 @compiled
 def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-untyped-def]
-    """Take a step from prices q with `demanded`, within a trust region of radius `reach`, which it updates.
+    r"""Take a step from prices q with `demanded`, within a trust region of radius `reach`, which it updates.
 
-    Returns the residual, -1 if no step is accepted, -2 if the residual is within the tolerance.
+    A common change h of log prices, along which total demand is linear in 1/v, is combined with changes of single
+    prices, linear in :math:`v_r^p` with :math:`p = \min(\alpha, 2)` (`bounded`),
+
+    .. math:: e^{-h} = 1 - \frac{\sum_r v_r^\alpha excess_r}{\sum_r v_r^\alpha total_r}, \qquad
+        v_r \leftarrow v_r (1 + t p\, step_r)^{1/p} e^{t h},
+
+    with the total demand of the users here, and t halved from 1 until the step is accepted. Returns the residual, -1 if
+    no step is accepted, -2 if the residual is within the tolerance.
     """
     alpha, size, top = server.alpha, len(q), q.max()
     old, excess, jacobian, weight = (
@@ -288,10 +295,8 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
     if residual < tol:
         return -2.0
     unpriced, radius, t = q == -np.inf, reach.max(), 1.0
-    best = (weight * excess).sum() / (
-        weight * total_demand
-    ).sum()  # relative change of 1/v; infinite without elastic demand
-    common = max(min(-np.log1p(-best), radius), -radius) if best < 1 else radius
+    decrease = (weight * excess).sum() / (weight * total_demand).sum()  # of 1/v; infinite without elastic demand
+    common = max(min(-np.log1p(-decrease), radius), -radius) if decrease < 1 else radius
     bound, free = np.zeros(size, np.bool_), unpriced & (excess <= tol)
     for _ in range(10):
         after = excess + total_demand * np.expm1(min(-common, LOG_RANGE))

@@ -160,9 +160,15 @@ def settle(game: Iterator[tuple[Any, ...]], most: int, enough: float) -> int:
 
 @compiled
 def play(server, game, relax, state):  # type: ignore[no-untyped-def]
-    """Let one server respond to the sums of other servers, and move by the fraction `relax` of its response.
+    r"""Let one server respond to the sums of other servers, and move by the fraction `relax` of its response.
 
-    Returns the largest requested change, relative to the user's tasks.
+    With the supply functions :math:`x_j - k_j (X - h_j)` of other servers j, whose slopes are scaled down to a sum of
+    at most the server's cap, and its own tasks y, the total of a user is
+
+    .. math:: X = (y + intercept) / stretch, \quad intercept = \sum_j (x_j + k_j h_j), \quad stretch = 1 + \sum_j k_j
+
+    so that its response is a plain one with the gain multiplied by `stretch`, and `intercept` tasks elsewhere. Returns
+    the largest requested change, relative to the user's tasks.
     """
     pairs_here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = (
@@ -179,23 +185,23 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         np.empty(len(user)),
         np.ones(len(user)),
     )
-    line, change, overuse = np.empty(len(user)), 0.0, 1.0
+    intercept, change, overuse = np.empty(len(user)), 0.0, 1.0
     for k, n in enumerate(user):
         own_tasks[k] = tasks[pair[k]]
-        line[k] = elsewhere[k] = max(total[n] - own_tasks[k], 0.0)
+        intercept[k] = elsewhere[k] = max(total[n] - own_tasks[k], 0.0)
         room[k] = max(limit[n] - elsewhere[k], 0.0)
         slopes[n] = max(slopes[n] - slope[k], 0.0)
         expected[n] = max(expected[n] - slope[k] * foreseen[k], 0.0)
         if cap > 0 and elsewhere[k] > 0 and slopes[n] > 0:
             part = min(cap / slopes[n], 1.0)
-            line[k] += part * expected[n]
+            intercept[k] += part * expected[n]
             stretch[k] += part * slopes[n]
             gain[k] = gain[k] * stretch[k] if game.alpha == np.inf else gain[k] + np.log(stretch[k])
     answer = own_tasks.copy()
     if game.alpha == np.inf:
-        fill(gain, per_task, line, room, q, answer)
+        fill(gain, per_task, intercept, room, q, answer)
     else:
-        respond(game.alpha, gain, per_task, use, line, room, q, answer, game.accuracy, game.curve)
+        respond(game.alpha, gain, per_task, use, intercept, room, q, answer, game.accuracy, game.curve)
     for k in range(len(user)):
         requested = answer[k] - own_tasks[k]
         change = max(change, abs(requested) / max(elsewhere[k] + max(answer[k], own_tasks[k]), TINY))
@@ -207,17 +213,17 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
         tasks[pair[k]] = own_tasks[k]
         total[n] = elsewhere[k] + own_tasks[k]
     if cap > 0:
-        kept = leverage(game.alpha, per_task, use, line, room, q, answer, game.curve)
+        kept = leverage(game.alpha, per_task, use, intercept, room, q, answer, game.curve)
         for k, n in enumerate(user):
             slope[k] = min(stretch[k] * (1 - kept[k]) / kept[k], cap)
-            foreseen[k] = (line[k] + answer[k]) / stretch[k]
+            foreseen[k] = (intercept[k] + answer[k]) / stretch[k]
             slopes[n] += slope[k]
             expected[n] += slope[k] * foreseen[k]
     return change
 
 
 @compiled
-def leverage(alpha, per_task, use, line, room, q, answer, curve):  # type: ignore[no-untyped-def]
+def leverage(alpha, per_task, use, elsewhere, room, q, answer, curve):  # type: ignore[no-untyped-def]
     r"""Derivative of a user's total in its supply from elsewhere, (users,); 1 for users who are not served.
 
     .. math:: \frac{\partial X_n}{\partial Y_n} = X_n \theta_n^T J^{-1} d_n, \qquad J = \sum_m d_m X_m \theta_m^T
@@ -229,7 +235,8 @@ def leverage(alpha, per_task, use, line, room, q, answer, curve):  # type: ignor
     served = np.flatnonzero((answer > 0) & (answer < room))
     shares, matrix, inverse = np.empty(use.shape), np.zeros((size, size)), np.eye(size)
     scaled = np.exp(power * (q - q.max()))
-    fill_shares(power, per_task, use, line, q, answer, full, served, scaled, np.empty(size), shares, matrix, curve)
+    parts = np.empty(size)
+    fill_shares(power, per_task, use, elsewhere, q, answer, full, served, scaled, parts, shares, matrix, curve)
     for r in full:
         solve(matrix.copy(), inverse[r])
     for n in served:
@@ -242,12 +249,12 @@ def leverage(alpha, per_task, use, line, room, q, answer, curve):  # type: ignor
 
 
 @compiled(borrows=True)
-def fill_shares(power, per_task, use, line, q, answer, full, served, scaled, parts, shares, matrix, curve):  # type: ignore[no-untyped-def]
+def fill_shares(power, per_task, use, elsewhere, q, answer, full, served, scaled, parts, shares, matrix, curve):  # type: ignore[no-untyped-def]
     r"""Fill in :math:`X_n \theta_n` of users who are served as `shares`, and add J of `leverage` to `matrix`."""
     log_unit = power * q.max()
     for n in served:
         cost, unit = price_parts(power, use, n, scaled, q, log_unit, parts)
-        total_per_cost = (line[n] + answer[n]) / max(cost, TINY)
+        total_per_cost = (elsewhere[n] + answer[n]) / max(cost, TINY)
         if curve.shape[1] > 0 and cost > 0:
             total_per_cost *= power * share_at(curve, np.log(cost) + unit)[1]
         for s in full:
