@@ -87,7 +87,7 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         found.append((np.full(good.sum(), i), support[good], rows[good]))
     host, support, rows = (np.concatenate(each) for each in zip(*found, strict=True))
     kept = []
-    # Fractions of the support of at least t and of sum at most 1, at which no row is used more than the first active row,
+    # Fractions of the support of at least t and of sum at most 1, at which no row is used more than the first active,
     # and other active rows as much: t can be positive if and only if the face has a relative interior.
     for some in _chunks(np.arange(len(host)), until):
         members, full = support[some], rows[some]
