@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -48,16 +48,31 @@ _LINEAR = ("SI", "EF", "SP")
 Profile = tuple[int, ...]
 #: Tasks of a user on a server in a profile.
 Tasks = tuple[Profile, int, int]
+#: Coefficients of a linear form.
+Form = dict[Tasks, Fraction]
 #: The unknown that is the ratio of welfare.
 _RATIO: Tasks = ((), 0, 0)
 
 
 class Row(NamedTuple):
-    """The inequality `entries . x <= most`, with its name: property, profile, user, and other user, lie or resource."""
+    """The inequality `form . x <= most`, with its name: property, profile, user, and other user, lie or resource."""
 
     name: tuple[str, Profile, int, int]
-    entries: Mapping[Tasks, Fraction]
+    form: Form
     most: Fraction = Fraction(0)
+
+
+def summed(terms: Iterable[tuple[Tasks, Any]]) -> Form:
+    """Linear form with the sum of the coefficients of each unknown."""
+    form = defaultdict[Tasks, Fraction](Fraction)
+    for unknown, value in terms:
+        form[unknown] += value
+    return form
+
+
+def of(form: Form, tasks: Mapping[Tasks, Fraction]) -> Fraction:
+    """Value of a linear form."""
+    return sum((value * tasks[unknown] for unknown, value in form.items()), Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,122 +99,109 @@ class Grid:
         return tasks_per_task(self.types, numbers(self.cluster.capacity))
 
     @cached_property
-    def alike(self) -> list[int]:
-        """The first user of the group of each user."""
-        if not self.anonymous:
-            return list(range(len(self.cluster.users)))
-        data = [(w, *on) for w, on in zip(self.cluster.weight.tolist(), self.cluster.eligible.tolist(), strict=True)]
-        return [data.index(each) for each in data]
+    def groups(self) -> list[list[int]]:
+        """Users that may exchange their types."""
+        alike = defaultdict[Any, list[int]](list)
+        for n, weight in enumerate(self.cluster.weight.tolist()):
+            alike[weight, *self.cluster.eligible[n].tolist(), n * (not self.anonymous)].append(n)
+        return list(alike.values())
 
     @cached_property
     def profiles(self) -> list[Profile]:
         """Profiles with sorted types within groups."""
-        groups = [np.flatnonzero(np.equal(self.alike, first)) for first in sorted(set(self.alike))]
-        order = np.argsort(np.concatenate(groups))
-        each = [combinations_with_replacement(range(len(self.types)), len(group)) for group in groups]
+        order = np.argsort(np.concatenate(self.groups)).tolist()
+        each = [combinations_with_replacement(range(len(self.types)), len(group)) for group in self.groups]
         return [tuple(np.concatenate(some)[order].tolist()) for some in product(*each)]
 
-    def seat(self, profile: Profile, user: int) -> tuple[Profile, int]:
-        """The sorted profile of a profile, and the first user in it that is in the place of a user."""
-        taken = list(profile)
-        for first in set(self.alike):
-            group = [n for n, each in enumerate(self.alike) if each == first]
-            for n, kind in zip(group, sorted(profile[n] for n in group), strict=True):
-                taken[n] = kind
-        return tuple(taken), next(
-            n for n, kind in enumerate(taken) if (kind, self.alike[n]) == (profile[user], self.alike[user])
-        )
-
     def on(self, profile: Profile, user: int) -> list[Tasks]:
-        """Unknowns of a user of a profile, one for each of its servers."""
-        where = self.seat(profile, user)
-        return [(*where, int(i)) for i in np.flatnonzero(self.cluster.eligible[user])]
+        """Unknowns of a user of a profile, one for each of its servers, as named after exchanges within groups."""
+        taken, seat = list(profile), user
+        for group in self.groups:
+            kinds = sorted(profile[n] for n in group)
+            for n, kind in zip(group, kinds, strict=True):
+                taken[n] = kind
+            if user in group:
+                seat = group[kinds.index(profile[user])]
+        return [(tuple(taken), seat, int(i)) for i in np.flatnonzero(self.cluster.eligible[user])]
 
     def most(self, unknown: Tasks) -> Fraction:
         """Tasks of an unknown at most: those that the user could run on the server alone."""
         profile, user, server = unknown
         return Fraction(self.alone[profile[user], server])
 
-    def welfare(self, profile: Profile) -> dict[Tasks, Fraction]:
-        """Coefficients of the welfare: the sum of all users' tasks, each as a part of those that it could run alone."""
-        sum_of = defaultdict[Tasks, Fraction](Fraction)
-        for n in range(len(profile)):
-            unknowns = self.on(profile, n)
-            whole = sum(map(self.most, unknowns), Fraction(0))
-            for unknown in unknowns:
-                sum_of[unknown] += 1 / whole
-        return sum_of
+    def whole(self, profile: Profile, user: int) -> Fraction:
+        """Tasks that a user of a profile could run alone on all its servers."""
+        return sum(map(self.most, self.on(profile, user)), Fraction(0))
+
+    def welfare(self, profile: Profile) -> Form:
+        """The sum of all users' tasks, each as a part of those that it could run alone."""
+        users = range(len(profile))
+        return summed((one, 1 / self.whole(profile, n)) for n in users for one in self.on(profile, n))
 
     def within(self, profile: Profile) -> Iterator[Row]:
         """Capacities of a profile, and its properties but for strategy-proofness."""
         weight: Any = numbers(self.cluster.weight)
-        for i, r in np.ndindex(*self.cluster.capacity.shape):
-            entries, most = defaultdict[Tasks, Fraction](Fraction), Fraction(float(self.cluster.capacity[i, r]))
-            for n, kind in enumerate(profile):
-                if self.cluster.eligible[n, i]:
-                    entries[(*self.seat(profile, n), i)] += self.types[kind, r] / (most or 1)
-            yield Row(("capacity", profile, i, r), entries, Fraction(most > 0))
-        users = sorted({self.seat(profile, n)[1] for n in range(len(profile))})
-        for n in users:
-            own = self.on(profile, n)
+        used = [(one, kind) for n, kind in enumerate(profile) for one in self.on(profile, n)]
+        for (i, r), capacity in np.ndenumerate(self.cluster.capacity):
+            unit = Fraction(float(capacity)) or 1
+            form = summed((one, self.types[kind, r] / unit) for one, kind in used if one[-1] == i)
+            yield Row(("capacity", profile, i, r), form, Fraction(bool(capacity)))
+        for n, kind in enumerate(profile):
+            own = [(one, -1) for one in self.on(profile, n)]
             if "sharing-incentive" in self.properties:
-                part = weight[n] / weight.sum() * sum(map(self.most, own), Fraction(0))
-                yield Row(("sharing-incentive", profile, n, n), dict.fromkeys(own, Fraction(-1)), -part)
-            for m in users:
+                part = weight[n] / weight.sum() * self.whole(profile, n)
+                yield Row(("sharing-incentive", profile, n, n), summed(own), -part)
+            for m, other in enumerate(profile):
                 if "envy-freeness" in self.properties and m != n:
-                    by = self.worth[profile[n], profile[m]] * weight[n] / weight[m]
-                    others = {one: by for one in self.on(profile, m) if self.cluster.eligible[n, one[-1]]}
-                    yield Row(("envy-freeness", profile, n, m), others | dict.fromkeys(own, Fraction(-1)))
+                    by = self.worth[kind, other] * weight[n] / weight[m]
+                    bundle = [(one, by) for one in self.on(profile, m) if self.cluster.eligible[n, one[-1]]]
+                    yield Row(("envy-freeness", profile, n, m), summed(own + bundle))
 
-    def lies(self, profile: Profile) -> Iterator[Row]:
-        """Strategy-proofness where the types of a profile are the true ones."""
-        for n in sorted({self.seat(profile, n)[1] for n in range(len(profile))}):
-            own = dict.fromkeys(self.on(profile, n), Fraction(-1))
-            for lie in set(range(len(self.types))) - {profile[n]}:
-                told = (*profile[:n], lie, *profile[n + 1 :])
-                entries = dict.fromkeys(self.on(told, n), self.worth[profile[n], lie])
-                yield Row(("strategy-proofness", profile, n, lie), entries | own)
-
-    def rows(self) -> Iterator[Row]:
-        """All inequalities but for those of the ratio."""
+    def rows(self, best: Mapping[Profile, Mapping[Tasks, Fraction]]) -> Iterator[Row]:
+        """All inequalities, with those of the ratio in the profiles for which the best tasks are given."""
         for profile in self.profiles:
             yield from self.within(profile)
-            if "strategy-proofness" in self.properties:
-                yield from self.lies(profile)
+            if profile in best:
+                form = self.welfare(profile)
+                ratio = [(_RATIO, of(form, best[profile])), *((one, -by) for one, by in form.items())]
+                yield Row(("ratio", profile, 0, 0), summed(ratio))
+            for n, kind in enumerate(profile):
+                for lie in range(len(self.types) if "strategy-proofness" in self.properties else 0):
+                    told = self.on((*profile[:n], lie, *profile[n + 1 :]), n)
+                    gain = [(one, self.worth[kind, lie]) for one in told]
+                    form = summed([*gain, *((one, -1) for one in self.on(profile, n))])
+                    yield Row(("strategy-proofness", profile, n, lie), form)
 
-    def best(self, profile: Profile) -> dict[Tasks, Fraction]:
+    def best(self, profile: Profile) -> Mapping[Tasks, Fraction]:
         """Tasks of largest welfare with the properties that concern one profile, by the simplex method in integers.
 
-        Sharing incentive is a penalty that grows until it holds, so that no tasks at all are a vertex to begin at.
+        Sharing incentive is a penalty that grows until it holds, so that no tasks at all are a vertex to begin at. That
+        all inequalities hold is verified.
         """
-        gain, rows, penalty = self.welfare(profile), list(self.within(profile)), Fraction(1)
+        gain, penalty = self.welfare(profile), Fraction(1)
         place = {unknown: k for k, unknown in enumerate(gain)}
+        rows = [
+            ({place[one]: value / gain[one] for one, value in row.form.items()}, row.most)
+            for row in self.within(profile)  # an unknown of the program is its welfare
+        ]
         while True:
-            table, width = list[tuple[dict[int, Fraction], Fraction]](), len(gain)
             penalty *= 1000
-            for row in rows:  # an unknown of the program is its welfare
-                entries = {place[one]: value / gain[one] for one, value in row.entries.items()}
-                if row.most < 0:
-                    scaled = {k: value * penalty / -row.most for k, value in entries.items()}
-                    table += [({width: Fraction(1)}, penalty), ({width: Fraction(1)} | scaled, Fraction(0))]
+            table, width = list[tuple[dict[int, Fraction], Fraction]](), len(gain)
+            for form, most in rows:
+                if most < 0:
+                    table.append(({width: Fraction(1)}, penalty))
+                    form, most = {k: value * penalty / -most for k, value in form.items()}, Fraction(0)
+                    form[width] = Fraction(1)
                     width += 1
-                else:
-                    table.append((entries, row.most))
+                table.append((form, most))
             program = Dictionary(table, width, WORK)
             program.maximise(*range(width))
             found = program.values()
             tasks = {unknown: found.get(k, Fraction(0)) / gain[unknown] for unknown, k in place.items()}
-            if not self.broken(profile, tasks):
+            if min(tasks.values()) >= 0 and all(of(row.form, tasks) <= row.most for row in self.within(profile)):
                 return tasks
 
-    def broken(self, profile: Profile, tasks: Mapping[Tasks, Fraction]) -> str:
-        """Name of an inequality of a profile that tasks violate; '' if there is none."""
-        if any(value < 0 for value in tasks.values()):
-            return "no negative tasks"
-        over = (row for row in self.within(profile) if of(row.entries, tasks) > row.most)
-        return next((row.name[0] for row in over), "")
-
-    def bound(self, multipliers: Mapping[tuple[Any, ...], Fraction], best: Mapping[Profile, Any]) -> Fraction:
+    def bound(self, multipliers: Mapping[tuple[Any, ...], Fraction]) -> Fraction:
         r"""Largest ratio of welfare that multipliers leave possible.
 
         .. math:: z \sum_p y_p W_p \le \sum_k y_k b_k + \sum_j u_j \max(0, g_j), \quad
@@ -211,37 +213,17 @@ class Grid:
         Raises
         ------
         DataError
-            A multiplier is negative or of no inequality, or tasks of a profile are not as they must be.
+            A multiplier is negative or of no inequality.
         """
-        left, total, whole = dict(multipliers), Fraction(0), Fraction(0)
-        gain = defaultdict[Tasks, Fraction](Fraction)
-        if any(value < 0 for value in left.values()):
-            raise DataError("a multiplier is negative")
-        for profile in self.profiles:
-            value = left.pop(("ratio", profile, 0, 0), Fraction(0))
-            if value:
-                tasks = best.get(profile, {})
-                if fault := self.broken(profile, tasks):
-                    raise DataError(f"tasks of profile {profile} violate {fault}")
-                welfare = self.welfare(profile)
-                whole += value * of(welfare, tasks)
-                for unknown, by in welfare.items():
-                    gain[unknown] += value * by
-        for row in self.rows():
-            value = left.pop(row.name, Fraction(0))
-            if value:
-                total += value * row.most
-                for unknown, by in row.entries.items():
-                    gain[unknown] -= value * by
-        if left or not whole:
-            odd = f"no inequality has the name {short(next(iter(left)))}" if left else "no profile has a multiplier"
-            raise DataError(odd)
-        return (total + sum(by * self.most(unknown) for unknown, by in gain.items() if by > 0)) / whole
-
-
-def of(entries: Mapping[Tasks, Fraction], tasks: Mapping[Tasks, Fraction]) -> Fraction:
-    """Value of a linear form."""
-    return sum((value * tasks.get(unknown, 0) for unknown, value in entries.items()), Fraction(0))
+        left = dict(multipliers)
+        needed = [profile for profile in self.profiles if ("ratio", profile, 0, 0) in left]
+        rows = [row for row in self.rows({one: self.best(one) for one in needed}) if row.name in left]
+        by = [left.pop(row.name) for row in rows]
+        if left or not needed or min(by) < 0:
+            raise DataError(f"multipliers must be >= 0 and of inequalities, some of ratios; not {short(list(left))}")
+        form = summed((one, -y * value) for row, y in zip(rows, by, strict=True) for one, value in row.form.items())
+        total, whole = sum(y * row.most for row, y in zip(rows, by, strict=True)), -form.pop(_RATIO)
+        return Fraction(total + sum(value * self.most(one) for one, value in form.items() if value > 0)) / whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,8 +238,6 @@ class Possible:
         No mechanism has more than this fraction of the best fair welfare in all profiles.
     multipliers : dict
         Dual variables of inequalities, from which `bound` follows.
-    best : dict
-        Fair tasks of each profile whose welfare has a multiplier.
     value : float
         Optimum of the linear program, as the solver returns it; NaN for a loaded bound.
     table : DataFrame
@@ -271,31 +251,30 @@ class Possible:
     grid: Grid
     bound: Fraction
     multipliers: dict[tuple[Any, ...], Fraction]
-    best: dict[Profile, dict[Tasks, Fraction]]
     value: float = float("nan")
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     def replay(self) -> Fraction:
-        """Compute the bound again from multipliers and fair tasks, in fractions and without any solver.
+        """Compute the bound again from the multipliers, in fractions and without the solver that found them.
 
         Raises
         ------
         DataError
             The multipliers do not prove the bound.
         """
-        found = self.grid.bound(self.multipliers, self.best)
+        found = self.grid.bound(self.multipliers)
         if found > self.bound:
             raise DataError(f"the multipliers prove {shown(found)}, not {shown(self.bound)}")
         return found
 
     def reached(self, mechanism: Mechanism | str) -> float:
         """Smallest ratio of a mechanism's welfare to the best fair one, over the profiles of the grid."""
-        grid, ratios, chosen = self.grid, list[float](), one(mechanism)
-        for profile in grid.profiles:
+        ratios = list[float]()
+        for profile in (grid := self.grid).profiles:
             cluster = grid.cluster.derived(demand=grid.types[list(profile)].astype(float))
-            tasks = chosen.solve(cluster).arrays.user_tasks
-            alone = (grid.alone[list(profile)] * grid.cluster.eligible).sum(axis=1).astype(float)
-            ratios.append(float((tasks / alone).sum() / of(grid.welfare(profile), grid.best(profile))))
+            tasks = one(mechanism).solve(cluster).arrays.user_tasks.tolist()
+            parts = (x / float(grid.whole(profile, n)) for n, x in enumerate(tasks))
+            ratios.append(sum(parts) / float(of(grid.welfare(profile), grid.best(profile))))
         return min(ratios)
 
     def document(self) -> files.Table:
@@ -308,7 +287,6 @@ class Possible:
             "anonymous": self.grid.anonymous,
             "bound": str(self.bound),
             "multipliers": [[*name, str(value)] for name, value in self.multipliers.items()],
-            "best": [[p, n, i, str(x)] for tasks in self.best.values() for (p, n, i), x in tasks.items() if x],
         }
 
     @classmethod
@@ -317,14 +295,11 @@ class Possible:
         stated = typed(document, _File)
         if stated.fairopt_possible != VERSION:
             raise DataError(f"its entry fairopt_possible is not {VERSION}, which is read here")
-        best = defaultdict[Profile, dict[Tasks, Fraction]](dict)
-        for profile, user, server, tasks in stated.best:
-            best[profile][profile, user, server] = _fraction(tasks)
         with files.inside("cluster"):
             cluster = Cluster(**cluster_file.arguments(stated.cluster)[0])
         types = [[_fraction(value) for value in row] for row in stated.types]
         grid = _grid(cluster, stated.properties, types, stated.anonymous)
-        return cls(grid, _fraction(stated.bound), {tuple(name): _fraction(y) for *name, y in stated.multipliers}, best)
+        return cls(grid, _fraction(stated.bound), {tuple(name): _fraction(y) for *name, y in stated.multipliers})
 
     def save(self, path: str | Path) -> None:
         """Write a file (JSON) that `replay` verifies."""
@@ -357,7 +332,6 @@ class _File(Struct, forbid_unknown_fields=True):
     anonymous: bool
     bound: str
     multipliers: list[tuple[str, Profile, int, int, str]]
-    best: list[tuple[Profile, int, int, str]]
 
 
 def possible(
@@ -414,23 +388,24 @@ def possible(
         chosen = product(ratios if count > 1 else [Fraction(1)], repeat=len(pooled) - 1)
         demands = [[c * by for c, by in zip(pooled, (1, *some), strict=True)] for some in chosen]
     grid = _grid(cluster, items(properties) if isinstance(properties, str) else properties, demands, anonymous)
-    rows = list(grid.rows())
-    best = {profile: grid.best(profile) for profile in grid.profiles}
-    for profile, tasks in best.items():  # the ratio is the last unknown of the linear program
-        gain = grid.welfare(profile)
-        rows.append(Row(("ratio", profile, 0, 0), {one: -by for one, by in gain.items()} | {_RATIO: of(gain, tasks)}))
-    place = {unknown: k for k, unknown in enumerate(dict.fromkeys(one for row in rows for one in row.entries))}
-    ends = np.cumsum([0, *(len(row.entries) for row in rows)])
-    entries = [(float(by), place[unknown]) for row in rows for unknown, by in row.entries.items()]
+    rows = list(grid.rows({profile: grid.best(profile) for profile in grid.profiles}))
+    place = {unknown: k for k, unknown in enumerate(dict.fromkeys(one for row in rows for one in row.form))}
+    entries = [(float(by), place[unknown]) for row in rows for unknown, by in row.form.items()]
     values, columns = np.array(entries).T
+    ends = np.cumsum([0, *(len(row.form) for row in rows)])
     matrix = sp.csr_array((values, columns.astype(int), ends), shape=(len(rows), len(place)))
-    cost = np.zeros(len(place))
-    cost[place[_RATIO]] = -1
+    cost = np.array([-1.0 if unknown == _RATIO else 0.0 for unknown in place])
     found = linear.minimise(cost, matrix, np.array([float(row.most) for row in rows]))
     if found is None:
         raise SolverError("the linear program of all profiles is not solved; take fewer types")
-    proof = _proved(grid, rows, found.prices, best)
-    return Possible(grid, *proof, float(found.x[place[_RATIO]]), _table(grid, place, found.x))
+    duals = [(row.name, Fraction(y)) for row, y in zip(rows, found.prices.tolist(), strict=True) if y]
+    proofs = []
+    for most in _DENOMINATORS:
+        multipliers = {name: y for name, dual in duals if (y := dual.limit_denominator(most))}
+        if any(name[0] == "ratio" for name in multipliers):
+            proofs.append((grid.bound(multipliers), multipliers))
+    tasks = dict(zip(place, found.x.tolist(), strict=True))
+    return Possible(grid, *min(proofs, key=lambda proof: proof[0]), tasks[_RATIO], _table(grid, tasks))
 
 
 def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[Any]], anonymous: bool) -> Grid:
@@ -448,34 +423,20 @@ def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[
     if not (grid.alone.min(axis=0) * cluster.eligible).any(axis=1).all():
         raise DataError("a user can run no task of these types on any server")
     size, users = len(demands), len(cluster.users)
-    groups = np.unique(grid.alike, return_counts=True)[1].tolist()
-    rows = prod(comb(size + n - 1, n) for n in groups) * (cluster.capacity.size + users * (users + size))
+    rows = prod(comb(size + len(group) - 1, len(group)) for group in grid.groups)
+    rows *= cluster.capacity.size + users * (users + size)
     if rows > _ROWS:
         raise DataError(f"{users} users of {size} types make {rows:,} constraints, more than {_ROWS:,}; take fewer")
     return grid
 
 
-def _proved(
-    grid: Grid, rows: Sequence[Row], prices: Any, best: Mapping[Profile, dict[Tasks, Fraction]]
-) -> tuple[Fraction, dict[tuple[Any, ...], Fraction], dict[Profile, dict[Tasks, Fraction]]]:
-    """Smallest bound that rounded dual variables prove, these, and the fair tasks that it needs."""
-    proofs = []
-    for most in _DENOMINATORS:
-        rounded = {row.name: Fraction(y).limit_denominator(most) for row, y in zip(rows, prices.tolist(), strict=True)}
-        multipliers = {name: y for name, y in rounded.items() if y}
-        needed = {name[1]: best[name[1]] for name in multipliers if name[0] == "ratio"}
-        if needed:
-            proofs.append((grid.bound(multipliers, needed), multipliers, needed))
-    return min(proofs, key=lambda proof: proof[0])
-
-
-def _table(grid: Grid, place: Mapping[Any, int], x: Any) -> pd.DataFrame:
+def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
     """Tasks by profile and user: demand, tasks on every server, and the user's part of its tasks alone."""
     found = []
     for number, profile in enumerate(grid.profiles):
         for n, user in enumerate(grid.cluster.users):
-            tasks = {grid.cluster.servers[one[-1]]: x[place[one]] for one in grid.on(profile, n)}
-            part = sum(tasks.values()) / float(sum(map(grid.most, grid.on(profile, n))))
+            tasks = {grid.cluster.servers[one[-1]]: x[one] for one in grid.on(profile, n)}
+            part = sum(tasks.values()) / float(grid.whole(profile, n))
             demand = ":".join(map(shown, grid.types[profile[n]]))
             found.append({"profile": number, "user": user, "demand": demand, **tasks, "part": part})
     return pd.DataFrame(found)
