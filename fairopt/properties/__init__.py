@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ._base import REGISTRY, Case, Deviation, Finding, Property, get, names
 from ._check import Check, check, report
+from ._possible import Possible, possible
 from ._search import SearchOptions, search
 from ._table import Claimed, claims, in_short, surveyed, table
 from .witness import Witness, verify
@@ -22,6 +23,7 @@ __all__ = [
     "Claimed",
     "Deviation",
     "Finding",
+    "Possible",
     "Property",
     "SearchOptions",
     "Witness",
@@ -30,6 +32,7 @@ __all__ = [
     "get",
     "in_short",
     "names",
+    "possible",
     "report",
     "search",
     "surveyed",

@@ -1,4 +1,4 @@
-"""The command properties: violations by mechanism, users' gains on a cluster, and saved counterexamples."""
+"""The command properties: violations, users' gains on a cluster, saved counterexamples, and what is possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import mechanisms
 from ... import properties as fairness
-from ...base import clock, plugins
+from ...base import clock, files, plugins
 from ...base.errors import DataError
 from ...base.libraries import of_an_extra, pd
 from ...base.progress import tqdm
@@ -40,7 +40,9 @@ _MISREPORTS = (
 
 
 def properties(options: argparse.Namespace) -> int:
-    """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, or `--replay FILE`."""
+    """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, `--possible`, or `--replay FILE`."""
+    if options.possible:
+        return _possible(options)
     for name in ("save", "conditions", "replay"):
         if options.file is not None and getattr(options, name):
             raise DataError(f"--{name} is not about the cluster in {options.file}; leave out one of them")
@@ -129,9 +131,35 @@ def _reported(
     return pd.concat(frames, ignore_index=True), words
 
 
+def _possible(options: argparse.Namespace) -> int:
+    """Bound what any mechanism reaches on the servers of FILE, and print it beside the given mechanisms."""
+    if options.file is None:
+        raise DataError("--possible is about the servers of a cluster; name its FILE before it")
+    bound = fairness.possible(opened(options).cluster, listed(options.possible) or [], options.types)
+    given = listed(options.mechanisms)
+    reached = {str(each): bound.reached(each) for each in (mechanisms.chosen(given) if given else ())}
+    if options.save:
+        Path(options.save).mkdir(parents=True, exist_ok=True)
+        bound.save(Path(options.save) / "possible.json")
+    if options.out:
+        from ...harness import report
+
+        report.export(bound.table, options.out)
+    if options.json:
+        print_json({"properties": bound.grid.properties, "bound": float(bound.bound), "fraction": str(bound.bound),
+                    "reached": reached, "table": bound.table.to_dict(orient="records")})  # fmt: skip
+    else:
+        print(bound, *(f"{name} reaches {ratio:.6g}" for name, ratio in reached.items()), sep="\n")
+    return 0
+
+
 def _replay(options: argparse.Namespace) -> int:
-    """Verify a saved counterexample again."""
-    witness = fairness.Witness.load(options.replay)
+    """Verify a saved counterexample or bound again."""
+    witness = files.read_json(options.replay, "witness file", _saved)
+    if isinstance(witness, fairness.Possible):
+        found = str(witness.replay())
+        print_json({"bound": found}) if options.json else print(witness, "verified again", sep="\n")
+        return 0
     finding = witness.replay()
     if options.json:
         print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
@@ -140,6 +168,12 @@ def _replay(options: argparse.Namespace) -> int:
         print(dataclasses.replace(witness, text=finding.text))  # the replayed text takes the place of the stored one
         print("verified again")
     return 0
+
+
+def _saved(document: Any) -> Witness | fairness.Possible:
+    """Construct what a file holds, by the entry that names its kind."""
+    bound = isinstance(document, dict) and "fairopt_possible" in document
+    return fairness.Possible.of(document) if bound else Witness.of(document)
 
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
