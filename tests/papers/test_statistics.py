@@ -89,13 +89,13 @@ def test_times() -> None:
     cells = pd.DataFrame({"engine": "game", "cluster": ["one"] * 3 + ["two"] * 3, "alpha": [1, 3, np.inf] * 2,
                           "repetition": 0, "seconds": [2, 4, 6, 8, 9, 24], "rounds": [1, 2, np.nan] * 2})  # fmt: skip
     both: dict[str, Any] = {"of": "cells", "value": ["seconds", "rounds"], "over": ""}
-    times = statistics.compared(found([], cells), ["engine"], **both, by=["cluster"], across="alpha", better=np.inf,
+    times = statistics.several(found([], cells), ["engine"], **both, by=["cluster"], across="alpha", better=np.inf,
                                 contrast="ratio", others="max")  # fmt: skip
     assert times.groupby(["cluster", "measure"])["value"].first().to_dict() == {
         ("one", "seconds"): 300,
         ("two", "seconds"): 300,
     }
-    doubled = statistics.compared(found([], cells), ["engine"], **both, where={"alpha": np.inf}, across="cluster",
+    doubled = statistics.several(found([], cells), ["engine"], **both, where={"alpha": np.inf}, across="cluster",
                                   better="two", than="one", contrast="times")  # fmt: skip
     assert doubled[["measure", "value"]].to_numpy().tolist() == [["seconds", 4]]
 

@@ -43,16 +43,16 @@ CONTRASTS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compared(
-    found: Any, axes: Sequence[str], *, of: str, value: str | Sequence[str], where: Mapping[str, Any] | None = None,
+    found: Any, axes: Sequence[str], *, of: str, value: str, where: Mapping[str, Any] | None = None,
     by: Sequence[str] = (), how: str = "mean", across: str = "", better: Any = None, than: Any = None,
-    contrast: Mapping[str, str] | str = "gain", others: str = "min", over: str = "mean", named: str = "measure",
+    contrast: Mapping[str, str] | str = "gain", others: str = "min", over: str = "mean",
 ) -> pd.DataFrame:  # fmt: skip
     """Values of a table, or comparisons of them between policies, mechanisms, alphas or clusters.
 
     Parameters
     ----------
     of, value : str
-        Long table, or `cells`, and its column; of several columns the name of each is in the column `named`.
+        Long table, or `cells`, and its column.
     where : mapping, optional
         Columns with the values of rows that count: one or several, or the ends of a range of times.
     by, how
@@ -73,9 +73,6 @@ def compared(
     rows, draw = _rows(found, axes, of, where or {}), [*axes, "repetition"]
     if across == "number":  # of slots
         rows = rows.assign(number=rows["policy"].map(lambda text: getattr(policies.one(text), "n", np.nan)))
-    if not isinstance(value, str):
-        rows = rows.melt([*{*draw, *by, across}], value, named, "value").dropna(subset="value")
-        by, value = [*by, named], "value"
     if not across:
         return _reduced(100 * rows.groupby([*draw, *by], sort=False)[value].agg(how), draw, over)
     wide = rows.pivot_table(value, [*draw, *by], across, aggfunc=how, sort=False, observed=True)
@@ -88,10 +85,18 @@ def compared(
         if over.startswith("largest"):
             made = _largest(each.stack(), axes, over)
         elif better is None:
-            made = _reduced(each.stack(), [*draw, "range"], over)
+            made = _reduced(pd.concat({one: each[one] for one in each}, names=["range"]), [*draw, "range"], over)
         else:
             made = _reduced(getattr(each, others)(axis=1, skipna=False), draw, over)
         parts.append(made.assign(reading=reading))
+    return pd.concat(parts, ignore_index=True)
+
+
+def several(
+    found: Any, axes: Sequence[str], *, value: Sequence[str], named: str = "measure", **how: Any
+) -> pd.DataFrame:
+    """`compared` for several columns, with the name of each in the column `named`."""
+    parts = [compared(found, axes, value=one, **how).assign(**{named: one}) for one in value]
     return pd.concat(parts, ignore_index=True)
 
 
