@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.harness.papers import simulated
+from fairopt.harness.papers import statistics
 from fairopt.report import Results, StoredCells
 
 from .over_time import STATISTICS, lines, policy
@@ -35,7 +35,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, 6.8, 4, 1) if width < NARROW else new(width, 4.0, 2, 2)
     panels = table.ravel()
     _use(panels[:2], found)
-    gains = simulated.reductions(_days(found), ["servers"], _DRF, _SLOTS, "DRF")
+    gains = statistics.reductions(_days(found), ["servers"], _DRF, _SLOTS, "DRF")
     for axes, number in zip(panels[2:], sorted(gains["servers"].unique()), strict=False):
         _gains(axes, gains[gains["servers"] == number])
         axes.set(title=f"{number:g} servers", xlabel="tasks of the job")

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.harness.papers import simulated
+from fairopt.harness.papers import statistics
 from fairopt.report import Results, StoredCells
 
 from .over_time import STATISTICS, distribution, lines, policy
@@ -77,7 +77,7 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str, label: str) -
 
 def _gain(axes: Axes, days: StoredCells) -> None:
     """Reduction of completion times by Best-Fit against slots, of jobs completed by both, by size and statistic."""
-    gains = simulated.reductions(days, [], _BEST, _SLOTS, "DRFH")
+    gains = statistics.reductions(days, [], _BEST, _SLOTS, "DRFH")
     series = []
     for statistic, of in gains.groupby("statistic", sort=False):
         one = ordered(of, "size", "value", range(len(_BIN_NAMES)))

@@ -14,28 +14,26 @@ import numpy as np
 
 from ..base import clock
 from ..certificates import Certificate
-from ..core import maxmin
+from ..core.engines.small import Kind, kind_of
 from ..core.game.curve_system import OPTIONS as CURVE
-from ..core.game.index import stable
 from ..core.game.selection import MAYBE_OTHERS, unique
 from ..core.judge import infeasibility
-from ..core.solve import finite
 from ..core.system import stacked
 from ..mechanisms import Mechanism
-from ..mechanisms._order import HARD
-from ..model._arrays import Mask
-from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats
+from ..study.solve_many import together
 from . import origin
 from .cell import Cell, Row
 from .solve import DEFAULT, TINY, Solve, measured
 
 #: Largest number of draws solved together, and largest number of (user, server) pairs of a draw.
 TOGETHER, _PAIRS = 500, 60
-#: Solvers with a version for stacks.
-_STACKED = ("dense interior point", "dense simplex", "water filling")
+#: Difference of shares up to which servers or users are proportional.
+_ALIKE = 1e-9
+#: Bound on the certificates of stacks, and the tolerance at which they end: larger errors mean that refinement failed.
+_LARGEST, _TOL = 1e-10, 1e-11
 #: Measures that need no further solution.
 _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
@@ -55,23 +53,27 @@ def may_be(cell: Cell) -> bool:
 
 
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
-    """Rows of draws from one source by one mechanism, by key; missing ones have to be solved individually."""
+    """Rows of draws from one source by one mechanism, by key; missing ones have to be solved individually.
+
+    Allocations of PS-DSF are not unique: those of stacks would differ.
+    """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)
-    tiny = _tiny(job)
-    drawn = [origin.drawn(cells[0].origin, cells[0].seed, cells[0].repetition, traces)]
-    if tiny.solver not in _STACKED or np.prod(drawn[0][0].shape[:2]) > _PAIRS:
+    mechanism, drawn = job.what.made, [origin.drawn(cells[0].origin, cells[0].seed, cells[0].repetition, traces)]
+    kind = kind_of(mechanism.criterion(mechanism.prepare(TINY)[0]))
+    if kind in (None, "psdsf") or np.prod(drawn[0][0].shape[:2]) > _PAIRS:
         return {}
     drawn += [origin.drawn(cell.origin, cell.seed, cell.repetition, traces) for cell in cells[1:]]
     drawing, watch = watch.cpu / len(cells), clock.Watch()
-    chosen = np.flatnonzero(_plain([cluster for cluster, _ in drawn])).tolist()
-    answers = _answers(job, tiny, [drawn[k][0] for k in chosen]) if chosen else []
+    shape = drawn[0][0].shape
+    chosen = [k for k, (cluster, _) in enumerate(drawn) if cluster.shape == shape and _plain(cluster)]
+    answers = _answers(job, kind, [drawn[k][0] for k in chosen]) if chosen else []
     took = {"drawing": drawing, "seconds": watch.cpu / len(cells), "wall": watch.seconds / len(cells)}
     found = {}
     for k, answer in zip(chosen, answers, strict=True):
         if answer is not None:
             watch, cell, (cluster, about) = clock.Watch(), cells[k], drawn[k]
-            row = measured(cell, cluster, answer) | {"about": about} | took
+            row = measured(cell, cluster, answer) | {"about": about, "steps": None} | took
             found[cell.key] = row | {"measuring": watch.cpu}
     return found
 
@@ -82,59 +84,39 @@ def _tiny(job: Solve) -> Stats:
     return job.allocation(TINY, np.random.default_rng(0)).stats
 
 
-def _plain(clusters: Sequence[Cluster]) -> Mask:
-    """Mask (clusters,) of those that `solve` neither transforms nor annotates.
+def _plain(cluster: Cluster) -> bool:
+    """True if `solve` neither transforms nor annotates a cluster: no placement, limits, proportional servers or users.
 
-    These have the shape of the first, no placement constraints or task limits, data of moderate dynamic range, and no
-    proportional servers or users.
+    The division of tasks among proportional servers is not unique.
     """
-    shape = clusters[0].shape
-    plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
-                      for one in clusters])  # fmt: skip
-    some = np.flatnonzero(plain).tolist()
-    for name in ("weight", "capacity", "demand") if some else ():
-        amounts = np.array([getattr(clusters[k], name) for k in some])
-        # Relative to the largest amount of the same resource.
-        relative = amounts / np.maximum(amounts.max(axis=1, keepdims=True), LEAST)
-        plain[some] &= np.where(relative > 0, relative, 1.0).reshape(len(some), -1).min(axis=1) > 1 / HARD
-        if name == "weight":
-            continue
-        part = amounts / amounts.sum(axis=2, keepdims=True)
-        apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
-        plain[some] &= (apart > 1e-9).all(axis=(1, 2))
-    return plain
+    if cluster.constrained or not np.isinf(cluster.max_tasks).all():
+        return False
+    for amounts in (cluster.capacity, cluster.demand):
+        part = amounts / amounts.sum(axis=1, keepdims=True)
+        apart = np.abs(part[:, None] - part).max(axis=2) + np.eye(len(part))
+        if apart.min() <= _ALIKE:
+            return False
+    return True
 
 
-def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Allocation | None]:
-    """Allocations by the method of the tiny cluster; None if another method may be needed."""
+def _answers(job: Solve, kind: Kind, clusters: Sequence[Cluster]) -> list[Allocation | None]:
+    """Allocations by the kernel of a kind; None if another method may be needed."""
     watch, mechanism = clock.Watch(), job.what.made
     prepared = [mechanism.prepare(cluster) for cluster in clusters]
     problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]
-    rule, aim = problems[0].criterion, 0.1 * job.tol
     given = problems if len(problems) > 1 else 2 * problems  # sums over a single problem round differently
-    if tiny.solver == _STACKED[0]:
-        tasks, error, log_rows, steps = finite(given, aim, min(aim, 1e-12))
-    else:
-        tasks, error, _, steps = (maxmin.alone if rule.scope == "per_server" else maxmin.leximin)(given)
-        steps = steps if tiny.solver == _STACKED[1] else np.full(len(steps), tiny.rounds)
+    tasks, error, unstable = together(kind, given, _TOL)
+    rule = problems[0].criterion
     q = stacked(given, np.ones(len(given)) if np.isinf(rule.alpha) else None)
-    z = np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0)
-    # Larger errors indicate that refinement failed.
-    good = (error <= min(1e-10, job.tol)) & q.usable.all(axis=(0, 1))
-    others = np.zeros(len(given), dtype=bool)
-    if rule.scope == "game" and rule.alpha not in (1, np.inf):
-        good &= stable(q, z, log_rows.transpose(2, 1, 0))
-        others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
-        others &= np.array([not unique(problem) for problem in given])
-    feasibility = infeasibility(q, z)
-    seconds = watch.cpu / len(problems)
-    by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
+    over = infeasibility(q, np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0))
+    others = kind == "game" and abs(np.log(rule.alpha)) > np.log(CURVE.near)
+    stats = replace(_tiny(job), build=0.0, certify=0.0, solve=watch.cpu / len(problems))
     measure = "backward error" if np.isfinite(rule.alpha) else "lexicographic rise"
+    certificates = [Certificate(float(o), float(e), measure, "") for o, e in zip(over, error, strict=True)]
     return [
         Allocation(
-            str(mechanism), problem.cluster, tasks[k],
-            Certificate(float(feasibility[k]), float(error[k]), measure, ""), problem.criterion, None,
-            by_steps[int(steps[k])], (*notes, MAYBE_OTHERS) if others[k] else notes, job.tol, mechanism.certify,
-        ) if good[k] else None
+            str(mechanism), problem.cluster, tasks[k], certificates[k], rule, None, stats,
+            (*notes, MAYBE_OTHERS) if others and not unique(problem) else notes, job.tol, mechanism.certify,
+        ) if error[k] <= min(_LARGEST, job.tol) and not unstable[k] else None
         for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairopt import papers, simulate
-from fairopt.harness.papers import _judged, simulated
+from fairopt.harness.papers import _judged, statistics
 from fairopt.harness.papers._claim import UNDER
 from fairopt.harness.papers._judged import AGREES, DIFFERS, UNDECIDED, Assumption
 from fairopt.harness.report import judging
@@ -23,7 +23,9 @@ from fairopt.workloads.jobs.paper_setups import figure4_mixes
 
 LOOP = Assumption("loop", "one after the other", {"true": "in sequence", "false": "at once"}, "false")
 FACTOR = Assumption("factor", "not said", {"1": "none", "3": "threefold", "5": "fivefold"}, "1")
-ONE = Judged("DRF", (102,), "7.2", "more jobs", "more", "drf_policies", ("jobs_gained",), 0.0, math.inf, (LOOP, FACTOR))
+ONE = Judged(
+    "DRF", (102,), "7.2", "more jobs", "more", "drf_policies", {"of": "each_job"}, 0.0, math.inf, (LOOP, FACTOR)
+)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def jobs(**responses: list[float]) -> Stored:
 
 def test_a_few_long_waits_decide_means_and_not_medians() -> None:
     """Of nine jobs eight take as long under both, and one waits under slots."""
-    found = simulated.sooner(jobs(drf=[10.0] * 9, slots=[10.0] * 8 + [1000.0]), [], "drf", "slots", "DRF", 0)
+    found = statistics.sooner(jobs(drf=[10.0] * 9, slots=[10.0] * 8 + [1000.0]), [], "drf", "slots", "DRF", 0)
     values = found.set_index("statistic")["value"]
     assert values["reduction of means"] == pytest.approx(100 * (1 - 90 / 1080))
     assert values["median per job"] == 0
@@ -114,8 +116,11 @@ def test_a_few_long_waits_decide_means_and_not_medians() -> None:
 
 def test_jobs_and_responses_against_the_best_of_several() -> None:
     found = jobs(drf=[10.0, 20.0, 30.0], few=[40.0, np.nan, np.nan], many=[10.0, 30.0, np.nan])
-    assert simulated.jobs_gained(found, [], "drf", "few|many")["value"].tolist() == [pytest.approx(50)]
-    assert simulated.response_gained(found, [], "drf", "few|many")["value"].tolist() == [pytest.approx(0)]
+    best: dict[str, Any] = {"of": "each_job", "across": "policy", "better": "drf", "than": ["few", "many"]}
+    done = statistics.compared(found, [], **best, value="done", how="sum", contrast="gain of numbers")
+    response = statistics.compared(found, [], **best, value="response", contrast="reduction", over="min")
+    assert [*done["value"], *response["value"]] == [pytest.approx(50), pytest.approx(0)]
+    assert statistics.compared(found, [], **(best | {"than": "none"}), value="done").empty
 
 
 def test_instants_count_if_all_resources_are_used_more() -> None:
@@ -126,7 +131,7 @@ def test_instants_count_if_all_resources_are_used_more() -> None:
         for what, several in zip(("cpu", "memory"), both, strict=True)
         for t, value in enumerate(several)
     ]
-    found = simulated.instants_above(Stored(timeline=pd.DataFrame(rows)), [], "a", "b", "cpu", "memory")
+    found = statistics.instants_above(Stored(timeline=pd.DataFrame(rows)), [], "a", "b", ["cpu", "memory"])
     assert found["value"].tolist() == [pytest.approx(200 / 3)]
 
 
@@ -136,16 +141,17 @@ def test_users_who_complete_all_under_one_policy_only() -> None:
         {"policy": name, "user": n, "tasks": 4, "tasks_done": k} for name, of in done.items() for n, k in enumerate(of)
     ]
     found: Any = Stored(each_user=pd.DataFrame(users))
-    assert simulated.users_complete_only(found, [], "best", "slots")["value"].tolist() == [25]
-    assert simulated.users_with_less(found, [], "best", "slots")["value"].tolist() == [25]
-    assert simulated.less_by(found, [], "best", "slots")["value"].tolist() == [25]
-    assert simulated.users_with_more(found, [], "best", "slots")["value"].tolist() == [75, 25]
+    contrast = {name: name for name in ("whole alone", "below", "decrease", "at least as much", "above")}
+    values = statistics.compared(found, [], of="each_user", value="part", by=["user"], across="policy", better="best",
+                                 contrast=contrast).set_index("reading")["value"]  # fmt: skip
+    assert values.to_dict() == dict.fromkeys(contrast, 25) | {"at least as much": 75}
 
 
 def test_the_margin_of_a_number_of_slots() -> None:
     use = {"slots(n=10)": 0.3, "slots": 0.5, "slots(n=16)": 0.45, "best-fit-drfh": 0.9}
     rows = [{"policy": policy, "utilization": part, "resource": "cpu"} for policy, part in use.items()]
-    found = simulated.best_slots(Stored(use=pd.DataFrame(rows)), [], 14)
+    found = statistics.compared(Stored(use=pd.DataFrame(rows)), [], of="use", value="utilization", how="sum",
+                                across="number", better=14, contrast="more")  # fmt: skip
     assert found["value"].tolist() == [pytest.approx(5)]
 
 
@@ -172,7 +178,9 @@ def test_one_draw_decides_only_where_nothing_is_random(certain: bool) -> None:
             return use
 
     found = StoredCells(cells.assign(repetition=0), cells[:0], (), Contents())  # type: ignore[arg-type]
-    frame = judging.evaluate(replace(ONE, statistic=("used", "p", "cpu")), found)
+    frame = judging.evaluate(
+        replace(ONE, statistic={"of": "use", "value": "utilization", "where": {"resource": "cpu"}}), found
+    )
     assert frame[["loop", "factor", "mean", "outcome"]].to_numpy().tolist() == [
         ["true", "1", 50, AGREES if certain else UNDECIDED]
     ]

@@ -95,7 +95,7 @@ def test_a_stack_that_fails_is_solved_cell_by_cell(path: Path, tmp_path: Path, m
         raise fo.errors.NotConverged(f"{len(cluster.users)} users are too many")
 
     drawn(path)
-    monkeypatch.setattr(stack, "finite", fail)
+    monkeypatch.setattr(stack, "together", fail)
     monkeypatch.setattr(fo.TSF, "solve", own)  # a mechanism with a way of its own is asked for every cell
     frame = sweep(path, tmp_path / "store")
     assert set(frame.loc[frame["status"] == "failed", "name"]) == {"tsf"}

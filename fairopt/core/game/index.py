@@ -73,8 +73,6 @@ _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 _LARGEST_ALPHA = 1e3
 #: Part of a user's tasks up to which a pair without slack counts as empty.
 _EMPTY = CONVERGED
-#: Fraction of `_SINGULAR` below which the index of a stack is certain.
-_CERTAIN = 0.1
 
 
 class Active(NamedTuple):
@@ -147,19 +145,6 @@ def index(active: Active) -> int:
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
     sensitivity = np.abs(np.add.reduceat(factors.solved(rhs)[:pairs], first)).max()
     return factors.sign if sensitivity < _SINGULAR else 0
-
-
-def stable(q: Stack, z: Array, log_rows: Array) -> Mask:
-    """Mask (problems,) of equilibria whose index is certainly +1, for a stack of small games.
-
-    Given are fractions z (users, servers, problems) and log prices of whole capacities (resources, servers, problems).
-    """
-    matrix, active = _regular_jacobians(q, z, log_rows)
-    sign, _ = np.linalg.slogdet(matrix)
-    with np.errstate(all="ignore"):
-        inverse = np.linalg.inv(matrix)[:, : active.user.shape[1]]
-    of_users = (np.where(active.is_pair, active.user, -1)[:, None] == np.arange(len(z))[:, None]).astype(float)
-    return np.asarray((sign > 0) & (np.abs(of_users @ inverse).max(axis=(1, 2), initial=0.0) < _CERTAIN * _SINGULAR))
 
 
 def negative_index(problems: list[Problem], found: Found) -> Mask:

@@ -17,13 +17,13 @@ correct value, or `derived` the function that computes it; `printed` is the text
 `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
 direction in the five papers, and `assuming` is an assumption of ours without which the printed value does not come out.
 
-A `[[judged]]` statement is about simulated or measured results: `statistic` names a function of `simulated`, or of
-`allocated`, with its arguments, which reads the cells of the `experiment`, and `low`, `high` bound the values that
-agree. It is judged for each combination of the options in `[assumptions.EXPERIMENT]`, each with the sentence of the
-paper that decides it (or `not said`), what its values mean, the value of cells that do not state it (none for a column
-that the statistic makes), and the value that is `decided` if the sentence decides it. `Judged` has verdicts; intervals
-over draws are shipped in `judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, of which
-`fairopt reproduce` runs some.
+A `[[judged]]` statement is about simulated or measured results: `statistic` has the arguments of
+`statistics.compared`, or the `name` of another function there with its arguments, which reads the cells of the
+`experiment`, and `low`, `high` bound the values that agree. It is judged for each combination of the options in
+`[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or `not said`), what its values mean,
+the value of cells that do not state it (none for a column that the statistic makes), and the value that is `decided` if
+the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in `judged-PAPER.csv`. An experiment
+`explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
 
 The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition` or `cannot
 be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are compared
@@ -162,10 +162,10 @@ def _statement(paper: str, number: int, where: str, text: str, verdict: str | di
 
 
 def _judged_statement(paper: str, said: dict[str, Any], stated: Mapping[str, tuple[Assumption, ...]]) -> Judged:
-    states, statistic = tuple(said.pop("states")), tuple(said.pop("statistic"))
+    states = tuple(said.pop("states"))
     low, high = float(said.pop("low", -np.inf)), float(said.pop("high", np.inf))
     assumptions = stated.get(said["experiment"], ())
-    return Judged(paper=paper, states=states, statistic=statistic, low=low, high=high, assumptions=assumptions, **said)
+    return Judged(paper=paper, states=states, low=low, high=high, assumptions=assumptions, **said)
 
 
 def _as_claim(one: Judged) -> Claim:

@@ -69,8 +69,8 @@ class Judged:
         As of `Claim`.
     experiment : str
         Experiment whose cells the statistic reads.
-    statistic : tuple
-        Function of `simulated`, and its arguments.
+    statistic : mapping
+        Arguments of `statistics.compared`, or the `name` of another function of `statistics`, and its arguments.
     low, high : float
         Bounds of the statistic that agree with the paper.
     assumptions : tuple of Assumption
@@ -90,7 +90,7 @@ class Judged:
     statement: str
     printed: str
     experiment: str
-    statistic: tuple[Any, ...]
+    statistic: Mapping[str, Any] = field(hash=False)
     low: float
     high: float
     assumptions: tuple[Assumption, ...]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.libraries import pd
 from ..experiment import known
-from ..papers import Judged, allocated, judged, simulated
+from ..papers import Judged, judged, statistics
 from ..papers._judged import AGREES
 from . import figures
 from .stored import Results, StoredCells, interval, option
@@ -38,9 +38,9 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     cells = found.cells.assign(**of_cells)
     for column, values in one.only.items():
         cells = cells[cells[column].isin([values] if isinstance(values, str) else values)]
-    name, *arguments = one.statistic
-    measure: Callable[..., pd.DataFrame] = getattr(simulated if hasattr(simulated, name) else allocated, name)
-    values = measure(replace(found, cells=cells), [*of_cells], *arguments)
+    arguments = {"name": "compared"} | dict(one.statistic)
+    measure: Callable[..., pd.DataFrame] = getattr(statistics, arguments.pop("name"))
+    values = measure(replace(found, cells=cells), [*of_cells], **arguments)
     by = [axis.name for axis in axes if axis.name in values]
     certain = not cells["seed"].any()
     keyed = values.assign(**{name: values[name].astype(str) for name in by}, all="")
