@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypedDict
 
 from ..base.names import listed
 
@@ -45,6 +45,29 @@ def stated(value: Any, path: tuple[str, ...]) -> bool:
 def table(name: str) -> Mapping[str, Any]:
     """Table of the fields of a format, by kind of object."""
     return tomllib.loads((resources.files(__package__) / "data" / f"{name}_fields.toml").read_text("utf-8"))
+
+
+@cache
+def kept_type(name: str, kind: str) -> Any:
+    """Type of the objects of a kind by which msgspec decodes their used and noted fields alone.
+
+    Paths of the kind must have neither `*` nor values of fields.
+    """
+    fields = {names(path) for key in ("used", "noted") for path in table(name)[kind][key]}
+    tree = dict[str, Any](kind={}, apiVersion={})
+    for path in fields:
+        if not any(path[:k] in fields for k in range(1, len(path))):
+            at = tree
+            for key in path:
+                at = at.setdefault(key, {})
+    return _typed(tree)
+
+
+def _typed(tree: Mapping[str, Any]) -> Any:
+    if not tree:
+        return Any
+    kept = TypedDict("kept", {key: _typed(below) for key, below in tree.items()}, total=False)  # type: ignore[misc]
+    return kept | list[kept] | None
 
 
 @cache

@@ -41,13 +41,13 @@ def units(what: str, amount: Decimal) -> float:
 
 def at(value: Any, path: str) -> Any:
     """Value at a path (see `_fields`), without lists; None if it is missing."""
-    before = "it"
-    for key in names(path):
+    for k, key in enumerate(names(path)):
         if value is None:
             return None
         if not isinstance(value, dict):
+            before = names(path)[k - 1] if k else "it"
             raise DataError(f"{before} is {str(value)[:40]!r}; it must be a table")
-        value, before = value.get(key), key
+        value = value.get(key)
     return value
 
 

@@ -118,6 +118,8 @@ class Queues:
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Missing]:
         """Pods that controllers want in addition to existing ones; pods that are being deleted do not count."""
+        if not any(self.objects.get(kind) for kind in _ASKS):
+            return
         exist = Counter(key for pod in pods for key in set(owners(pod)))
         for kind, asks in _ASKS.items():
             for one in self.objects.get(kind, ()):

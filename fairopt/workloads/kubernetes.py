@@ -16,17 +16,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from ..base import files
 from ..base.errors import DataError
 from ..base.libraries import of_an_extra
 from ..base.names import listed
-from ._fields import Fields
+from ._fields import Fields, kept_type
 from ._fields import table as fields_of
 from ._kube import (
     Key,
@@ -58,6 +60,8 @@ _ITEMS = re.compile(r'"items"\s*:\s*\[')
 _STATED = re.compile(r'"(kind|apiVersion)"\s*:\s*"([^"]*)"')
 #: Namespaces whose pods belong to the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
+#: Metadata in which equal pods differ.
+_OWN = ("name", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
 #: Kinds of owners whose pods are part of a node, so that they reduce its capacity.
 _OF_NODES = ("DaemonSet", "Node")
 
@@ -73,11 +77,31 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
         The file cannot be read or has no such list, or an item is truncated or invalid; the message has its number.
     """
     text = files.read(path, "snapshot")
+    try:
+        whole = msgspec.json.decode(text, type=_List)
+    except (msgspec.DecodeError, RecursionError):  # the outputs of several commands, or damaged
+        yield from _scanned(text, path)
+        return
+    of = {"kind": whole.kind, "apiVersion": whole.apiVersion}
+    for number, raw in enumerate(whole.items, 1):
+        try:
+            head = msgspec.json.decode(raw, type=_Head)
+            named = head.kind or whole.kind.removesuffix("List")
+            item = _decoder(_kind({"kind": named, "apiVersion": head.apiVersion})).decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            item = json.loads(bytes(raw))
+            if not isinstance(item, dict):
+                raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object") from None
+        yield item if "kind" in item else _named(item, of)
+
+
+def _scanned(text: str, path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of the lists in a text one by one, up to the first damaged one."""
     found, before = _ITEMS.search(text), 0
     if found is None:
         raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
     decode = json.JSONDecoder().raw_decode
-    while found is not None:  # the outputs of several commands may be concatenated
+    while found is not None:
         at, unnamed = found.end(), list[dict[str, Any]]()
         for number in count(1):
             at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
@@ -106,6 +130,27 @@ def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": str(of.get("kind")).removesuffix("List"), "apiVersion": of.get("apiVersion")} | item
 
 
+class _List(msgspec.Struct):
+    """List of objects, each not yet decoded."""
+
+    items: list[msgspec.Raw]
+    kind: str = ""
+    apiVersion: str = ""
+
+
+class _Head(msgspec.Struct):
+    """Kind of an object."""
+
+    kind: str = ""
+    apiVersion: str | None = None
+
+
+@cache
+def _decoder(kind: str | None) -> msgspec.json.Decoder[Any]:
+    """Decoder of objects of a kind: of pods, which are many, only the fields of the table."""
+    return msgspec.json.Decoder(kept_type("kubernetes", kind) if kind == "Pod" else Any)
+
+
 @dataclass
 class _Pod:
     """Relevant data of a pod, or of `count` equal pods that are wanted and not created yet."""
@@ -132,6 +177,7 @@ class _Objects:
     others: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
     report: Counter[str] = field(default_factory=Counter)
     fields: Fields = field(default_factory=lambda: Fields("kubernetes"))
+    alike: dict[str, _Pod] = field(default_factory=dict)
 
 
 @reader(
@@ -200,7 +246,8 @@ def snapshot(
             made.of_system = name_of(one.pod, "namespace") in system
             seen.pods.append(made)
     for pod in seen.pods:
-        pod.request += claims.devices(pod.thing)
+        if pod.thing["spec"].get("resourceClaims") and (devices := claims.devices(pod.thing)):
+            pod.request = pod.request + devices
     capacities = _capacities(seen, claims)
     shapes = _shapes(seen, weights, claims, queues, capacities)
     if not shapes:
@@ -303,21 +350,30 @@ def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
     if at(pod, "status.phase") in ("Succeeded", "Failed") or (leaving and not host):
         seen.report["pods that have ended, left out"] += 1
         return
-    names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims", "volumes")
-    ports = [{"ports": tables(one, "ports")} for one in tables(spec, "containers")]
-    thing = {
-        "metadata": {key: value for key, value in table(pod, "metadata").items() if key != "managedFields"},
-        "spec": {key: spec[key] for key in names if spec.get(key)} | {"containers": ports},
-        "status": {"resourceClaimStatuses": at(pod, "status.resourceClaimStatuses")},
-    }
-    gates = [str(one.get("name")) for one in tables(spec, "schedulingGates") if not host]
+    metadata = {key: value for key, value in table(pod, "metadata").items() if key != "managedFields"}
+    daemon = any(one.get("kind") in _OF_NODES for one in tables(metadata, "ownerReferences"))
+    alike = repr([{key: value for key, value in spec.items() if key != "nodeName"}, pod.get("status"), not host])
+    if alike not in seen.alike:
+        seen.alike[alike] = _alike(pod, bool(host))
+    one = seen.alike[alike]
+    thing = {"metadata": metadata, "spec": one.thing["spec"], "status": one.thing["status"]}
+    seen.pods.append(replace(one, thing=thing, host=host, of_system=daemon or space in system, leaving=leaving))
+
+
+def _alike(pod: Object, runs: bool) -> _Pod:
+    """Data of a pod that are equal for all pods with its specification and status."""
+    spec = table(pod, "spec")
+    names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims")
+    kept: dict[str, Any] = {key: spec[key] for key in names if spec.get(key)}
+    kept["containers"] = [{"ports": tables(one, "ports")} for one in tables(spec, "containers")]
+    kept["volumes"] = [one for one in tables(spec, "volumes") if one.get("ephemeral") or "persistentVolumeClaim" in one]
+    gates = [str(one.get("name")) for one in tables(spec, "schedulingGates") if not runs]
     own = [gate for gate in gates if not gate.startswith(GATES)]
     why = condition(pod, "PodScheduled")
     waiting = str(why.get("message") or why.get("reason") or "") if why.get("status") == "False" else ""
-    daemon = any(one.get("kind") in _OF_NODES for one in tables(pod, "metadata.ownerReferences"))
     said, capped = (", ".join(f"scheduling gate {gate}" for gate in some) for some in (gates, own))
-    of_system, queued = daemon or space in system, bool(gates) and not own
-    seen.pods.append(_Pod(thing, requests(pod), 1, host, of_system, leaving, queued, said or waiting, capped))
+    thing = {"spec": kept, "status": {"resourceClaimStatuses": at(pod, "status.resourceClaimStatuses")}}
+    return _Pod(thing, requests(pod), queued=bool(gates) and not own, waiting=said or waiting, capped=capped)
 
 
 def _shapes(
@@ -326,11 +382,22 @@ def _shapes(
     """Group pods into users in order of appearance; pods beyond a limit of their group count as capped."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
+    users: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
     parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:
         if pod.of_system:
             seen.report["pods of the system, taken off their nodes"] += pod.count
+            continue
+        # Pods that differ by name alone are of one user, unless their workloads or volumes are found by name.
+        named = seen.others["Workload"] or pod.thing["spec"].get("volumes")
+        metadata = [item for item in pod.thing["metadata"].items() if named or item[0] not in _OWN]
+        same = id(pod.thing["spec"]), id(pod.request), repr(metadata), pod.queued
+        if same in users:
+            shape, queue, limits = users[same]
+            for rule in limits:
+                parts[rule][rule.part] += pod.count
+            _add(pod, shape, queue, queues)
             continue
         namespace, queue = name_of(pod.thing, "namespace"), queues.of(pod.thing)
         if (key := repr(_place(pod, queue))) not in known:
@@ -346,6 +413,7 @@ def _shapes(
                 ruled[rule].append((found[alike][0], pod.thing))
         for rule in limits:
             parts[rule][rule.part] += pod.count
+        users[same] = *found[alike], limits
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
     share = Counter(queue.within or shape.owner for shape, queue in found.values())
