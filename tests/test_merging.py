@@ -20,6 +20,8 @@ TWINS = Cluster(
     weight=[1, 2, 1, 1],
     max_tasks=[np.inf, np.inf, np.inf, 7],
 )
+#: Three users of one demand, with limits of 8 and of 4 units of demand per weight.
+LIMITED = Cluster([[9, 18]], [[1, 2], [2, 4], [0.5, 1]], weight=[1, 3, 1], max_tasks=[8, 12, 8])
 
 
 def test_by_hand() -> None:
@@ -29,6 +31,14 @@ def test_by_hand() -> None:
     assert_allclose(merging.user_part, [1 / 3, 2 / 3, 1, 1])
     assert_allclose(merging.task_size, [1, 3, 1, 1])
     assert merging.cluster.servers == ("server1 x3", "server2")
+
+
+def test_limits_in_proportion_to_weight_are_summed() -> None:
+    merging = merge(LIMITED)
+    assert merging.user_of.tolist() == [0, 0, 1]
+    assert_array_equal(merging.cluster.max_tasks, [32, 8])  # in tasks of the smallest demand
+    full = merging.split_users(merging.cluster.max_tasks[:, None])
+    assert_array_equal(full[:, 0], LIMITED.max_tasks)
 
 
 def test_merged_names_are_distinct() -> None:

@@ -86,14 +86,17 @@ def test_what_is_factorised_grows_as_users_do(name: str, monkeypatch: pytest.Mon
 
 
 def _in_classes() -> fo.Cluster:
-    """Sixty users whose demands are multiples of six, with weights, places by class, and three task limits."""
+    """Sixty users whose demands are multiples of six, with weights and places by class.
+
+    Two classes have task limits in proportion to weight, of which one binds, and three users have limits of their own.
+    """
     rng = np.random.default_rng(4)
-    of, limits = rng.integers(0, 6, 60), np.full(60, np.inf)
+    of, size = rng.integers(0, 6, 60), rng.uniform(0.5, 2, (60, 1))
+    demand, weight = rng.uniform(0.1, 1, (6, 3))[of] * size, rng.uniform(0.5, 2, 60)
+    capacity = rng.uniform(1, 3, (4, 3))
+    limits = np.where(of < 2, np.where(of, 9.0, 0.05) * weight / size[:, 0], np.inf)
     limits[:3] = 0.01
-    demand = rng.uniform(0.1, 1, (6, 3))[of] * rng.uniform(0.5, 2, (60, 1))
-    return fo.Cluster(
-        rng.uniform(1, 3, (4, 3)), demand, rng.uniform(0.5, 2, 60), (rng.random((6, 4)) < 0.7)[of], max_tasks=limits
-    )
+    return fo.Cluster(capacity, demand, weight, (rng.random((6, 4)) < 0.7)[of], max_tasks=limits)
 
 
 @pytest.mark.parametrize("name", ["drfh", "tsf", "asset-fairness(scope=servers)", "ceei(scope=servers)", "ps-dsf",
@@ -105,6 +108,7 @@ def test_merged_users_have_the_certificate_of_all(name: str, monkeypatch: pytest
         found[least] = mechanism.solve(cluster, 1e-8)
     merged, single = found[0], found[100]
     assert len(merged.warm.merging.cluster.users) == 9
+    assert (merged.arrays.user_tasks <= cluster.max_tasks * (1 + 1e-14)).all()
     assert_allclose(merged.arrays.user_tasks, single.arrays.user_tasks, rtol=1e-6)
     assert_allclose(mechanism.solve(cluster, 1e-8, start=merged).arrays.user_tasks, single.arrays.user_tasks, rtol=1e-6)
     whole = merged.certify()

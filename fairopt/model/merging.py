@@ -2,10 +2,11 @@
 
 Servers with proportional capacities and equal sets of usable users act as one server with the sum of their capacities:
 the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha) remains one if its
-tasks are split in proportion to capacity. Users with proportional demands, equal eligibility and infinite task limits
-act as one user with the sum of their weights under every share that is homogeneous in the demand (dominant and asset
-shares, but not numbers of tasks). For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The
-12,583 machines of the Google trace are 10 servers after merging.
+tasks are split in proportion to capacity. Users with proportional demands, equal eligibility, and task limits in
+proportion to weight act as one user with the sum of their weights and limits, under every share that is homogeneous in
+the demand (dominant and asset shares, but not numbers of tasks): they have one level, and reach their limits at the
+same one. For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The 12,583 machines of the Google
+trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
 on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
@@ -78,9 +79,9 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     r"""Merge proportional servers and users of a cluster, which preserves its optima and equilibria.
 
     .. math:: c_{ir} \propto c_{jr} \text{ with equal usable users } \mapsto c_{ir} + c_{jr}, \qquad
-        d_{nr} \propto d_{mr} \text{ with equal eligibility } \mapsto \phi_n + \phi_m
+        d_{nr} \propto d_{mr} \text{ with equal eligibility and } q_n \propto \phi_n \mapsto \phi_n + \phi_m
 
-    Users with finite task limits are not merged.
+    Limits q are compared in units of demand, :math:`q_n d_{nr} / \phi_n`, for any r.
 
     Parameters
     ----------
@@ -109,8 +110,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         codes = [lambda: _arrays.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
         server_of = _groups(cluster.capacity, *codes)
     if users:
-        # Users with a finite task limit are not merged, and get a code of their own.
-        codes = [lambda: np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)]
+        codes = [lambda: _limit_levels(cluster)] if np.isfinite(cluster.max_tasks).any() else []
         if cluster.constrained:
             codes.append(lambda: _arrays.numbered(np.packbits(cluster.eligible, axis=1)))
         user_of = _groups(cluster.demand, *codes)
@@ -126,19 +126,21 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     least = np.lexsort([entry, user_of])[np.searchsorted(np.sort(user_of), np.arange(len(first_user)))]
     rising = np.argsort(cluster.weight)
     weight = np.bincount(user_of[rising], cluster.weight[rising])
+    size, part = entry / entry[least][user_of], cluster.weight / weight[user_of]
+    # The smallest multiple of a member's limit, so that rounding lets no member exceed its own.
+    limit = np.full(len(first_user), np.inf)
+    np.minimum.at(limit, user_of, cluster.max_tasks * size / part)
     merged = cluster.derived(
         capacity=capacity,
         demand=cluster.demand[least],
         weight=weight,
         eligible=cluster.eligible[np.ix_(first_user, first_server)] if cluster.constrained else None,
-        max_tasks=cluster.max_tasks[first_user],
+        max_tasks=limit,
         users=_labels(cluster.users, user_of, first_user),
         servers=_labels(cluster.servers, server_of, first_server),
     )
     whole = _some_entry(capacity)[server_of]
-    part = ratio(_some_entry(cluster.capacity), whole)
-    size = entry / entry[least][user_of]
-    return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
+    return Merging(cluster, merged, server_of, user_of, ratio(_some_entry(cluster.capacity), whole), part, size)
 
 
 def unmerged(cluster: Cluster) -> Merging:
@@ -147,7 +149,13 @@ def unmerged(cluster: Cluster) -> Merging:
     return Merging(cluster, cluster, np.arange(i), np.arange(n), np.ones(i), np.ones(n), np.ones(n))
 
 
-def _groups(vectors: Array, *codes: Callable[[], Index]) -> Index:
+def _limit_levels(cluster: Cluster) -> Array:
+    """Logarithms of task limits in units of demand per weight, (users,), rounded as in `_groups`."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.round(np.log(cluster.max_tasks * _some_entry(cluster.demand) / cluster.weight), 11) + 0.0)
+
+
+def _groups(vectors: Array, *codes: Callable[[], Index | Array]) -> Index:
     """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
     # Log ratios to the first nonzero entry are equal for proportional rows, and precise in any units.
     positive = vectors > 0
