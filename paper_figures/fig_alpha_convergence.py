@@ -20,8 +20,7 @@ NEEDS = ("alpha_convergence",)
 CAPTION = (
     "Rounds, linear rates 1 - q (residuals fall by the factor q in a round), messages and seconds against alpha on six "
     "kinds of clusters, when servers respond in turn and when the engine solves for the equilibrium, and the use of "
-    "each resource; medians and means over draws with 95% intervals. Neither rounds nor seconds grow with alpha "
-    "throughout."
+    "each resource; medians and means over draws with 95% intervals."
 )
 _NAMES = {
     "small": "20 x 10", "dense": "100 x 20", "sparse": "100 x 20, sparse", "bitbrains": "Bitbrains",
@@ -35,6 +34,18 @@ _WAYS = (
 )  # fmt: skip
 
 
+def caption(results: Results) -> str:
+    """On which clusters medians of rounds and of seconds never fall as alpha grows."""
+    found = results.of("alpha_convergence")
+    cells, said = found.cells, []
+    seconds = _median(cells[cells["engine"] == "equilibrium"], "seconds")
+    for what, frame in (("rounds", _usual(reached(found), 1e-3)), ("seconds", seconds)):
+        each = {name: of.sort_values("alpha")[what].to_numpy() for name, of in _by_cluster(frame).items()}
+        grow = [name for name, of in each.items() if (of[1:] >= of[:-1]).all()]
+        said.append(f"{what} grow with alpha throughout on {', '.join(grow) or 'none'} of the clusters")
+    return f"By medians {'; '.join(said)}."
+
+
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Medians of rounds, messages and seconds over draws, where half of the games converge; other means; 95% bands.
 
@@ -44,62 +55,63 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """
     found = results.of("alpha_convergence")
     cells, games = found.cells, reached(found)
-    games = games.assign(damping=games.get("damping", math.nan))
-    narrow = width < NARROW
-    drawn, table = new(width, 2.0 * width, 5, 2) if narrow else new(width, 0.95 * width, 3, 3)
+    drawn, table = new(width, 2.0 * width, 5, 2) if width < NARROW else new(width, 0.95 * width, 3, 3)
     panels = table.ravel()
-    usual = games[games["damping"].isna() & (games["order"] == "cyclic")]
-    small = usual[usual["cluster"] == "small"]
-    by_level = {power_of_ten(level): small[np.isclose(small["level"], level)] for level in _LEVELS}
-    _medians(panels[0], "20 x 10, by residual", by_level, "rounds", room=40)
-    close = usual[np.isclose(usual["level"], 1e-3)]
-    _medians(panels[1], "To 1e-3, cyclic", _by_cluster(close), "rounds")
-    small = games[(games["cluster"] == "small") & np.isclose(games["level"], 1e-3)]
-    ways = {f"{order} {part:g}".removesuffix(" nan"): _of_way(small, order, part) for order, part in _WAYS}
-    _medians(panels[2], "20 x 10, to 1e-3", ways, "rounds", bands=False, room=10)
-    plain = cells["order"] == "cyclic"
-    rates = with_games(cells[plain & cells.get("damping", cells["tol"] * math.nan).isna()], found.long("reached"))
+    levels = {power_of_ten(level): _of(_usual(games, level), "small") for level in _LEVELS}
+    close = _by_cluster(_usual(games, 1e-3))
+    ways = {f"{order} {part:g}".removesuffix(" nan"): _of(_usual(games, 1e-3, order, part), "small")
+            for order, part in _WAYS}  # fmt: skip
+    rates = with_games(_usual(cells, None), found.long("reached"))
     rates = rates.assign(rate=1 - rates["linear_factor"]).dropna(subset=["rate"])
-    _medians(panels[3], "Linear rate, cyclic", _by_cluster(_median(rates, "rate")), "rate")
-    _medians(panels[4], "Messages to 1e-3, cyclic", _by_cluster(close), "messages", bands=False)
     solved = cells[cells["engine"] == "equilibrium"]
-    _medians(panels[5], "Seconds to solve", _by_cluster(_median(solved, "seconds")), "seconds")
+    for axes, (title, of, what, bands, room) in zip(panels, (
+        ("20 x 10, by residual", levels, "rounds", True, 40), ("To 1e-3, cyclic", close, "rounds", True, 3),
+        ("20 x 10, to 1e-3", ways, "rounds", False, 10),
+        ("Linear rate, cyclic", _by_cluster(_median(rates, "rate")), "rate", True, 3),
+        ("Messages to 1e-3, cyclic", close, "messages", False, 3),
+        ("Seconds to solve", _by_cluster(_median(solved, "seconds")), "seconds", True, 3),
+    ), strict=False):  # fmt: skip
+        _medians(axes, title, of, what, bands, room)
     used = found.long("use", solved)
-    for k, (label, of) in enumerate([*_by_cluster(solved).items()][:3]):
-        by_alpha(panels[6], of, "utilization", k, label, marks=False)
-    panels[6].set_title("Use, lognormal clusters")
-    for axes, cluster in zip(panels[7:], ("bitbrains", "google"), strict=False):
-        here = used[(used["cluster"] == cluster) & (used["class"] == "all")]
-        for k, (resource, of) in enumerate(here.groupby("resource", sort=False)):
-            by_alpha(axes, of, "utilization", k, SHORT.get(str(resource), str(resource)), marks=False)
-        axes.set_title(f"Use, {_NAMES[cluster]}")
-    for axes in panels[6:9]:
-        axes.set_ylim(0, 1.03)
-    for axes in panels[9:]:
-        axes.remove()
+    used = used[used["class"] == "all"]
+    uses = {"lognormal clusters": [*_by_cluster(solved).items()][:3]}
+    for cluster in ("bitbrains", "google"):
+        resources = _of(used, cluster).groupby("resource", sort=False)
+        uses[_NAMES[cluster]] = [(SHORT.get(str(one), str(one)), of) for one, of in resources]
+    for axes, (title, several) in zip(panels[6:], uses.items(), strict=False):
+        for k, (label, of) in enumerate(several):
+            by_alpha(axes, of, "utilization", k, label, marks=False)
+        axes.set(title=f"Use, {title}", ylim=(0, 1.03))
     for k, axes in enumerate(panels[:9]):
         alpha_axis(axes, label=k + table.shape[1] >= 9)
-    for axes in (panels[0], panels[2], *panels[7:9]):
-        where = "center right" if axes in panels[7:] else "upper left"
+    for axes, where in zip(panels[[0, 2, 7, 8]], 2 * ["upper left"] + 2 * ["center right"], strict=True):
         axes.legend(loc=where, fontsize=5.5, handlelength=2.4, borderpad=0.2, labelspacing=0.2, ncols=2)
+    for axes in panels[9:]:
+        axes.remove()
     panels[0].set_ylabel("rounds")
     legend(drawn, panels[5])
     return drawn
 
 
+def _usual(games: pd.DataFrame, level: float | None, order: str = "cyclic", damping: float = math.nan) -> pd.DataFrame:
+    """Games of an order and damping, to a residual if one is named."""
+    dampings = games["damping"] if "damping" in games else pd.Series(math.nan, games.index)
+    like = dampings.isna() if math.isnan(damping) else np.isclose(dampings, damping)
+    return games[(games["order"] == order) & like & (level is None or np.isclose(games["level"], level or 0.0))]
+
+
+def _of(frame: pd.DataFrame, cluster: str) -> pd.DataFrame:
+    return frame[frame["cluster"] == cluster]
+
+
 def _by_cluster(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    return {label: frame[frame["cluster"] == name] for name, label in _NAMES.items()}
+    return {label: _of(frame, name) for name, label in _NAMES.items()}
 
 
 def _median(cells: pd.DataFrame, what: str) -> pd.DataFrame:
     """Medians of a column by cluster and alpha, with their intervals, in the names of `reached`."""
     found = median_interval(cells, ["cluster", "alpha"], what)
     return found.rename(columns={"median": what, "low": f"{what} low", "high": f"{what} high"})
-
-
-def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:
-    like = games["damping"].isna() if math.isnan(damping) else np.isclose(games["damping"], damping)
-    return games[(games["order"] == order) & like]
 
 
 def _medians(

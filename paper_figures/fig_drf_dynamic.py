@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from fairopt import papers
 from fairopt.report import Results
 
-from .over_time import lines, policy, printed
+from .over_time import of_users, parts, policy
 from .style import DOUBLE, IN_PAPER, NARROW, legend, line, new, ordered, user
 
 NEEDS = ("drf_dynamic",)
@@ -49,29 +51,18 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     return drawn
 
 
-def over_time(panels: np.ndarray, shares: pd.DataFrame) -> None:
-    """Parts of CPU and memory and dominant shares of both jobs, which follow from their tasks."""
+def over_time(panels: Sequence[Axes], shares: pd.DataFrame) -> None:
+    """Parts of CPU and memory and dominant shares of both jobs under First-Fit in the first draw."""
     of = shares[(shares["policy"] == "first-fit-drfh") & (shares["repetition"] == 0)]
-    parts = []
+    phases = []
     for k, phase in enumerate(_PHASES):
-        cluster = papers.instance(f"drf-7.1-p{k + 1}")
-        ratio = cluster.share_per_task / cluster.dominant_share_per_task[:, None]
-        here = of[of["workload"] == phase]
-        of_dominant = np.stack(here["user"].map(dict(zip(cluster.users, ratio, strict=True))).to_list())
-        parts.append(
-            here[["user"]].assign(
-                time=here["time"] + k * _LONG, share=here["share"], cpu=here["share"] * of_dominant[:, 0],
-                memory=here["share"] * of_dominant[:, 1],
-            )
-        )  # fmt: skip
-    whole = pd.concat(parts)
-    titles = {"cpu": "CPU", "memory": "Memory", "share": "Dominant share"}
-    for axes, (column, title) in zip(panels, titles.items(), strict=True):
-        lines(axes, whole.assign(value=whole[column]), "user", {job: job for job in _JOBS})
-        for value in _PRINTED["phase1"] if column == "share" else ():
-            printed(axes, 0, _LONG, value, IN_PAPER)
-        axes.set(title=title, xlabel="seconds", ylim=(0, 1.02), xlim=(0, 3 * _LONG))
-    panels[0].set_ylabel("part of the pool")
+        cluster, here = papers.instance(f"drf-7.1-p{k + 1}"), of[of["workload"] == phase]
+        demands = dict(zip(cluster.users, cluster.share_per_task, strict=True))
+        phases.append(parts(here.assign(time=here["time"] + k * _LONG), demands))
+    theirs = {"share": [(0, _LONG, value) for value in _PRINTED["phase1"]]}
+    of_users(panels, pd.concat(phases), _JOBS, theirs)
+    for axes in panels:
+        axes.set(ylim=(0, 1.02), xlim=(0, 3 * _LONG))
 
 
 def by_policy(axes: Axes, mean: pd.DataFrame, policies: list[str]) -> None:

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import beside, has, printed, said, tasks
-from .style import SINGLE, groups, legend, name, new
+from .stacks import before_after, has, printed, said
+from .style import SINGLE, legend, name, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -30,11 +30,9 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     found = results.of("drf_figures")
     cases = [case for case in _CASES if has(found, case[0])]
     drawn, table = new(width, 2.2, 1, len(cases))
-    for axes, (mechanism, before, after, factor) in zip(table[0], cases, strict=True):
-        pair = [tasks(found, cluster, mechanism).sum(axis=1) for cluster in (before, after)]
-        groups(axes, ["user A", "user B"], [("before it grows", pair[0], None), ("after", pair[1], None)])
-        if mechanism == "asset-fairness":
-            beside(axes, _bundles(before, after))
+    changes = {one: ((before, "before it grows"), (after, "after")) for one, before, after, _ in cases}
+    before_after(table[0], found, changes, ["user A", "user B"], {"asset-fairness": _bundles(*_CASES[0][1:3])})
+    for axes, (mechanism, _, _, factor) in zip(table[0], cases, strict=True):
         axes.set_title(f"{name(mechanism)}, resource 2 {factor}")
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])

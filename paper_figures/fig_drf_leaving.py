@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import beside, printed, said, tasks
-from .style import SINGLE, groups, legend, new
+from .stacks import before_after, printed, said
+from .style import SINGLE, legend, new
 
 NEEDS = ("drf_figures",)
 CAPTION = (
@@ -32,14 +32,11 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     """Tasks of each user before and after; the paper states those of CEEI to one decimal."""
     found = results.of("drf_figures")
     drawn, table = new(width, 2.2, 1, 2, sharey=True)
-    for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):
-        rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _, _ in _CASES]
-        users = [f"user {n}" for n in (1, 2, 3)]
-        heights = [[*row, *[0.0] * (3 - len(row))] for row in rows]
-        groups(axes, users, [(label, row, None) for (_, label, _), row in zip(_CASES, heights, strict=True)])
-        if mechanism == "ceei":
-            beside(axes, [printed(f"drf-{cluster}", statement).tolist() for cluster, _, statement in _CASES])
-        axes.set_title(mechanism.upper())
+    pair = [(cluster, label) for cluster, label, _ in _CASES]
+    theirs = {"ceei": [printed(f"drf-{cluster}", statement).tolist() for cluster, _, statement in _CASES]}
+    before_after(table[0], found, {"ceei": pair, "drf": pair}, [f"user {n}" for n in (1, 2, 3)], theirs)
+    for axes, mechanism in zip(table[0], ("CEEI", "DRF"), strict=True):
+        axes.set_title(mechanism)
     table[0, 0].set_ylabel("tasks")
     legend(drawn, table[0, 0])
     return drawn

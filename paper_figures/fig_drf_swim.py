@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt.harness.papers import statistics
 from fairopt.report import Results, StoredCells
 
-from .over_time import STATISTICS, lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new, ordered
+from .over_time import gains, lines, policy
+from .style import DOUBLE, NARROW, legend, new
 
 NEEDS = ("drf_swim",)
 CAPTION = (
@@ -35,10 +33,12 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, 6.8, 4, 1) if width < NARROW else new(width, 4.0, 2, 2)
     panels = table.ravel()
     _use(panels[:2], found)
-    gains = statistics.reductions(_days(found), ["servers"], _DRF, _SLOTS, "DRF")
-    for axes, number in zip(panels[2:], sorted(gains["servers"].unique()), strict=False):
-        _gains(axes, gains[gains["servers"] == number])
-        axes.set(title=f"{number:g} servers", xlabel="tasks of the job")
+    sooner = statistics.reductions(_days(found), ["servers"], _DRF, _SLOTS, "DRF")
+    for axes, number in zip(panels[2:], sorted(sooner["servers"].unique()), strict=False):
+        gains(axes, sooner[sooner["servers"] == number], _NAMES)
+        axes.set_title(f"{number:g} servers")
+        for at, value in _PRINTED.items():
+            axes.plot([at - 0.42, at + 0.42], 2 * [value], color="#b5152c", linewidth=1.4, alpha=0.8, label="printed")
     for axes in panels:
         if not axes.has_data():
             axes.remove()
@@ -53,19 +53,6 @@ def _days(found: StoredCells) -> StoredCells:
     cells = found.cells[found.cells["workload"] == "day"]
     least = cells["source"].str.extract(r"heavy=([0-9.]+)")[0]
     return StoredCells(cells[(least == least.min()) | least.isna()], found.failed, found.notes, found.contents)
-
-
-def _gains(axes: Axes, gains: pd.DataFrame) -> None:
-    """Bars of reductions by size, one for each statistic."""
-    series = []
-    for statistic, of in gains.groupby("statistic", sort=False):
-        one = ordered(of, "size", "value", range(len(_NAMES)))
-        series.append((STATISTICS[str(statistic)], one["mean"].fillna(0.0), one["half"].fillna(0.0)))
-    groups(axes, list(_NAMES), series)
-    axes.axhline(0, color="#111111", linewidth=0.6)
-    for at, value in _PRINTED.items():
-        axes.plot([at - 0.42, at + 0.42], 2 * [value], color="#b5152c", linewidth=1.4, alpha=0.8, label="printed")
-    axes.yaxis.set_major_formatter("{x:g}%")
 
 
 def _use(panels: np.ndarray, found: StoredCells) -> None:

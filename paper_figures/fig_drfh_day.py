@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from fairopt.harness.papers import statistics
 from fairopt.report import Results, StoredCells
 
-from .over_time import STATISTICS, distribution, lines, policy
-from .style import DOUBLE, NARROW, groups, legend, new, ordered
+from .over_time import distribution, gains, lines, policy
+from .style import DOUBLE, NARROW, legend, new
 
 NEEDS = ("drfh_day",)
 CAPTION = (
@@ -51,7 +51,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
     distribution(panels[2], chosen)
     panels[2].set(title="Completion times", xlabel="seconds", ylabel="part of all jobs")
-    _gain(panels[3], StoredCells(days, found.failed, found.notes, found.contents))
+    only_days = StoredCells(days, found.failed, found.notes, found.contents)
+    gains(panels[3], statistics.reductions(only_days, [], _BEST, _SLOTS, "DRFH"), _BIN_NAMES)
+    panels[3].set_title("Sooner than slots")
     done = found.long("each_user", days)
     done = done.assign(user=done["user"] + done["repetition"].astype(str)).drop_duplicates(["policy", "user"])
     _done(panels[4], done, _SLOTS, "Users, figure 7", "done under slots")
@@ -73,16 +75,3 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str, label: str) -
     axes.scatter(wide[other], wide[_BEST], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
                  linewidth=0.5)  # fmt: skip
     axes.set(title=title, xlabel=label)
-
-
-def _gain(axes: Axes, days: StoredCells) -> None:
-    """Reduction of completion times by Best-Fit against slots, of jobs completed by both, by size and statistic."""
-    gains = statistics.reductions(days, [], _BEST, _SLOTS, "DRFH")
-    series = []
-    for statistic, of in gains.groupby("statistic", sort=False):
-        one = ordered(of, "size", "value", range(len(_BIN_NAMES)))
-        series.append((STATISTICS[str(statistic)], one["mean"].fillna(0.0), one["half"].fillna(0.0)))
-    groups(axes, list(_BIN_NAMES), series)
-    axes.axhline(0, color="#111111", linewidth=0.6)
-    axes.yaxis.set_major_formatter("{x:g}%")
-    axes.set(title="Sooner than slots", xlabel="tasks of the job")

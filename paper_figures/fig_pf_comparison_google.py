@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .style import DOUBLE, NARROW, groups, legend, new, per_cent
-from .utilization import MECHANISMS, by_resource, classes, series_of
+from .utilization import MECHANISMS, by_resource, classes, points, series_of
 
 NEEDS = ("pf_comparison_google",)
 CAPTION = (
@@ -22,12 +22,7 @@ _CLUSTERS = {"google": "any machine", "placed": "placed"}
 def caption(results: Results) -> str:
     """Mean difference in utilization between PS-DSF and DRFH, in points."""
     use = results.of("pf_comparison_google").long("use")
-    use = use[use["class"] == "all"]
-    wide = use.pivot_table(index=["cluster", "resource", "repetition"], columns="name", values="utilization")
-    more = 100 * (wide["ps-dsf"] - wide["drfh"]).groupby(level=[0, 1]).mean()
-    said = [f"{more[one, 'cpu']:+.1f} points of CPU and {more[one, 'memory']:+.1f} of RAM ({text})"
-            for one, text in _CLUSTERS.items()]  # fmt: skip
-    return f"PS-DSF uses, compared with DRFH, {' and '.join(said)}."
+    return points(use[use["class"] == "all"], "cluster", _CLUSTERS)
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

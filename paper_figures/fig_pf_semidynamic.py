@@ -10,7 +10,7 @@ from fairopt.report import Results
 
 from .over_time import lines, policy
 from .style import DOUBLE, groups, legend, new, per_cent
-from .utilization import series_of
+from .utilization import points, series_of
 
 NEEDS = ("pf_semidynamic",)
 CAPTION = (
@@ -25,13 +25,8 @@ _PLACED = "density=0.3"
 def caption(results: Results) -> str:
     """Mean difference in use, in points, by placement."""
     use = results.of("pf_semidynamic").long("use")
-    wide = use.pivot_table(index=["source", "resource", "repetition"], columns="policy", values="utilization")
-    more = 100 * (wide["fluid:ps-dsf"] - wide["fluid:drfh"]).groupby(level=[0, 1]).mean()
-    said = []
-    for source in dict.fromkeys(use["source"]):
-        where = "with placement" if _PLACED in source else "without"
-        said.append(f"{more[source, 'cpu']:+.1f} points of CPU and {more[source, 'memory']:+.1f} of memory {where}")
-    return f"PS-DSF uses, compared with DRFH, {', '.join(said)}."
+    texts = {one: "with placement" if _PLACED in one else "without" for one in dict.fromkeys(use["source"])}
+    return points(use, "source", texts, "policy", "fluid:ps-dsf", "fluid:drfh")
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .style import line, name, user
+from .style import IN_PAPER, groups, line, name, ordered, user
 
 POLICIES = {
     "best-fit-drfh": "Best-Fit DRFH", "first-fit-drfh": "First-Fit DRFH", "discrete-drf": "discrete DRF",
@@ -32,12 +33,6 @@ def policy(text: str) -> str:
     return POLICIES.get(plain, plain) + (", strict" if "strict=True" in inside else "")
 
 
-def heaviest(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cells of the last source, which has the highest load, and those of its first draw."""
-    heavy = cells[cells["source"] == cells["source"].max()]
-    return heavy, heavy[heavy["repetition"] == heavy["repetition"].min()]
-
-
 def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0) -> None:
     """Lines of `value` over time by `labels`, with styles from the `first` on and markers apart.
 
@@ -57,6 +52,45 @@ def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], firs
 def printed(axes: Axes, begin: float, end: float, value: float, label: str | None = None) -> None:
     """Mark a value of the paper for an interval of time."""
     axes.plot([begin, end], [value, value], color="#b5152c", linewidth=1.6, alpha=0.7, label=label, zorder=1)
+
+
+#: Titles of the panels of `of_users`.
+_TITLES = {"cpu": "CPU", "memory": "Memory", "share": "Dominant share"}
+
+
+def parts(shares: pd.DataFrame, demands: Mapping[str, Any]) -> pd.DataFrame:
+    """Shares with the parts of the pool's `cpu` and `memory`, which follow from them as all tasks of a user are alike.
+
+    `demands` are parts of the pool by user, in any unit.
+    """
+    ratio = {one: np.asarray(parts, dtype=float) / np.max(parts) for one, parts in demands.items()}
+    each = np.stack(shares["user"].map(ratio).to_list())
+    return shares.assign(cpu=shares["share"] * each[:, 0], memory=shares["share"] * each[:, 1])
+
+
+def of_users(
+    panels: Sequence[Axes], table: pd.DataFrame, users: Sequence[str],
+    theirs: Mapping[str, Sequence[tuple[float, float, float]]],
+) -> None:  # fmt: skip
+    """CPU, memory and dominant shares over time from a table of `parts`; `theirs` are the paper's values by panel."""
+    for axes, (column, title) in zip(panels, _TITLES.items(), strict=True):
+        lines(axes, table.assign(value=table[column]), "user", {one: one for one in users})
+        for begin, end, value in theirs.get(column, ()):
+            printed(axes, begin, end, value, IN_PAPER)
+        axes.set(title=title, xlabel="seconds")
+    panels[0].set_ylabel("part of the pool")
+
+
+def gains(axes: Axes, reductions: pd.DataFrame, sizes: Sequence[str]) -> None:
+    """Bars of `statistics.reductions` by size of jobs, one for each statistic."""
+    series = []
+    for statistic, of in reductions.groupby("statistic", sort=False):
+        one = ordered(of, "size", "value", range(len(sizes)))
+        series.append((STATISTICS[str(statistic)], one["mean"].fillna(0.0), one["half"].fillna(0.0)))
+    groups(axes, list(sizes), series)
+    axes.axhline(0, color="#111111", linewidth=0.6)
+    axes.yaxis.set_major_formatter("{x:g}%")
+    axes.set_xlabel("tasks of the job")
 
 
 def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairopt import papers
 from fairopt.report import Results, StoredCells
 
-from .style import IN_PAPER, bar, legend, name, new, per_cent, user
+from .style import IN_PAPER, bar, groups, legend, name, new, per_cent, user
 
 Numbers = NDArray[np.float64]
 #: Smaller shares have no diamond of their own.
@@ -85,10 +85,20 @@ def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPE
               label=label, zorder=3, clip_on=False)  # fmt: skip
 
 
-def beside(axes: Axes, theirs: Sequence[Sequence[float]]) -> None:
-    """Diamonds on bars of two kinds in groups by user; `theirs` are the users' values by kind."""
-    for k, row in enumerate(theirs):
-        diamonds(axes, np.arange(len(row)) + (k - 0.5) * 0.4, row, None if k else IN_PAPER)
+def before_after(
+    panels: Iterable[Axes], found: StoredCells, cases: Mapping[str, Sequence[tuple[str, str]]], users: Sequence[str],
+    theirs: Mapping[str, Sequence[Sequence[float]]],
+) -> None:  # fmt: skip
+    """Bars of users' tasks by mechanism, before and after a change: clusters with their labels.
+
+    A user who has left has no tasks; `theirs` are the paper's tasks by mechanism.
+    """
+    for axes, (mechanism, pair) in zip(panels, cases.items(), strict=True):
+        rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _ in pair]
+        bars = [[*row, *[0.0] * (len(users) - len(row))] for row in rows]
+        groups(axes, users, [(label, row, None) for (_, label), row in zip(pair, bars, strict=True)])
+        for k, row in enumerate(theirs.get(mechanism, ())):
+            diamonds(axes, np.arange(len(row)) + (k - 0.5) * 0.4, row, None if k else IN_PAPER)
 
 
 def shares(

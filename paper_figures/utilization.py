@@ -35,6 +35,16 @@ def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable
     axes.set_ylabel("utilization")
 
 
+def points(use: pd.DataFrame, by: str, texts: Mapping[str, str], column: str = "name", better: str = "ps-dsf",
+           than: str = "drfh") -> str:  # fmt: skip
+    """Mean differences in use of CPU and memory, in points, by values of the column `by`, in the words of `texts`."""
+    wide = use.pivot_table(index=[by, "resource", "repetition"], columns=column, values="utilization")
+    more = 100 * (wide[better] - wide[than]).groupby(level=[0, 1]).mean()
+    said = [f"{more[one, 'cpu']:+.1f} points of CPU and {more[one, 'memory']:+.1f} of memory ({text})"
+            for one, text in texts.items()]  # fmt: skip
+    return f"PS-DSF uses, compared with DRFH, {' and '.join(said)}."
+
+
 def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
     """Relative gain of PS-DSF in utilization over another mechanism on the same clusters, in per cent, by resource.
 

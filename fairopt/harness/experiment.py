@@ -229,7 +229,7 @@ POLICIES = Kind(
     SIMULATIONS,
     "workloads",
     "policies",
-    {"at": (_many(_number("seconds >= 0", ge=0)), ()), "quick": (_FLAG, False)},
+    {"quick": (_FLAG, False)},
     {
         "workloads": (_many(_text("a name from [workloads]")), ()),
         "repetitions": (_one(_COUNT), None),
@@ -279,7 +279,7 @@ class Experiment:
     """A validated experiment file.
 
     `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further ones;
-    `at`: seconds at which a table shows shares; `printed`: properties that a paper grants each mechanism.
+    `printed`: properties that a paper grants each mechanism.
 
     >>> import fairopt as fo
     >>> experiment = fo.harness.load("drf_figures")
@@ -302,7 +302,6 @@ class Experiment:
     tables: tuple[Struct, ...] = ()
     table: str = "means"
     printed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    at: tuple[float, ...] = ()
     quick: bool = False
     smoke: bool = False
     plugins: tuple[Path, ...] = ()
@@ -397,8 +396,7 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
     made = Experiment(
         kind, document.path.stem, document, sources=tuple(one for group in sources.values() for one in group),
         grids=tuple(grids), smoke=document.smoke, plugins=plugins,
-        **{key: getattr(file, key) for key in (*_TOP, *kind.top)}
-        | {key: _several(getattr(file, key, ())) for key in ("at", "keep")},
+        **{key: getattr(file, key) for key in (*_TOP, *kind.top)} | {"keep": _several(file.keep)},
     )  # fmt: skip
     if made.table == "means":
         return made

@@ -140,6 +140,16 @@ def test_mqdrf_may_be_cut_short(smoke: Results, monkeypatch: pytest.MonkeyPatch)
     assert [line.get_label() for line in axes.lines] == ["queue 1", "queue 2"]
 
 
+def test_the_caption_says_on_which_clusters_rounds_grow(smoke: Results) -> None:
+    games = smoke.of("alpha_convergence").long("reached").query("order == 'cyclic' and damping != damping")
+    wide = (
+        games[np.isclose(games["level"], 1e-3)].pivot(index="cluster", columns="alpha", values="rounds").fillna(np.inf)
+    )
+    grow = (wide[np.inf] >= wide[3.0]).sum()
+    said = caption("alpha_convergence", smoke).partition("rounds grow with alpha throughout on ")[2]
+    assert len(re.findall("x|Bitbrains|Google", said.partition(" of the clusters")[0])) == grow
+
+
 def test_alpha_goes_to_infinity(smoke: Results) -> None:
     axes = draw("frontier", smoke).axes[9]
     assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])

@@ -46,13 +46,15 @@ def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], 
     Raises
     ------
     DataError
-        A reference cell is missing.
+        There is no reference cell, or none that is like another one.
     """
     base = np.logical_and.reduce([cells[name] == value for name, value in less.items()])
     same = [name for name in same if name not in less]
     if not base.any():
         raise DataError(f"no cell has {', '.join(f'{name} = {value}' for name, value in less.items())}")
     both = cells[~base].merge(cells[base][[*same, *values]], on=same, suffixes=("", " less"))
+    if both.empty:
+        raise DataError(f"no cells are alike but for {', '.join(less)}")
     for value in values:
         with np.errstate(invalid="ignore"):
             both[value] = np.where(both[value] == both[f"{value} less"], 0.0, both[value] - both[f"{value} less"])

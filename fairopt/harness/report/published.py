@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -25,7 +24,6 @@ from .stored import (
     reached,
     swept,
     telling,
-    with_means,
 )
 from .table import Table, draws_said, medians_said
 from .typeset import differing, uses
@@ -75,13 +73,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         details = (draws_said(frame["n"], frame), *sources)
         keep = _kept(chosen, frame)
         made = [Table(chosen.name, chosen.title, frame, (*footnote, *over, *found.notes), details, keep=keep)]
-        if simulated and chosen.at:
-            shares = shares_at(found, chosen.at)
-            details = ("Dominant shares over time", draws_said(frame["n"], shares), *sources)
-            groups = {"dominant share at": [f"{time:g} s" for time in chosen.at]}
-            keep = (*shares,)
-            made.append(Table(f"{chosen.name}-shares", chosen.title, shares, found.notes, details, groups, keep=keep))
-        elif not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
+        if not simulated and chosen.repetitions > 1 and not (games := reached(found)).empty:
             # Medians of fewer than six draws have no interval.
             known = games.filter(regex=" low$").notna().any(axis=None)
             games, parameters = swept(games if known else games.filter(regex="(?<! low)(?<! high)$"), "mechanism")
@@ -226,15 +218,3 @@ def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
             if isinstance(value, tuple) and len(value) == users:
                 return papers.show(value)
     return ""
-
-
-def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
-    """Dominant shares by workload, policy and user at the given seconds, from the last sample before each."""
-    cells, parameters = swept(found.cells, "policy")
-    shares = found.long("shares", cells)
-    cells = telling(cells, ("workload", "source", "policy", *parameters), "policy")
-    table = shares[[*cells, "user"]].drop_duplicates().reset_index(drop=True)
-    for time in times:
-        before = shares[shares["time"] <= time].groupby(["key", "user"], sort=False).tail(1)
-        table = with_means(table, before, [*cells, "user"], {"share": f"{time:g} s"})
-    return table

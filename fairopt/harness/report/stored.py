@@ -171,7 +171,8 @@ class StoredCells:
         medians : bool
             Medians with intervals between order statistics in place of means, as where some games never end.
         less : mapping, optional
-            Differences from the cell of the same draw that has these values: `less={"order": "cyclic"}`.
+            Differences from the cell of the same draw that has these values: `less={"order": "cyclic"}`, or
+            `less={"mechanism": "drfh"}`, whose parameters may differ.
         fit : str or sequence of str
             Exponents of a power law of the first measure in these columns, such as `users`, in place of means.
 
@@ -201,8 +202,9 @@ class StoredCells:
         if cells.empty:
             raise DataError(f"no cell has {values[0]}; name another measure first")
         ways = [source, *options, what, *parameters, *cells.columns.intersection(WAY)]
-        if less:
-            cells = paired(cells, values, less, ["source", "repetition", *ways])
+        if less:  # another mechanism has other parameters
+            other = (what, *parameters) if {what, "mechanism"} & {*less} else ()
+            cells = paired(cells, values, less, ["source", "repetition", *(one for one in ways if one not in other)])
         for one in ways:
             if one not in (*by, *fit, *([source] if fit else ())) and (
                 cells.groupby(by, dropna=False)[one].nunique(dropna=False).max() > 1
