@@ -85,11 +85,11 @@ def _tiny(job: Solve) -> Stats:
 def _plain(clusters: Sequence[Cluster]) -> Mask:
     """Mask (clusters,) of those that `solve` neither transforms nor annotates.
 
-    These have the shape of the first, no placement constraints or task limits, data of moderate dynamic range, and no
-    proportional servers or users.
+    These have the shape of the first, no placement constraints, task limits or rates, data of moderate dynamic range,
+    and no proportional servers or users.
     """
     shape = clusters[0].shape
-    plain = np.array([one.shape == shape and not one.constrained and bool(np.isinf(one.max_tasks).all())
+    plain = np.array([one.shape == shape and not (one.constrained or one.rated) and bool(np.isinf(one.max_tasks).all())
                       for one in clusters])  # fmt: skip
     some = np.flatnonzero(plain).tolist()
     for name in ("weight", "capacity", "demand") if some else ():
