@@ -193,6 +193,8 @@ __all__ = [
 
 #: Bound on the ratio of a welfare gap to the backward error times users and A, valid for errors up to `_GOOD`.
 _GAIN, _GOOD = 100.0, 1e-3
+#: Part of a limit that may be left where own time has a price in the welfare gap.
+_USED_UP = 1e-6
 #: Fraction of the work limit of exact arithmetic that is spent to confirm a certificate that passes.
 _CAUTION = 0.05
 
@@ -304,7 +306,9 @@ def certify_problem(
         violation, where = max((violation, where), over_limits(polytope, filling, split.merged))
     found = judge(polytope, criterion, split.merged, limits, hint, servers)
     prices, conditions = merging.split_prices(found.log_prices), found.conditions
-    if has_levels:
+    if has_levels and len(polytope.timed):
+        conditions = None
+    elif has_levels:
         proof = None if prices is None else np.exp(prices)
         conditions = deferred(partial(maxmin_condition, cluster, split, criterion, proof))
     where = where if violation > found.optimality else found.where
@@ -365,8 +369,8 @@ def _finite(
         found = replace(found, error=least, where="the welfare, whose gap no smaller error explains")
     where = f"largest for {found.where}" if found.error > 0 else found.where
     prices = polytope.log_unit_prices(found.log_rows)
-    # Condition numbers are unknown where the objective couples all users by a total.
-    tied = isinstance(criterion, FairnessEfficiency)
+    # Condition numbers are unknown where the objective couples all users by a total, or own time has a price.
+    tied = isinstance(criterion, FairnessEfficiency) or len(polytope.timed) > 0
     known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, tasks, found))
     return _Judgement(found.error, _measure(criterion), where, prices, welfare, known)
 
@@ -468,7 +472,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         return 0.0
     own, user = criterion.restrict(polytope.users), polytope.pair_user
     first = polytope.start[:-1]
-    here = tasks[polytope.users[user], polytope.pair_server]
+    here = polytope.work(tasks)
     x = np.add.reduceat(here, first)
     if not (x >= 0).all() or not x.any() or not (criterion.starves or (x > 0).all()):
         return np.inf
@@ -476,10 +480,21 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         log_marginal = own.log_marginal(x)
         top = float(log_marginal.max())
         cost = np.exp(log_price_per_task(polytope, log_rows) - top)
+        time = 0.0
+        if len(polytope.timed):
+            assert polytope.rate is not None
+            lacking = (np.exp(log_marginal - top)[user] - cost) * polytope.rate
+            left, price = np.maximum(1 - polytope.part_of_limit(here), 0.0), np.zeros(len(x))
+            price[polytope.timed] = np.maximum(np.maximum.reduceat(lacking, first), 0.0)[polytope.timed]
+            price = np.where(left <= _USED_UP, price, 0.0)  # any prices prove a bound, and these are close to the best
+            cost, time = (
+                cost + price[user] / polytope.rate,
+                float(price @ np.nan_to_num(left * polytope.quota, posinf=0.0)),
+            )
         least = np.minimum.reduceat(cost, first)
         loss = own.bregman(x, log_marginal - top, least, np.minimum(own.floor, x), polytope.reach)
         idle = np.exp(log_rows - top) @ np.maximum(1 - polytope.used(tasks), 0.0)
         excess_cost = np.where(here > 0, cost - least[user], 0.0)
-        missing = float(loss.sum() + here @ excess_cost + idle)
+        missing = float(loss.sum() + here @ excess_cost + idle + time)
         gap = missing / float(np.exp(log_marginal - top) @ x)
     return gap if np.isfinite(gap) else np.inf

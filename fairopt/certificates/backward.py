@@ -16,7 +16,10 @@ cost above tau are dropped. With `A = max(alpha, 1)` the error is the largest of
     sum of dropped tasks            per user, relative to x_n, and per priced row, relative to its capacity
     1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of these
 
-so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times that;
+so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times that.
+With rates tasks stand for work, and costs are those of work. The limit of a user whose rates differ is a row of its
+own (global): where it is used up to tau, it has the least price mu_n at which the user would buy no more, work on
+server i costs mu_n / rate_ni more, and what is left of the limit counts as the slack of a row does;
 the proof is in docs/certificates.md. All prices and all tau give a valid bound; the best of several tau is returned.
 The error is linear in the violations, and independent of the size of a user's welfare.
 """
@@ -154,7 +157,7 @@ class _Conditions:
         self.sellers = polytope.cluster.shape[1] if self.game else 1
         self.user, self.server = polytope.pair_user, polytope.pair_server
         who = polytope.users
-        self.tasks = tasks[who[self.user], self.server]
+        self.tasks = polytope.work(tasks)
         self.first = polytope.start[:-1]
         self.idle = 1 - polytope.used(tasks)
         self.scale = criterion.stiffness
@@ -165,7 +168,11 @@ class _Conditions:
             n = who[int(np.argmin(unit))]
             self.impossible = f"user {polytope.cluster.users[n]!r}, who has no tasks, although it could run some"
             return
-        room = np.where(np.isfinite(polytope.limit), np.maximum(1 - total / polytope.limit, 0.0), np.inf)
+        held = total / polytope.limit if polytope.rate is None else polytope.part_of_limit(self.tasks)
+        room = np.where(np.isfinite(polytope.quota), np.maximum(1 - held, 0.0), np.inf)
+        #: Users whose limit is a constraint of its own, with a price; in the game it is a bound on each server's tasks.
+        self.timed = np.zeros(len(who), dtype=bool)
+        self.timed[[] if self.game else polytope.timed] = True
         self.part = self.tasks / unit[self.user]
         if self.game:
             self.buyer, self.seller = np.arange(len(self.user)), self.server
@@ -213,7 +220,7 @@ class _Conditions:
             live &= every >= -_APART * self.scale
             log_rows = np.where(live, every, -np.inf)
             off = self._of_buyers(log_price_per_task(polytope, log_rows), tau, None if fitted else top)
-        short, excess, dropped, shift = off
+        short, excess, dropped, shift, time = off
         shift = shift[of_rows]
         kept = ~dropped & (self.tasks > 0)
         wrong = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
@@ -227,6 +234,12 @@ class _Conditions:
             errors.append((np.add.reduceat(lost, self.first), self._user))
             unused = np.where(dropped, self.tasks / polytope.gamma, 0.0)
             errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
+            if time.any():
+                errors.append(
+                    (np.where(time, polytope.part_of_limit(np.where(dropped, self.tasks, 0.0)), 0.0), self._user)
+                )
+        if time.any():
+            errors.append((np.where(time, self.room, 0.0), self._user))
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
         tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # among ties up to rounding the first is reported
@@ -235,19 +248,43 @@ class _Conditions:
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
-    def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array]:
-        """Errors of buyers, excess costs and dropped pairs (pairs,), and shifts of log prices (sellers,)."""
+    def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array, Mask]:
+        """Errors of buyers, excess costs and dropped pairs (pairs,), shifts of log prices (sellers,).
+
+        Last are the users, (users,), whose own time has a price.
+        """
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
         if shift is None:
             shift = self._middles(off, bought & (self.surplus > tau), self.room > tau)
+        time, room = np.zeros(len(self.timed), dtype=bool), self.room
+        if self.timed.any():
+            price, time = self._with_own_time(price, shift, tau)
+            least, room = np.minimum.reduceat(price, self.first), np.where(self.timed, np.inf, room)
+            off = self.marginal - least
         off = (off - shift[self.seller]) / self.scale
         less = 0.0 if self.game else np.where(bought, np.minimum(-off, self.surplus), 0.0)
-        error = np.where(off > 0, np.minimum(off, self.room), less)
+        error = np.where(off > 0, np.minimum(off, room), less)
         there, above = self.tasks > 0, -off if self.game else price - least[self.user]
         excess = np.where(there & (above > 0), above, 0.0)
         dropped = excess > tau if self.game else there & ((excess > tau) | ~bought[self.user])
-        return error, excess, dropped, shift
+        return error, excess, dropped, shift, time
+
+    def _with_own_time(self, price: Array, shift: Array, tau: float) -> tuple[Array, Mask]:
+        r"""Log costs of work (pairs,) with prices of own time, and the users (users,) whose time has one.
+
+        Where a user's time is used up to tau, its price is the least at which the user would buy no more,
+        :math:`\mu_n = \max(0, \max_i (G_n a_{ni} - \sum_r \lambda_{ir} d_{nr}))`.
+        """
+        rate, worth = self.polytope.rate, (self.marginal - shift[self.seller])[self.user]
+        assert rate is not None
+        top = np.maximum.reduceat(np.maximum(worth, price), self.first)[self.user]
+        lacking = (np.exp(worth - top) - np.exp(price - top)) * rate
+        own = np.where(self.timed & (self.room <= tau), np.maximum.reduceat(lacking, self.first), 0.0)
+        time = own > 0
+        with np.errstate(divide="ignore"):
+            paid = top + np.log(np.exp(price - top) + own[self.user] / rate)
+        return np.where(time[self.user], paid, price), time
 
     def _middles(self, off: Array, bought: Mask, hungry: Mask) -> Array:
         """Shifts of log prices, (sellers,), that minimise the largest error of buyers that have or demand tasks."""
@@ -343,7 +380,12 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     scaled, small = np.exp(log_cost - scale[entries.col]), np.exp(-scale)
     scaled[scaled < _SMALLEST] = 0.0
     cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(pairs), count))
-    of_buyer = sp.csr_matrix((small, (pairs, problem.buyer)))
+    # The price of own time is per task, in units of the user's largest rate.
+    per_task = small
+    if problem.timed.any() and polytope.rate is not None:
+        most = np.maximum.reduceat(polytope.rate, problem.first)[problem.user]
+        per_task = np.where(problem.timed[problem.user], small * most / polytope.rate, small)
+    of_buyer = sp.csr_matrix((per_task, (pairs, problem.buyer)))
     here = sp.csr_matrix((small, (pairs, problem.server)), shape=(len(pairs), servers))
     of_limit, of_floor = of_buyer[:, problem.room <= leeway], of_buyer[:, problem.surplus <= leeway]
     paid = sp.hstack([cost, of_limit, -of_floor], format="csr")

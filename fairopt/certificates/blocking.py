@@ -92,7 +92,9 @@ def blocking(
     split, limits = Split.from_answer(cluster, tasks), criterion.limits(cluster)
     first = split.merging.first_server
     polytope = Polytope(split.merging.cluster, limits)
-    users, totals = polytope.users, split.user_tasks
+    users, totals = polytope.users, split.work
+    if len(polytope.timed):
+        raise DataError("what holds users is not told where the limits of users with different rates can bind")
     if (none := starved(polytope, totals[users])).any():
         n = users[int(none.argmax())]
         raise DataError(f"user {cluster.users[n]!r} has no tasks, although it could run some: this is not max-min")
@@ -169,7 +171,7 @@ def _bottleneck(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, I
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
     cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + 1e-6)
-    mine = np.where(cheap, tasks[polytope.users[polytope.pair_user], polytope.pair_server], -1.0)
+    mine = np.where(cheap, polytope.work(tasks), -1.0)
     most = np.flatnonzero(mine == np.maximum.reduceat(mine, start)[polytope.pair_user])
     pair = most[np.unique(polytope.pair_user[most], return_index=True)[1]]
     server = polytope.pair_server[pair]

@@ -118,14 +118,15 @@ def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | No
     NaN for others, None if there are none. The exploitability is relative to the tasks of the user that could rise, and
     does not bound the excess of a user whose demand for that bottleneck is negligible.
     """
-    cluster, totals = polytope.cluster, tasks.sum(axis=1)
-    levels, hungry = criterion.levels(totals), totals < criterion.limits(cluster) * (1 - DIGITS)
+    cluster, totals = polytope.cluster, polytope.cluster.work(tasks)
+    levels, hungry = criterion.levels(totals), tasks.sum(axis=1) < criterion.limits(cluster) * (1 - DIGITS)
     result = np.full(len(totals), np.nan)
     for i in range(cluster.shape[1]):
         some = polytope.users[polytope.pair_user[polytope.pair_server == i]]
         demand, here, level = cluster.demand[some], tasks[some, i], levels[some, i, None]
         needs = (demand > 0) & (here @ demand >= cluster.capacity[i] * (1 - DIGITS))
-        there = needs & (here > DIGITS * totals[some])[:, None]
+        done = here * cluster.rate[some, i] if cluster.rated else here
+        there = needs & (done > DIGITS * totals[some])[:, None]
         top = np.where(there, level, 0.0).max(axis=0, initial=0.0)
         owed = hungry[some, None] & (~needs | (level * (1 + DIGITS) < top)).all(axis=1, keepdims=True)
         lowest = np.where(needs & owed, level, np.inf).min(axis=0, initial=np.inf)
@@ -163,7 +164,8 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     """
     cluster, alone = polytope.cluster, criterion.scope == "per_server"
     users_of, servers = cluster.shape[:2]
-    totals, limits_of = tasks.sum(axis=1), criterion.limits(cluster)
+    totals, limits_of = cluster.work(tasks), criterion.limits(cluster)
+    room = np.maximum(limits_of - tasks.sum(axis=1), 0.0)
     share = np.broadcast_to(criterion.share.reshape(users_of, -1), (users_of, servers))
     gaps, worst = np.zeros(servers), np.zeros(servers, dtype=np.intp)
     by_server, ends = by_group(polytope.pair_server, servers)
@@ -176,6 +178,11 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
             levels = np.where(there, mine * share[users, some[:, None]] / criterion.weight[users], np.inf)
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
+        if cluster.rated:  # in work, which on this server may rise by the rate times what is left of the limit
+            rate = np.where(there, cluster.rate[users, some[:, None]], 1.0)
+            demand, here = demand / rate[:, :, None], here * rate
+            limits = limits if alone else totals[users] + rate * room[users]
+            mine = here if alone else mine
         rise = rises(demand, cluster.capacity[some], here, levels, mine, limits, criterion.floor[users])
         rise = np.where(there, np.where(beyond_numbers(levels), np.inf, rise), -np.inf)
         gaps[some] = rise.max(axis=1)

@@ -173,10 +173,10 @@ class _Active:
 
 
 def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, dense: int) -> _Active:
-    total = tasks.sum(axis=1)[polytope.users]
+    total = polytope.cluster.work(tasks)[polytope.users]
     rule, scale = criterion.restrict(polytope.users), criterion.stiffness
     game, user = criterion.scope == "game", polytope.pair_user
-    here, unit = tasks[polytope.users[user], polytope.pair_server], rule.measure(total, polytope.reach)
+    here, unit = polytope.work(tasks), rule.measure(total, polytope.reach)
     part = here / total[user]
     kept, priced = found.pairs & (here > found.error * unit[user]), found.log_rows > -np.inf
     # The dual of an active limit or floor is an additional unknown, as these users do not respond to prices.

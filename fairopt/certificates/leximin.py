@@ -92,6 +92,7 @@ def lexicographic_rise(
         n = polytope.users[int(beyond.argmax())]
         return np.inf, None, f"user {users[n]!r}, whose level is beyond the range of numbers"
     to_limit = polytope.limit / x - 1
+    prices = None if len(polytope.timed) else prices  # they are of capacities alone, and own time has a price as well
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, level, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
@@ -286,7 +287,7 @@ def maxmin_condition(
     users = polytope.users
     if not len(users):
         return result
-    x = table.sum(axis=1)[users]
+    x = merged.work(table)[users]
     if starved(polytope, x).any():
         result[users] = np.inf
         return result

@@ -184,7 +184,9 @@ class Exact(NamedTuple):
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Estimate whether exact arithmetic is possible with a fraction `part` of `WORK`."""
+    """Estimate whether exact arithmetic is possible with a fraction `part` of `WORK`; it is not offered with rates."""
+    if cluster.rated:
+        return False
     usable = may_run(cluster, limits)
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)

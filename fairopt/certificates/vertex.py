@@ -74,8 +74,8 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
     share = gamma * np.exp(own.log_marginal_of(np.ones(len(best)), polytope.pair_user, polytope.pair_server))
     dual, rows = np.exp(log_rows), sp.vstack([polytope.use, polytope.use_of_limit], format="csr")
     # The dual of a limit is what the cheapest of the user's pairs requires.
-    lacking = np.maximum.reduceat((share - polytope.use.T @ dual) / gamma, polytope.start[:-1])[limited]
-    dual = np.concatenate([dual, np.maximum(lacking, 0.0) * polytope.limit[limited]])
+    lacking = np.maximum.reduceat((share - polytope.use.T @ dual) / polytope.instances, polytope.start[:-1])[limited]
+    dual = np.concatenate([dual, np.maximum(lacking, 0.0) * polytope.quota[limited]])
     raised = float(np.max(share / (rows.T @ dual), initial=1.0))
     if not raised < _RAISED:
         return best

@@ -55,6 +55,7 @@ class Pairs:
     demand : (users, resources), per unit of the user
     inverse : (servers, resources), 1/capacity
     value : (pairs,), marginal utility of a unit on that server, by which costs are divided; None for 1
+    per : (pairs,), factor of the demand of a unit on that server, where rates of work differ; None for 1
     """
 
     user: Index
@@ -62,6 +63,7 @@ class Pairs:
     demand: Array
     inverse: Array
     value: Array | None = None
+    per: Array | None = None
 
     @cached_property
     def start(self) -> Index:
@@ -99,7 +101,8 @@ class Pairs:
     @cached_property
     def takes(self) -> Array:
         """(pairs, resources), fraction of the capacity that a unit uses."""
-        return np.asarray(self.demand[self.user] * self.inverse[self.server])
+        takes = self.demand[self.user] * self.inverse[self.server]
+        return np.asarray(takes if self.per is None else takes * self.per[:, None])
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
@@ -141,6 +144,10 @@ class Pairs:
         object.__setattr__(other, "value", value)
         return other
 
+    def demanding(self, amount: Array) -> Array:
+        """Amounts (pairs,) as multiples of the user's demand: times `per`."""
+        return amount if self.per is None else amount * self.per
+
     def over_value(self, amount: Array) -> Array:
         """Amounts (pairs,) divided by `value`."""
         return amount if self.value is None else amount / self.value
@@ -148,18 +155,18 @@ class Pairs:
     def cost(self, prices: Array) -> Array:
         """Cost of a unit over its value at prices (servers, resources) of whole capacities, (pairs,)."""
         if self.dense:
-            return self.over_value(self._listed(self.demand @ (prices * self.inverse).T))
+            return self.demanding(self.over_value(self._listed(self.demand @ (prices * self.inverse).T)))
         return self.over_value(np.asarray(self.matrix @ prices.ravel()))
 
     def use(self, amount: Array) -> Array:
         """Utilization by amounts (pairs,), (servers, resources)."""
         if self.dense:
-            return np.asarray((self.table(amount).T @ self.demand) * self.inverse)
+            return np.asarray((self.table(self.demanding(amount)).T @ self.demand) * self.inverse)
         return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
 
     def slack(self, prices: Array, user_price: Array) -> Array:
         """Reduced cost, `cost(prices) - of_user(user_price)`, (pairs,)."""
-        if self.dense and self.value is None:
+        if self.dense and self.value is None and self.per is None:
             per_server = np.hstack([prices * self.inverse, np.ones((len(prices), 1))])
             return self._listed(np.hstack([self.demand, -user_price[:, None]]) @ per_server.T)
         return self.cost(prices) - self.of_user(user_price)
@@ -167,14 +174,14 @@ class Pairs:
     def weighed_cost(self, weight: Array, prices: Array) -> Array:
         """`sums(weight * cost(prices))`, (users,)."""
         if self.dense:
-            weight = self.table(self.over_value(weight))
+            weight = self.table(self.demanding(self.over_value(weight)))
             return np.asarray(((weight @ (prices * self.inverse)) * self.demand).sum(axis=1))
         return self.sums(weight * self.cost(prices))
 
     def weighed_use(self, weight: Array, amount: Array) -> Array:
         """`use(weight * of_user(amount))`, (servers, resources)."""
         if self.dense:
-            return np.asarray((self.table(weight).T @ (self.demand * amount[:, None])) * self.inverse)
+            return np.asarray((self.table(self.demanding(weight)).T @ (self.demand * amount[:, None])) * self.inverse)
         return self.use(weight * self.of_user(amount))
 
     def squares(self, weight: Array) -> Array:
@@ -183,7 +190,7 @@ class Pairs:
         size = self.inverse.shape[1]
         result = np.empty((size, size, len(self.inverse)))
         if self.dense:
-            weight = np.ascontiguousarray(self.table(weight).T)
+            weight = np.ascontiguousarray(self.table(self.demanding(self.demanding(weight))).T)
             for r in range(size):
                 result[r] = (
                     self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
@@ -393,7 +400,7 @@ class _UsersFirst:
 
         def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
             """Matrix (users, rows) of scaled weights times use, and the BLAS routine of its precision."""
-            table, syrk = _in_precision(at, pairs.table(weight) * root[:, None], len(self.rows))
+            table, syrk = _in_precision(at, pairs.table(pairs.demanding(weight)) * root[:, None], len(self.rows))
             demand = pairs.demand.astype(table.dtype)
             result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
             for r in range(len(scale)):
@@ -461,6 +468,7 @@ class _ServersFirst:
         """
         pairs = at.pairs
         taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
+        taken = taken if pairs.per is None else taken * pairs.per[:, None]
         half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
         half *= self.weight[:, None]
         left = 1 - pairs.sums(pairs.over_value((half**2).sum(axis=1)))
@@ -472,10 +480,12 @@ class _ServersFirst:
     def _tables(self, at: Equations, root: Array, along: Array) -> None:
         """Factor the dense Schur complement over users, scaled to a unit diagonal; arguments as in `_lists`."""
         pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
-        table, syrk = _in_precision(at, pairs.table(self.weight) * root[:, None], n)
+        table, syrk = _in_precision(at, pairs.table(pairs.demanding(self.weight)) * root[:, None], n)
         kind = table.dtype
         matrix, demand = np.zeros((n, n), order="F", dtype=kind), pairs.demand.astype(kind)
-        bought = None if pairs.value is None else _in_precision(at, pairs.table(self.bought) * root[:, None], n)[0]
+        bought = None
+        if pairs.value is not None:
+            bought = _in_precision(at, pairs.table(pairs.demanding(self.bought)) * root[:, None], n)[0]
         for one in self.root:
             wide = demand @ (one * inverse).astype(kind)
             if bought is None:

@@ -243,7 +243,8 @@ class Conditions:
         """
         cluster, number = self.polytope.cluster, np.cumsum(np.diff(self.user, prepend=-1) > 0) - 1
         demand = cluster.demand[self.polytope.users[self.present]] * self.unit[:, None]
-        return algebra.Pairs(number, self.server, demand, 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf))
+        inverse, per = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf), self.polytope.per_work
+        return algebra.Pairs(number, self.server, demand, inverse, per=None if per is None else per[self.pairs])
 
     @property
     def too_large(self) -> bool:

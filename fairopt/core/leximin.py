@@ -313,7 +313,7 @@ class Levels:
         left = np.where(left > 0, left, 1.0)  # rows without other pairs
         self.amount[faces.pair[fixed]] = y[fixed]
         self.given[faces.user] += given
-        rest = Pairs(pairs.user, pairs.server, pairs.demand, pairs.inverse / left)
+        rest = Pairs(pairs.user, pairs.server, pairs.demand, pairs.inverse / left, per=pairs.per)
         start = start._replace(w=start.w / left, lam=start.lam * left)
         return rest, faces._replace(held=np.maximum(faces.held - given, 0.0)), start
 
@@ -342,7 +342,8 @@ class Levels:
             u, s = np.flatnonzero(of_user == part), np.flatnonzero(of_server == part)
             p = np.flatnonzero(stay & (of_user[pairs.user] == part))
             indices = np.searchsorted(u, pairs.user[p]), np.searchsorted(s, pairs.server[p])
-            own_pairs = Pairs(*indices, pairs.demand[u], pairs.inverse[s])
+            per = None if pairs.per is None else pairs.per[p]
+            own_pairs = Pairs(*indices, pairs.demand[u], pairs.inverse[s], per=per)
             own_faces = faces.restricted(u, s, p)
             own_faces = own_faces._replace(full=own_faces.full & own_pairs.present)
             if min(len(s), len(u)) == 1 and not self.floor[own_faces.user].any():
@@ -479,7 +480,7 @@ class Leximin(Levels):
         self.polytope, self.tasks_per_level = polytope, own.weight / own.share
         inverse: Array = np.divide(1, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
         demand = polytope.cluster.demand[polytope.users] * self.tasks_per_level[:, None]
-        pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse)
+        pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse, per=polytope.per_work)
         floor = (1 - NEGLIGIBLE) * own.floor / self.tasks_per_level
         super().__init__(pairs, polytope.limit / self.tasks_per_level, floor, candidates)
 

@@ -183,7 +183,7 @@ class Market:
         with np.errstate(divide="ignore"):
             inverse = np.where(cluster.capacity > 0, 1 / cluster.capacity, 0.0)
         demand = cluster.demand[self.polytope.users] * self.unit[:, None]
-        return Pairs(self.polytope.pair_user, self.polytope.pair_server, demand, inverse)
+        return Pairs(self.polytope.pair_user, self.polytope.pair_server, demand, inverse, per=self.polytope.per_work)
 
     def _near_limit(self) -> None:
         """Scale the game by PS-DSF, if all demands are positive and its tasks are well below the limits."""
@@ -280,7 +280,8 @@ class Market:
         """Units of products of rows, (servers, resources): least price of a row that alone is the cost of some pair."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
-        table = pairs.table(cost, np.inf) if pairs.dense else cost
+        if pairs.dense:
+            table = pairs.table(cost if pairs.per is None else cost / pairs.per, np.inf)
         with np.errstate(divide="ignore"):
             for r in range(result.shape[1]):
                 if pairs.dense:

@@ -48,7 +48,7 @@ def settled(
     SolverError
         If the solution is too inaccurate to identify the active set.
     """
-    x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
+    x = polytope.work(tasks)
     with np.errstate(all="ignore"):
         log_rows = backward_error(polytope, criterion, tasks, log_rows).every_row
         shown = Indicated(polytope, criterion, x, log_rows)

@@ -132,7 +132,8 @@ def stacked(problems: list[Problem], alpha: Array | None = None) -> Stack:
     alpha = np.array([one.alpha for one in rules]) if alpha is None else alpha
     game = game or rules[0].scope == "per_server"  # only the data of servers are read, not the utilities
     share: Any = None if game else np.stack([one.share for one in rules], axis=-1)
-    return of_arrays(game, alpha, capacity.swapaxes(0, 1), demand.swapaxes(0, 1), eligible, weight, limit, share)
+    rate = np.stack([one.rate for one in clusters], axis=-1) if any(one.rated for one in clusters) else None
+    return of_arrays(game, alpha, capacity.swapaxes(0, 1), demand.swapaxes(0, 1), eligible, weight, limit, share, rate)
 
 
 def of_arrays(
@@ -144,8 +145,12 @@ def of_arrays(
     weight: Array,
     limit: Array,
     share: Any,
+    rate: Array | None = None,
 ) -> Stack:
-    """Stack from capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit, share per task (N, B)."""
+    """Stack from capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit, share per task (N, B).
+
+    With `rate` (N, K, B) tasks are work throughout; limits must then be infinite, or 0.
+    """
     power = np.maximum(alpha, 1.0)
     ratio = alpha / power
     demanded = (demand > 0)[:, :, None]
@@ -154,6 +159,7 @@ def of_arrays(
         usable = eligible & (limit > 0)[:, None] & (monopoly > 0)
         gamma = np.where(usable, monopoly, 0.0)
         use = np.where(demanded & usable, gamma * demand[:, :, None] / capacity[:, None], 0.0)
+        gamma = gamma if rate is None else gamma * rate
         largest = gamma.max(axis=1)
         unused = (largest <= 0).astype(float)
         size = gamma / (largest + unused)[:, None]

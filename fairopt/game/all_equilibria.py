@@ -315,7 +315,7 @@ def equilibria(
     if alpha in _OTHER_ALPHA:
         raise DataError(_OTHER_ALPHA[alpha])
     watch = clock.Watch()
-    merging = merge(expected(cluster))
+    merging = merge(expected(cluster, "enumerated equilibria"))
     problem = Problem(merging.cluster, _rule(merging.cluster, alpha))
     if not len(problem.polytope.users):
         raise DataError("no user can run anything: there is one allocation, the empty one; check eligible and demands")

@@ -148,7 +148,7 @@ def best_response(
     >>> found.user_tasks.round(3).tolist(), found.trace.order
     ([0.8, 0.6], 'jacobi')
     """
-    expected(cluster)
+    expected(cluster, "best responses in an order")
     mechanism = _played(alpha, mechanism)
     mechanism.check(cluster)
     rule = mechanism.criterion(cluster)

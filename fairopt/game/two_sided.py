@@ -122,7 +122,7 @@ def equilibrium_curve(
     >>> curve.missing, len(curve.jumps()), [each.index for each in curve.crossings(3.0)]
     ((), 0, [1])
     """
-    merging = merge(expected(cluster))
+    merging = merge(expected(cluster, "enclosures of equilibria"))
     values = [_validate.alpha(alpha) for alpha in alphas]
     for alpha in values:
         if not 0 < alpha < np.inf or abs(np.log(alpha)) < NEGLIGIBLE:

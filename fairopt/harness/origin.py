@@ -83,7 +83,8 @@ def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str
     """
     if _paper(sources, text):
         cluster = papers.instance(text.removeprefix(PAPER))
-        made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS]
+        made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS
+                   if name != "rate" or cluster.rated]  # fmt: skip
         return Origin(text, "paper", hashlib.sha256(repr(made_of).encode()).hexdigest()[:16], merged)
     if path := _file(sources, text, folder):
         if not path.exists():

@@ -123,7 +123,7 @@ class Mechanism(Solvable):
         if type(rule) is not Criterion:
             raise DataError(f"{self} states no program; define program(p), with the objective that its criterion has")
         if rule.share.ndim == 1:
-            levels, weight = p.share(rule.share) / p.weight, p.weight
+            levels, weight = p.work_share(rule.share) / p.weight, p.weight
         elif rule.scope == "game":
             levels, weight = p.virtual_share / p.weight, p.weight
         else:

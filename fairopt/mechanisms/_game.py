@@ -17,7 +17,7 @@ from ..core.game import engine as game_engine
 from ..core.game.index import index_of_answer
 from ..core.solution import Solution
 from ..model._arrays import Array
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.problem import Problem
 from ..result.allocation import Allocation
@@ -39,7 +39,7 @@ RESPONDING, DECLARED, _FALLBACK_SECONDS = 250_000, 500, 5.0
 
 def _potential(p: Program) -> Statement:
     """State the game at alpha = 1: proportional fairness of tasks, whose optimum is the unique equilibrium."""
-    return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
+    return maximise(p.weight @ cp.log(p.work), p.constraints)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GameMechanism(Mechanism):
         The other columns are fixed; its own is not read. At the tasks of an equilibrium that column is a solution.
         `scaled` as in `problem`: for alpha >= 5 shares are by default normalised by the server's max-min shares.
         """
-        self.check(cluster)
+        self.check(expected(cluster, "programs of single servers"))
         rule = self.criterion(cluster)
         return reference.server_problem(
             cluster, rule, server, tasks, self.program, self.scaled_program(rule), self.formula, scaled
@@ -109,7 +109,7 @@ class GameMechanism(Mechanism):
         """
         from .reference import server_programs
 
-        self.check(cluster)
+        self.check(expected(cluster, "programs of single servers"))
         return server_programs.game(self, cluster, scaled)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:

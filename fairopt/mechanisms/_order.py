@@ -78,6 +78,7 @@ def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index
         max_tasks=cluster.max_tasks[users],
         users=[cluster.users[n] for n in users.tolist()],
         servers=[cluster.servers[i] for i in servers.tolist()],
+        rate=cluster.rate[np.ix_(users, servers)] if cluster.rated else None,
     )
     found = mechanism.criterion(changed)
     share = rule.share[np.ix_(users, servers)] if rule.share.ndim == 2 else rule.share[users]

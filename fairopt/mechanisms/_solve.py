@@ -261,7 +261,7 @@ class Candidates:
 
     def _change(self, offer: Solution, better: Solution) -> float:
         """Mean relative change of tasks, weighted by marginal welfare `U'(x) x`; the largest change in the game."""
-        before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
+        before, after = map(self.problem.cluster.work, (offer.tasks, better.tasks))
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))
         if self.problem.criterion.scope == "game":
@@ -323,6 +323,10 @@ def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
     return False
 
 
+#: Engines for which a task limit is a bound on work, which it is not where a user's rates differ.
+_WITHOUT_OWN_TIME = ("native", "equilibrium", "best-response")
+
+
 def _checked(
     mechanism: Solvable,
     cluster: Cluster,
@@ -336,6 +340,14 @@ def _checked(
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
+    served = problem.criterion.scope == "game" and problem.criterion.alpha == 0  # by a program a server, with limits
+    if problem.cluster.rated and not served and len(problem.polytope.timed):
+        known = tuple(name for name in known if name not in _WITHOUT_OWN_TIME)
+        if engine not in (None, *known):
+            raise DataError(
+                f"the {engine} engine knows no task limits of users whose rates differ between servers; the "
+                "declarative one does, and answers unless another is chosen"
+            )
     engines = known if engine is None else (engine,)
     if solver is not None:
         solver = solvers.known(solver)

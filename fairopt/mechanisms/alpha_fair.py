@@ -18,8 +18,9 @@ from ..model.criterion import Criterion, ShareRule, criterion
 from ._base import ALPHAS, Mechanism
 from ._claim import claim
 from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
+from .tsf import task_share_per_task
 
-Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
+Share = Literal["dominant", "asset", "task", "alone"] | Sequence[float] | Callable[[Cluster], Array]
 
 
 def share_per_task(cluster: Cluster, share: Share) -> Array:
@@ -30,9 +31,11 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
             "asset": cluster.share_per_task.sum(axis=1),
             "task": np.ones(len(cluster.users)),
         }
+        if share == "alone":
+            return task_share_per_task(cluster)
         if share not in named:
             raise DataError(
-                f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function"
+                f"share {share!r} is not one of {', '.join(named)}, alone; or give numbers (users,), or a function"
             )
         return named[share]
     numbers = share(cluster) if callable(share) else share
@@ -41,14 +44,16 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
 
 def share_of(p: Program, share: Share) -> cp.Expression:
     """Shares :math:`u_n x_n`, (users,), as an expression of a program."""
-    return p.share(share_per_task(p.cluster, share), f"{share}_share" if isinstance(share, str) else "share")
+    of_tasks = share_rule(share) not in ("alone", "constant")
+    label = f"{share}_share" if isinstance(share, str) else "share"
+    return (p.share if of_tasks else p.work_share)(share_per_task(p.cluster, share), label)
 
 
 def share_rule(share: Share) -> ShareRule:
     """Rule by which shares depend on the data, for derivatives; unknown for a function."""
     if callable(share):
         return "unknown"
-    return share if isinstance(share, str) and share in ("dominant", "asset") else "constant"
+    return share if isinstance(share, str) and share in ("dominant", "asset", "alone") else "constant"
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ class AlphaFair(Mechanism):
     alpha : float
         0 (utilitarian) to infinity (max-min).
     share : str, array (users,) or callable
-        :math:`u_n`: "dominant", "asset", "task", numbers, or a function of the cluster that returns them.
+        :math:`u_n`: "dominant", "asset", "task", "alone" (the task share of `TSF`), numbers, or a function of the
+        cluster that returns them. With rates "task", "alone" and numbers are per unit of work.
     scope : str
         "servers", or "pool": all servers as one.
 

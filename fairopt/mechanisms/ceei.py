@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from ..base.libraries import cp
@@ -11,6 +12,7 @@ from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
 from .reference.program import Program, Statement, maximise
+from .tsf import task_share_per_task
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ class CEEI(Mechanism):
         return (cls("servers"),)
 
     def program(self, p: Program) -> Statement:
-        return maximise(p.weight @ cp.log(p.user_tasks), p.constraints)
+        return maximise(p.weight @ cp.log(p.work), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
+        if cluster.rated:  # what is held is no utility there, and any share per unit of work cancels
+            return criterion(cluster, partial(task_share_per_task, cluster), 1.0, self.scope, share_rule="alone")
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")

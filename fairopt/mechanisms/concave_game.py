@@ -103,7 +103,7 @@ class ConcaveGame(GameMechanism):
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")
         with np.errstate(invalid="ignore"):
-            alone = cluster.gamma.sum(axis=1)  # monopoly tasks bound those of any allocation
+            alone = cluster.monopoly_work.sum(axis=1)  # monopoly work bounds that of any allocation
             most = np.where(cluster.usable, plain.levels(alone), 0.0)
         return concave(plain, self.utility, most)
 

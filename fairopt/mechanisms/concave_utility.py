@@ -14,7 +14,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import ConcaveWelfare, Criterion, criterion
 from ..result.allocation import Allocation
 from ._base import Mechanism
-from .alpha_fair import Share, share_of, share_per_task
+from .alpha_fair import Share, share_of, share_per_task, share_rule
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
@@ -40,9 +40,9 @@ def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare
 
 def why(best: Allocation) -> str:
     """Likely cause of a missed tolerance: a flat utility, a steep one, or a possible kink."""
-    steepness = best.criterion.elasticity(best.arrays.user_tasks)
+    steepness = best.criterion.elasticity(best.arrays.work)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
-    flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.user_tasks)))
+    flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.work)))
     if len(flat) and steepness[worst] <= _STEEP:
         return (
             f". At the tasks of user {best.cluster.users[flat[0, 0]]!r} the utility is flat: more tasks add no "
@@ -54,7 +54,7 @@ def why(best: Allocation) -> str:
             "one, may refuse right answers: give a differentiable utility then"
         )
     return (
-        f". At the weighted share {best.criterion.levels(best.arrays.user_tasks)[worst]:.3g} of user "
+        f". At the weighted share {best.criterion.levels(best.arrays.work)[worst]:.3g} of user "
         f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
         f"about {_STEEP:g} on solvers lose users of small marginal utility: give a flatter one, such as of a part of "
         "the share, or use AlphaFair or AlphaPFVDS, which are accurate at any alpha"
@@ -113,10 +113,12 @@ class ConcaveUtility(Mechanism):
         return (cls(cp.log), cls(lambda s: -cp.inv_pos(s)), cls(cp.sqrt, "dominant", "pool"))
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope)
+        rule = share_rule(self.share) if cluster.rated else "unknown"
+        plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope, share_rule=rule)
         # The pooled capacity bounds the tasks of any user.
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(cluster.demand > 0, cluster.pooled_capacity / cluster.demand, np.inf).min(axis=1)
+            alone = alone * cluster.rate.max(axis=1) if cluster.rated else alone
             return concave(plain, self.utility, plain.levels(alone))
 
     def reason(self, best: Allocation) -> str:

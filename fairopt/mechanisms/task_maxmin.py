@@ -46,7 +46,7 @@ class TaskMaxMin(Mechanism):
     )
 
     def program(self, p: Program) -> Statement:
-        return lexmaxmin(p.user_tasks / p.weight, p.constraints)
+        return lexmaxmin(p.work / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers", share_rule="constant")

@@ -10,7 +10,7 @@ from typing import Any
 from ..base.names import listed
 from ..core.engines import tree
 from ..core.solution import Solution
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.problem import Problem
 from ..model.queues import Combine, Queues, tree_criterion
@@ -74,7 +74,7 @@ class Tree(Mechanism):
         return ()  # without queues it is DRFH
 
     def check(self, cluster: Cluster) -> None:
-        self.criterion(cluster)
+        self.criterion(expected(cluster, "trees of queues"))
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         """The cluster, and a note on entries that place no user, such as a misspelt name."""

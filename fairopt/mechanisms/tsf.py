@@ -16,7 +16,12 @@ from .reference.program import Program, Statement, lexmaxmin
 
 
 def task_share_per_task(cluster: Cluster) -> Array:
-    r"""Task share per task, :math:`1 / \sum_i \gamma^0_{ni}`, (users,); equal servers are evaluated once."""
+    r"""Task share per task or unit of work, (users,); equal servers are evaluated once if there are no rates.
+
+    .. math:: 1 / \sum_i a_{ni} \gamma^0_{ni}
+    """
+    if cluster.rated:
+        return ratio(1.0, (cluster.rate * cluster.gamma0).sum(axis=1), np.inf)
     count = Counter(map(tuple, cluster.capacity.tolist()))
     servers = tuple(str(k) for k in range(len(count)))
     kinds = cluster.derived(capacity=np.array([*count]), eligible=None, servers=servers)
@@ -31,13 +36,16 @@ class TSF(Mechanism):
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
+    With rates :math:`a_{ni}` tasks are work, :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`: on servers of
+    one resource, and up to a common factor, the normalised throughput of Gavel.
+
     Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its paper
     but fails against :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
     (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
     fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are
     .6 and .4.
 
-    Source: Wang, Li, Liang, Li, SC 2016.
+    Source: Wang, Li, Liang, Li, SC 2016; in work Narayanan et al., OSDI 2020 (Gavel).
 
     >>> import fairopt as fo
     >>> fo.TSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()
@@ -68,7 +76,7 @@ class TSF(Mechanism):
     )
 
     def program(self, p: Program) -> Statement:
-        task_share = p.share(task_share_per_task(p.cluster), "task_share")
+        task_share = p.work_share(task_share_per_task(p.cluster), "task_share")
         return lexmaxmin(task_share / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -10,7 +10,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
 from ._claim import claim
-from .alpha_fair import Share, share_of, share_per_task
+from .alpha_fair import Share, share_of, share_per_task, share_rule
 from .reference.program import Program, Statement, maximise
 
 
@@ -56,4 +56,5 @@ class Utilitarian(Mechanism):
         return maximise(cp.sum(share_of(p, self.share)), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope)
+        rule = share_rule(self.share) if cluster.rated else "unknown"
+        return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope, share_rule=rule)

@@ -24,24 +24,26 @@ _AXES = {
     "weight": ("user",),
     "eligible": ("user", "server"),
     "max_tasks": ("user",),
+    "rate": ("user", "server"),
 }
 
 
 def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
-    """Frames `servers`, `users` and `eligible` of a `Cluster`."""
+    """Frames `servers`, `users`, `eligible`, and `rate` if it is not 1, of a `Cluster`."""
     users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
     demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
         "servers": pd.DataFrame(cluster.capacity, servers, list(cluster.resources)),
         "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
         "eligible": pd.DataFrame(cluster.eligible, users, servers),
-    }
+    } | ({"rate": pd.DataFrame(cluster.rate, users, servers)} if cluster.rated else {})
 
 
-def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
+def arguments(servers: Any, users: Any, eligible: Any = None, rate: Any = None) -> Table:
     """Arguments of the constructor, from frames as `to_frames` makes them, aligned by row and column names."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
-    eligible = None if eligible is None else _named(eligible, "eligible", "user", "server")
+    tables = {"eligible": eligible, "rate": rate}
+    tables = {what: _named(table, what, "user", "server") for what, table in tables.items() if table is not None}
     columns = list(users.columns)
     resources = [name for name in servers.columns if name != "count" or name in columns]
     missing = [name for name in resources if name not in columns]
@@ -57,10 +59,11 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> Table:
         "users": _entries(users, "demand", resources, _USER_COLUMNS),
     }
     made, rows = cluster_file.arguments(said)
-    if eligible is not None and set(eligible.columns) == set(servers.index) != set(made["servers"]):
-        placed = eligible[list(servers.index)].iloc[:, rows["servers"]]
-        eligible = placed.set_axis(pd.Index(made["servers"], dtype=object), axis=1)
-    return made | {"eligible": eligible}
+    for what, table in tables.items():
+        if set(table.columns) == set(servers.index) != set(made["servers"]):
+            copied = table[list(servers.index)].iloc[:, rows["servers"]]
+            tables[what] = copied.set_axis(pd.Index(made["servers"], dtype=object), axis=1)
+    return made | tables
 
 
 def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[Table]:

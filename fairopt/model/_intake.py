@@ -21,7 +21,7 @@ from ._arrays import Array, Mask, frozen
 _OTHERS = "bcMmUSV"
 #: Exceptions that NumPy raises if it cannot form an array; warnings are errors here.
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
-_EVERYWHERE = frozen(np.ones((), dtype=bool))
+_EVERYWHERE, _ONE = frozen(np.ones((), dtype=bool)), frozen(np.ones(()))
 
 
 #: Attributes that distinguish tables and columns of pandas, Arrow, polars and similar libraries from arrays and lists.
@@ -105,13 +105,8 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
     """The placement constraints (users, servers); `None` allows everything, and a dict has servers by user."""
     shape = len(users), len(servers)
     if isinstance(values, Mapping):
-        rows = {name: row for row, name in enumerate(users)}
-        wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
-        for name in wanted:
-            if name not in rows:
-                raise DataError(f"eligible names user {name!r}; there are {some(users)}")
         places = {name: [index] for index, name in enumerate(servers)}
-        values = placed({rows[name]: listed for name, listed in wanted.items()}, users, len(servers), places)
+        values = placed(_by_row(values, "eligible", users), users, len(servers), places)
     everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
     if values is None:
         return everywhere
@@ -138,6 +133,47 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
                 ("users", row, "eligible"),
             )
     return everywhere if array.all() else frozen(np.asarray(array, dtype=bool, order="C"))
+
+
+def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
+    """Rates of work (users, servers); `None` makes all of them 1, and a dict has rates by user and server."""
+    if isinstance(values, Mapping):
+        places = {name: [index] for index, name in enumerate(servers)}
+        values = rated(_by_row(values, "rate", users), users, len(servers), places)
+    ones = np.broadcast_to(_ONE, (len(users), len(servers)))  # a view of one number
+    if values is None:
+        return ones
+    array = matrix(values, "rate", "user", "server", servers) if _listed(values) else plain(values, "rate")
+    if array.ndim and array.shape != ones.shape:
+        raise DataError(f"rate must have shape (users, servers) = {ones.shape}; got {array.shape}")
+    return ones if (array == 1).all() else np.array(np.broadcast_to(array, ones.shape))
+
+
+def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Any:
+    """Rates (users, servers) from a number, or from numbers by servers' names, by user; 1 where none is given."""
+    rate = np.ones((len(users), servers), dtype=object)
+    for row, given in wanted.items():
+        for name, value in given.items() if isinstance(given, Mapping) else ():
+            if not isinstance(name, str) or name not in known:
+                raise DataError(
+                    f"user {users[row]!r} has a rate on {short(name)}, but no server is called so; rate must be a "
+                    "number, or a table of numbers by servers' names",
+                    ("users", row, "rate"),
+                )
+            rate[row, list(known[name])] = value
+        if not isinstance(given, Mapping):
+            rate[row] = [given] * servers
+    return rate.tolist()
+
+
+def _by_row(values: Mapping[Any, Any], what: str, users: Sequence[str]) -> dict[int, Any]:
+    """Entries of a dict by user, by the index of the user."""
+    rows = {name: row for row, name in enumerate(users)}
+    wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
+    for name in wanted:
+        if name not in rows:
+            raise DataError(f"{what} names user {name!r}; there are {some(users)}")
+    return {rows[name]: value for name, value in wanted.items()}
 
 
 def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Mask:

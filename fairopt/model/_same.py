@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 #: Names of servers of a pooled cluster.
 _POOL = ("pool",)
 _NAMES = ("users", "servers", "resources")
-_DATA = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
+_DATA = {
+    "capacity": "servers",
+    "demand": "users",
+    "weight": "users",
+    "eligible": "users",
+    "max_tasks": "users",
+    "rate": "users",
+}
 
 
 def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) -> str:
@@ -32,7 +39,8 @@ def other_data(one: Cluster, other: Cluster) -> str:
     names = other_names(one, other)
     if names:
         return names
-    for name, axis in _DATA.items():
+    rated = one.rated or other.rated
+    for name, axis in _DATA.items() if rated else [*_DATA.items()][:-1]:
         mine, theirs = getattr(one, name), getattr(other, name)
         apart = np.flatnonzero((mine != theirs).reshape(len(mine), -1).any(axis=1))
         if apart.size:

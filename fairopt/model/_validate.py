@@ -14,10 +14,10 @@ from ..base.errors import DataError
 from ..base.libraries import pd
 from ..base.names import short
 from . import _intake
-from ._arrays import Array, Mask, read_only
+from ._arrays import Array, Mask, frozen, read_only
 
 #: Arguments of the constructor of a cluster, in order; attributes have the same names.
-ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
+ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers", "rate")
 #: Range of nonzero finite data, such that products of six numbers are in the range of floating point.
 LEAST, MOST = 1e-50, 1e50
 
@@ -81,9 +81,14 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
     amounts(capacity, "server", "capacity", servers, resources)
     amounts(demand, "user", "demand", users, resources)
     people(users, weight, max_tasks, demand)
-    for own in (capacity, demand, weight, max_tasks):  # `eligible` is read-only already
+    rate = _intake.rates(given["rate"], users, servers)
+    if any(rate.strides):
+        amounts(rate, "user", "rate", users, servers)
+        eligible = eligible if rate.all() else frozen(eligible & (rate > 0))
+    for own in (capacity, demand, weight, max_tasks, rate):  # `eligible` is read-only already
         read_only(own)
-    return dict(zip(ARGUMENTS, (capacity, demand, weight, eligible, max_tasks, resources, users, servers), strict=True))
+    values = capacity, demand, weight, eligible, max_tasks, resources, users, servers, rate
+    return dict(zip(ARGUMENTS, values, strict=True))
 
 
 def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
@@ -138,7 +143,7 @@ def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources
     """Raise `DataError` unless capacities or demands are 0 or inside the range."""
     for row, column in np.argwhere(~inside(table, 0.0)).tolist():
         raise DataError(
-            f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
+            f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} {'on' if what == 'rate' else 'of'} "
             f"{resources[column]!r}; it must be a finite number >= 0{_beyond(table[row, column])}",
             (f"{kind}s", row, what, resources[column]),
         )

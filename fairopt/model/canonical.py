@@ -2,7 +2,7 @@
 
 Where solutions are not unique (as PS-DSF allocations by best responses) they are computed in this order, so that the
 result is reproducible bit by bit. Servers are sorted by capacity, users by demand, weight and task limit; ties are
-broken by a hash of eligibility, and remaining ties are symmetries.
+broken by a hash of eligibility and rates, and remaining ties are symmetries.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ def canonical(cluster: Cluster) -> tuple[Index, Index]:
     about = np.column_stack([cluster.demand, cluster.weight, cluster.max_tasks])
     serves: tuple[Codes, ...] = ()
     runs: tuple[Codes, ...] = ()
-    if cluster.constrained:
+    if cluster.constrained or cluster.rated:
         eligible = cluster.eligible.astype(np.uint64)
+        if cluster.rated:
+            eligible = eligible * np.ascontiguousarray(cluster.rate).view(np.uint64)
         serves, runs = (eligible.T @ _codes(about),), (eligible @ _codes(cluster.capacity),)
     return np.lexsort((*runs, *about.T[::-1])), np.lexsort((*serves, *cluster.capacity.T[::-1]))
 

@@ -45,6 +45,11 @@ class Cluster:
         Task limits :math:`q_n \ge 0`, in tasks. Default: infinite.
     resources, users, servers : iterable of str, optional
         Distinct names. Default: `resource1`, `user1`, `server1`, ...
+    rate : (users, servers) or float, or dict of dicts, optional
+        :math:`a_{ni} \ge 0`, work of a task of n on i per unit of time, in any unit of the user's: the work of n is
+        :math:`w_n = \sum_i a_{ni} x_{ni}`. 0 is a placement constraint. A dict has rates by user and server; a pair
+        that is not in it has the rate 1. Default: 1, so that work is tasks. With own time, such as at most one task at
+        a time, `max_tasks` is its limit.
 
     Raises
     ------
@@ -71,6 +76,7 @@ class Cluster:
     resources: tuple[str, ...]
     users: tuple[str, ...]
     servers: tuple[str, ...]
+    rate: Array
 
     def __init__(
         self,
@@ -82,8 +88,9 @@ class Cluster:
         resources: Iterable[object] | None = None,
         users: Iterable[object] | None = None,
         servers: Iterable[object] | None = None,
+        rate: ArrayLike | Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
-        given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
+        given = capacity, demand, weight, eligible, max_tasks, resources, users, servers, rate
         self.__dict__.update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
@@ -120,6 +127,29 @@ class Cluster:
     def constrained(self) -> bool:
         """True if some user is not eligible on some server."""
         return any(self.eligible.strides) and not bool(self.eligible.all())
+
+    @cached_property
+    def rated(self) -> bool:
+        """True if some rate is not 1, so that work is not tasks."""
+        return any(self.rate.strides)
+
+    @cached_property
+    def monopoly_work(self) -> Array:
+        r"""Work of n alone on i, :math:`a_{ni} \gamma_{ni}`, (users, servers)."""
+        return read_only(self.gamma * self.rate) if self.rated else self.gamma
+
+    def work(self, tasks: Array) -> Array:
+        r"""Work of each user, :math:`w_n = \sum_i a_{ni} x_{ni}`, (users,), of tasks (users, servers)."""
+        return np.asarray((tasks * self.rate if self.rated else tasks).sum(axis=1))
+
+    def tasks_of(self, work: Array) -> Array:
+        """Tasks (users, servers) of work (users, servers); 0 where no work is done."""
+        return _arrays.ratio(work, self.rate) if self.rated else work
+
+    @property
+    def _eligible_rate(self) -> Array:
+        """Rates, and 0 where the user is not eligible, (users, servers)."""
+        return np.where(self.eligible, self.rate, 0.0)
 
     @cached_property
     def runnable(self) -> Mask:
@@ -168,15 +198,22 @@ class Cluster:
         """
         if unknown := set(changes) - set(ARGUMENTS):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
-        return Cluster(**self._arguments() | changes)
+        if "rate" in changes and self.rated and "eligible" not in changes:  # former rates of 0 bar no longer
+            changes = changes | {"eligible": self.eligible | (self.rate == 0)}
+        return Cluster(**self._arguments() | ({} if self.rated else {"rate": None}) | changes)
 
     __replace__ = replace  # copy.replace of Python 3.13
 
     def derived(self, **changes: Any) -> Cluster:
-        """Copy with data derived from this cluster's own, without validation; `eligible=None` makes all eligible."""
+        """Copy with data derived from this cluster's own, without validation.
+
+        `eligible=None` makes all pairs eligible, and `rate=None` all rates 1.
+        """
         data = self._arguments() | changes
         if data["eligible"] is None:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
+        if data["rate"] is None or not any(data["rate"].strides):
+            data["rate"] = _intake.rates(None, data["users"], data["servers"])
         new = object.__new__(Cluster)
         new.__dict__.update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
         return new
@@ -202,6 +239,7 @@ class Cluster:
             [self.resources[k] for k in r],
             [self.users[k] for k in n],
             [self.servers[k] for k in i],
+            self.rate[np.ix_(n, i)] if self.rated else None,
         )
 
     def _indices(self, axis: str, wanted: Any) -> Index:
@@ -233,7 +271,7 @@ class Cluster:
         changed = np.array(getattr(self, argument))
         row = int(self._indices(axis, [name])[0])
         if changed.ndim > 1:
-            columns = "server" if argument == "eligible" else "resource"
+            columns = "server" if argument in ("eligible", "rate") else "resource"
             value = _validate.row(value, argument, getattr(self, f"{columns}s"), columns)
         if argument == "eligible":
             value = _intake.eligibility([value], [name], self.servers)[0]
@@ -255,6 +293,10 @@ class Cluster:
         """Copy in which `user` has this eligibility, (servers,) of bool."""
         return self._with_row("eligible", "users", user, eligible)
 
+    def with_rate(self, user: str, rate: ArrayLike) -> Cluster:
+        """Copy in which `user` has these rates, (servers,)."""
+        return self._with_row("rate", "users", user, rate)
+
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """Copy in which `user` has this task limit."""
         return self._with_row("max_tasks", "users", user, max_tasks)
@@ -264,11 +306,32 @@ class Cluster:
         return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
-        """Pool all servers into one, on which users are eligible that are so on any server."""
+        """Pool all servers into one, on which users are eligible that are so on any server.
+
+        Raises
+        ------
+        DataError
+            A user's rates differ between servers.
+        """
         if len(self.servers) == 1:
             return self
+        self.check_one_rate("a pool has one rate per user")
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
-        return self.derived(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=("pool",))
+        rate = self._eligible_rate.max(axis=1, keepdims=True) if self.rated else None
+        return self.derived(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=("pool",), rate=rate)
+
+    def check_one_rate(self, why: str) -> None:
+        """Raise `DataError` if a user's rates differ between the servers on which it is eligible."""
+        if not self.rated:
+            return
+        least, most = np.where(self.eligible, self.rate, np.inf).min(axis=1), self._eligible_rate.max(axis=1)
+        for n in np.flatnonzero(self.eligible.any(axis=1) & (least < most))[:1].tolist():
+            raise DataError(
+                f"user {self.users[n]!r} works at rates from {least[n]:g} to {most[n]:g}, and {why}: choose TSF, "
+                "AlphaFair(share='alone'), CEEI('servers'), PSDSF or AlphaPFVDS, which are in work, or drop the rates "
+                "with cluster.replace(rate=None)",
+                ("users", n, "rate"),
+            )
 
     # -- files and tables ------------------------------------------------------------------------
 
@@ -290,9 +353,9 @@ class Cluster:
         eligible : str or Path, optional
             A file (users, servers) of 1 and 0; only with two files.
 
-        Columns are `name`, `count` (number of identical servers), `weight`, `max_tasks`, in the single file `eligible`
-        (servers' names separated by semicolons), and one per resource. Empty cells are 0 for resources, and the default
-        otherwise. docs/cluster-file.md has examples.
+        Columns are `name`, `count` (number of identical servers), `weight`, `max_tasks`, `rate` (a number, or such as
+        `k80=1;v100=3`), in the single file `eligible` (servers' names separated by semicolons), and one per resource.
+        Empty cells are 0 for resources, and the default otherwise. docs/cluster-file.md has examples.
 
         Raises
         ------
@@ -306,13 +369,19 @@ class Cluster:
         cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
+        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks), `eligible`, if any `rate`."""
         from . import _frames
 
         return _frames.to_frames(self)
 
     @classmethod
-    def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Self:
+    def from_frames(
+        cls,
+        servers: pd.DataFrame,
+        users: pd.DataFrame,
+        eligible: pd.DataFrame | None = None,
+        rate: pd.DataFrame | None = None,
+    ) -> Self:
         """Construct a cluster from frames indexed by names of servers and users, with a column per resource.
 
         Parameters
@@ -323,12 +392,14 @@ class Cluster:
             Demands per task, and optionally `weight` and `max_tasks`.
         eligible : DataFrame, optional
             Booleans (users, servers), or by row of `servers` for all its copies. Default: all pairs are eligible.
+        rate : DataFrame, optional
+            Rates, with the same axes. Default: 1.
 
         `to_frames` returns such frames. If users have a column `count`, too, it is a resource.
         """
         from . import _frames
 
-        return cls(**_frames.arguments(servers, users, eligible))
+        return cls(**_frames.arguments(servers, users, eligible, rate))
 
     def __repr__(self) -> str:
         n, i, r = self.shape
@@ -342,20 +413,23 @@ class Cluster:
         return f"<p>{n} users, {i} servers, {r} resources</p>{tables}"
 
     def _shown(self) -> list[pd.DataFrame]:
-        """Frames to display: servers, users, and eligibility if there are placement constraints."""
+        """Frames to display: servers, users, eligibility if there are placement constraints, and rates other than 1."""
         frames = self.to_frames()
-        return [frames[name] for name in ("servers", "users", *(["eligible"] if self.constrained else []))]
+        hidden = set() if self.constrained else {"eligible"}
+        return [frame for name, frame in frames.items() if name not in hidden]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ARGUMENTS)
+        names = ARGUMENTS if self.rated or other.rated else ARGUMENTS[:-1]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and unpickle by the constructor, so that the result is validated, read-only, and without caches."""
         given = self._arguments() | ({} if self.constrained else {"eligible": None})
+        given |= {} if self.rated else {"rate": None}
         return type(self), tuple(given.values())
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -365,15 +439,20 @@ class Cluster:
         raise AttributeError(f"a Cluster is immutable; {name} cannot be deleted")
 
 
-def expected(cluster: object) -> Cluster:
-    """Return the argument if it is a cluster.
+def expected(cluster: object, in_tasks: str = "") -> Cluster:
+    """Return the argument if it is a cluster; one without rates where the name of what is `in_tasks` is given.
 
     Raises
     ------
     DataError
-        It is not; the message says how to obtain a cluster.
+        It is not; the message says how to obtain such a cluster.
     """
     if isinstance(cluster, Cluster):
+        if in_tasks and cluster.rated:
+            raise DataError(
+                f"{in_tasks} are in tasks, and this cluster has rates of work: drop them with "
+                "cluster.replace(rate=None), or multiply capacities by rates that are the same for all users"
+            )
         return cluster
     what = getattr(cluster, "cluster", None)  # allocations and snapshots have one
     remedy = "pass its .cluster" if isinstance(what, Cluster) else "make one with fairopt.Cluster(capacity, demand)"

@@ -13,6 +13,7 @@ demand = { cpu = 1, memory = 4 }
 weight = 2            # optional
 max_tasks = 10        # optional
 eligible = ["rack-1"] # optional: the only servers it may use
+rate = { rack = 2 }   # optional: work of a task per unit of time, by server, or one number for all; default 1
 
 As CSV, one file with a row per server and per user, or one file of each:
 
@@ -28,7 +29,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ MOST_BYTES = 2**30
 
 #: Keys of the entries of servers and users.
 SERVER_KEYS = {"name", "count", "capacity"}
-USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
+USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible", "rate"}
 
 Where = tuple[str | int, ...]
 Made = TypeVar("Made")
@@ -114,6 +115,8 @@ def document(cluster: Any) -> Table:
             user["max_tasks"] = float(cluster.max_tasks[n])
         if not cluster.eligible[n].all():
             user["eligible"] = [cluster.servers[i] for i in np.flatnonzero(cluster.eligible[n])]
+        if (cluster.rate[n] != 1).any():
+            user["rate"] = dict(zip(cluster.servers, cluster.rate[n].tolist(), strict=True))
         users.append(user)
     return {"resources": list(cluster.resources), "servers": servers, "users": users}
 
@@ -140,12 +143,18 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
     most = max(len(labels), len(users))
     _fits(8 * most * len(resources), f"{most} servers or users with {len(resources)} resources")
     names = [_name(user, "user", row) for row, user in enumerate(users)]
+    known, places = _copies(servers, labels, server_rows), {}
+    for what in ("eligible", "rate"):
+        places[what] = {row: user[what] for row, user in enumerate(users) if what in user}
+        if places[what]:
+            _fits(len(users) * len(labels), f"{len(users)} users with `{what}` among {len(labels)} servers")
     made = {
         "capacity": _amounts(servers, "server", "capacity", resources)[server_rows],
         "demand": _amounts(users, "user", "demand", resources),
         "weight": [user.get("weight", 1.0) for user in users],
-        "eligible": _eligible(users, names, labels, _copies(servers, labels, server_rows)),
+        "eligible": _intake.placed(places["eligible"], names, len(labels), known) if places["eligible"] else None,
         "max_tasks": [user.get("max_tasks", np.inf) for user in users],
+        "rate": _intake.rated(places["rate"], names, len(labels), known) if places["rate"] else None,
         "resources": resources,
         "users": names,
         "servers": labels,
@@ -178,15 +187,6 @@ def _copies(entries: list[Table], labels: list[str], rows: list[int]) -> dict[st
         if "name" in entries[row]:
             known.setdefault(str(entries[row]["name"]), []).append(index)
     return known | {name: [index] for index, name in enumerate(labels)}
-
-
-def _eligible(users: list[Table], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
-    """The placement constraints (users, servers); None if there are none."""
-    if not any("eligible" in user for user in users):
-        return None
-    _fits(len(users) * len(servers), f"{len(users)} users with `eligible` among {len(servers)} servers")
-    return _intake.placed({row: user["eligible"] for row, user in enumerate(users) if "eligible" in user},
-                          names, len(servers), known)  # fmt: skip
 
 
 def _fits(size: int, what: str) -> None:
@@ -249,8 +249,8 @@ def _toml_value(value: Any) -> str:
 
 
 #: Columns that are not resources, by kind of row; they have the names of the keys of entries.
-_OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible")}
-_RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible")
+_OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible", "rate")}
+_RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible", "rate")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
 _TRUTHS = TRUTHS | {"": False}
 
@@ -318,7 +318,8 @@ def _csv(cluster: Any) -> str:
                 raise DataError(f"a {kind} is called {short(name)}, which CSV cannot hold here; save as .toml or .json")
     out, said = io.StringIO(), document(cluster)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *cluster.resources])
+    rated = ["rate"] if cluster.rated else []
+    writer.writerow(["kind", "name", "weight", "max_tasks", "eligible", *rated, *cluster.resources])
     for kind, amounts in _AMOUNTS.items():
         for entry in said[kind]:
             if entry.get("eligible") == []:
@@ -326,6 +327,8 @@ def _csv(cluster: Any) -> str:
                     f"user {entry['name']!r} is eligible nowhere, which CSV cannot express; save as .toml or .json"
                 )
             about = [entry.get("weight", ""), entry.get("max_tasks", ""), ";".join(entry.get("eligible", ()))]
+            if rated:
+                about.append(";".join(f"{name}={rate!r}" for name, rate in entry.get("rate", {}).items()))
             writer.writerow([kind[:-1], entry["name"], *about, *entry[amounts].values()])
     return out.getvalue()
 
@@ -371,18 +374,22 @@ def _csv_entry(row: _Row, kind: str, resources: list[str]) -> Table:
             raise row.error(f"{column} is {short(cell)}, which {kind} do not have; leave the cell empty")
         elif column == "eligible":
             entry[column] = [part.strip() for part in cell.split(";")]
+        elif column == "rate" and "=" in cell:
+            pairs = [part.rpartition("=") for part in cell.split(";")]
+            entry[column] = {name.strip(): _number(row, column, text.strip()) for name, _, text in pairs}
         else:
             entry[column] = cell if column == "name" else _number(row, column)
     return entry
 
 
-def _number(row: _Row, column: str) -> float:
-    cell = row.cells[column]
+def _number(row: _Row, column: str, cell: str | None = None) -> float:
+    """Number in a cell, or in a part of it."""
+    cell = row.cells[column] if cell is None else cell
     try:
         return float(cell.replace("_", "no digit"))
     except ValueError:
         said = f"{column} is {short(cell)}; it must be a number, with a point for decimals"
-        if column not in _RESERVED and cell[0].isalpha():
+        if column not in _RESERVED and cell[:1].isalpha():
             said += (
                 f". The column is taken for a resource; if {cell!r} is a kind of server, give it as the servers' name, "
                 "and name it in the column `eligible` of the users who need it"

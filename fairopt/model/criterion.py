@@ -37,8 +37,9 @@ class Criterion(Frozen):
     Parameters
     ----------
     share : (users,), or (users, servers) in the scopes `per_server` and `game`
-        Share per task :math:`u_n`, infinite where no task can run. A deferred field is evaluated at first access, so
-        that the share of a cluster that is merged need not be computed.
+        Share per task :math:`u_n`, or per unit of work if the cluster has rates: x is then work throughout. Infinite
+        where no task can run. A deferred field is evaluated at first access, so that the share of a cluster that is
+        merged need not be computed.
     alpha : float
         0 to infinity.
     scope : str
@@ -197,8 +198,15 @@ def criterion(
     *,
     share_rule: ShareRule = "unknown",
 ) -> Criterion:
-    """Construct a `Criterion`, checked against the cluster; by default with its weights, and without caps or floors."""
+    """Construct a `Criterion`, checked against the cluster; by default with its weights, and without caps or floors.
+
+    `share` is per unit of work for the share rules `alone` and `constant` and in the scopes of servers, and otherwise
+    per task, which raises `DataError` for users whose rates differ.
+    """
     alpha = _validate.alpha(alpha)
+    if cluster.rated and scope in ("pool", "servers") and share_rule not in ("alone", "constant"):
+        cluster.check_one_rate("this mechanism divides what is held, whatever that does")
+        share = partial(_per_work, cluster, share)
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
     n = cluster.shape[0]
@@ -215,9 +223,18 @@ def criterion(
 
 
 def virtual_share_per_task(cluster: Cluster) -> Array:
-    r"""Virtual dominant share per task, :math:`1 / \gamma_{ni}`, (users, servers); infinite for unusable pairs."""
+    r"""Virtual dominant share per task or unit of work, (users, servers); infinite for unusable pairs.
+
+    .. math:: 1 / (a_{ni} \gamma_{ni})
+    """
     with np.errstate(divide="ignore"):
-        return np.asarray(1 / cluster.gamma)
+        return np.asarray(1 / cluster.monopoly_work)
+
+
+def _per_work(cluster: Cluster, share: Array | Callable[[], Array]) -> Array:
+    """Shares per unit of work, (users,), from shares per task, where each user has one rate."""
+    one = np.where(cluster.eligible, cluster.rate, 0.0).max(axis=1)
+    return ratio(_intake.plain(share() if callable(share) else share, "the share per task"), one, np.inf)
 
 
 def check_floor_scope(scope: Scope) -> None:
@@ -232,6 +249,8 @@ def check_floor_scope(scope: Scope) -> None:
 def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
     """Floors, each checked against its limit; joint feasibility is checked by engines."""
     floor = _validate.per_user(floor, "the floor", cluster.users)
+    if cluster.rated and floor.any():
+        raise DataError("floors are in tasks, and this cluster has rates: drop them with cluster.replace(rate=None)")
     for n in np.flatnonzero(floor > limits).tolist():
         raise DataError(
             f"the floor {floor[n]:g} of user {cluster.users[n]!r} is above the most tasks that it may run; choose one "

@@ -1,12 +1,12 @@
 """Exact merging of proportional servers and users, and its inverse.
 
-Servers with proportional capacities and equal sets of usable users act as one server with the sum of their capacities:
-the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha) remains one if its
-tasks are split in proportion to capacity. Users with proportional demands, equal eligibility, and task limits in
-proportion to weight act as one user with the sum of their weights and limits, under every share that is homogeneous in
-the demand (dominant and asset shares, but not numbers of tasks): they have one level, and reach their limits at the
-same one. For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The 12,583 machines of the Google
-trace are 10 servers after merging.
+Servers with proportional capacities, equal usable users and equal rates act as one server with the sum of their
+capacities: the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha) stays
+one if its tasks are split in proportion to capacity. Users with proportional demands and rates, equal eligibility, and
+task limits in proportion to weight act as one user with the sum of their weights and limits, under every share that is
+homogeneous in the demand (dominant and asset shares, but not numbers of tasks): they have one level, and reach their
+limits at the same one. For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The 12,583 machines
+of the Google trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
 on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
@@ -105,14 +105,21 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     n, i, _ = cluster.shape
     server_of, user_of = np.arange(i), np.arange(n)
     about = cluster.capacity, cluster.demand
+    codes: list[Callable[[], Index | Array]] = []
     if servers:
-        # Without placement constraints proportional servers have equal sets of usable users.
-        codes = [lambda: _arrays.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
+        if cluster.constrained:  # otherwise proportional servers have equal sets of usable users
+            codes.append(lambda: _arrays.usable_columns(*about, cluster.eligible))
+        if cluster.rated:
+            codes.append(lambda: _arrays.numbered(np.ascontiguousarray(_log_rate(cluster).T)))
         server_of = _groups(cluster.capacity, *codes)
     if users:
-        codes = [lambda: _limit_levels(cluster)] if np.isfinite(cluster.max_tasks).any() else []
+        codes = []
+        if np.isfinite(cluster.max_tasks).any():
+            codes.append(lambda: _limit_levels(cluster))
         if cluster.constrained:
             codes.append(lambda: _arrays.numbered(np.packbits(cluster.eligible, axis=1)))
+        if cluster.rated:
+            codes.append(lambda: _arrays.numbered(_direction(_log_rate(cluster))))
         user_of = _groups(cluster.demand, *codes)
     if server_of.max() == i - 1 and user_of.max() == n - 1:
         return unmerged(cluster)
@@ -138,6 +145,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         max_tasks=limit,
         users=_labels(cluster.users, user_of, first_user),
         servers=_labels(cluster.servers, server_of, first_server),
+        rate=cluster.rate[np.ix_(least, first_server)] if cluster.rated else None,
     )
     whole = _some_entry(capacity)[server_of]
     return Merging(cluster, merged, server_of, user_of, ratio(_some_entry(cluster.capacity), whole), part, size)
@@ -157,14 +165,28 @@ def _limit_levels(cluster: Cluster) -> Array:
 
 def _groups(vectors: Array, *codes: Callable[[], Index | Array]) -> Index:
     """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
-    # Log ratios to the first nonzero entry are equal for proportional rows, and precise in any units.
     positive = vectors > 0
-    logs = np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive)
-    first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
-    direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
+    direction = _direction(np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive))
     if len(np.unique(direction[:, -1])) == len(vectors):  # all rows differ
         return np.arange(len(vectors))
-    return _arrays.numbered(np.column_stack([positive.astype(float), direction + 0.0, *[code() for code in codes]]))
+    return _arrays.numbered(np.column_stack([positive.astype(float), direction, *[code() for code in codes]]))
+
+
+def _direction(logs: Array) -> Array:
+    """Rounded log ratios to the first finite entry of each row: equal for proportional rows, and precise in any units.
+
+    0 in place of -inf.
+    """
+    finite = np.isfinite(logs)
+    first = np.take_along_axis(logs, finite.argmax(axis=1)[:, None], axis=1)
+    ratios = logs - np.where(finite.any(axis=1, keepdims=True), first, 0.0)
+    return np.asarray(np.round(np.where(finite, ratios, 0.0), 11) + 0.0)
+
+
+def _log_rate(cluster: Cluster) -> Array:
+    """Rounded log rates (users, servers), -inf where a user is not eligible."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.round(np.log(np.where(cluster.eligible, cluster.rate, 0.0)), 11) + 0.0)
 
 
 def _some_entry(vectors: Array) -> Array:
@@ -226,6 +248,15 @@ class Split:
         """Tasks on all servers, :math:`x_n`, (users,)."""
         groups = self.merging.server_of
         return np.asarray(self.merged @ np.bincount(groups, self.merging.server_part, self.merged.shape[1]))
+
+    @property
+    def work(self) -> Array:
+        """Work on all servers, (users,), as `Cluster.work`."""
+        cluster, groups = self.merging.cluster, self.merging.server_of
+        if not cluster.rated:
+            return self.user_tasks
+        whole = np.bincount(groups, self.merging.server_part, self.merged.shape[1])
+        return np.asarray((self.merged * cluster.rate) @ whole)
 
     @property
     def use(self) -> Array:

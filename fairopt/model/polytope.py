@@ -2,6 +2,10 @@
 
 Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] at usable pairs, so that every capacity constraint is
 `sum D z <= 1` with D in [0, 1], independent of units. Memory is proportional to the number of usable pairs.
+
+Tables (users, servers) hold tasks. Values of pairs and of users are in work, which is tasks if no rates are given:
+engines and criteria never meet a task. A task limit bounds the work of a user whose rates are equal; if they differ and
+the limit can be active it is a constraint of its own (`timed`).
 """
 
 from __future__ import annotations
@@ -25,17 +29,22 @@ class Polytope:
     ----------
     users : indices of users that can run tasks; arrays (users,) of this class are in this order
     pair_user, pair_server : (pairs,), indices into `users` and the cluster's servers
-    gamma : (pairs,), monopoly tasks
+    gamma : (pairs,), monopoly work: tasks times rate
+    rate : (pairs,), work of a task, or None if all rates are 1
     pair_use : (pairs, resources), `D[n,i,r]`
     row_server, row_resource : (rows,), the (server, resource) of each row, which some pair uses
-    limit : (users,), task limits (may be infinite)
+    quota : (users,), task limits (may be infinite)
+    limit : (users,), bounds on work: task limits times the user's largest rate
     """
+
+    rate: Array | None = None
 
     def __init__(self, cluster: Cluster, limits: Array) -> None:
         runnable = cluster.usable.any(axis=1) & (limits > 0)
         self.cluster = cluster
         self.users: Index = np.flatnonzero(runnable)
-        self.limit: Array = limits[self.users]
+        self.quota: Array = limits[self.users]
+        self.limit = self.quota
         self.pair_user, self.pair_server = np.nonzero(cluster.usable[self.users])
         self._pairs = self.users[self.pair_user], self.pair_server
         self.gamma: Array = cluster.gamma[self._pairs]
@@ -48,6 +57,10 @@ class Polytope:
             self.pair_use[:, r] = use
             touched[:, r] = np.bincount(self.pair_server, use > 0, servers) > 0
         self._rows = self.row_server, self.row_resource = np.nonzero(touched)
+        if cluster.rated:
+            self.rate = cluster.rate[self._pairs]
+            self.gamma = self.gamma * self.rate
+            self.limit = self.quota * np.maximum.reduceat(self.rate, self.start[:-1]) if len(self.users) else self.quota
 
     @cached_property
     def start(self) -> Index:
@@ -66,30 +79,56 @@ class Polytope:
 
     @cached_property
     def tasks(self) -> sp.csr_matrix:
-        """Sparse matrix of tasks per fraction, (users, pairs)."""
+        """Sparse matrix of work per fraction, (users, pairs)."""
         pairs = np.arange(len(self.gamma))
         return sp.csr_matrix((self.gamma, (self.pair_user, pairs)), shape=(len(self.users), len(pairs)))
 
+    @property
+    def instances(self) -> Array:
+        """Tasks per fraction, (pairs,)."""
+        return self.gamma if self.rate is None else self.gamma / self.rate
+
+    @property
+    def per_work(self) -> Array | None:
+        """Tasks of a unit of work, (pairs,), or None if all rates are 1."""
+        return None if self.rate is None else 1 / self.rate
+
     @cached_property
     def reach(self) -> Array:
-        r"""Upper bounds on tasks, :math:`\min(\sum_i \gamma_{ni}, q_n)`, (users,)."""
+        r"""Upper bounds on work, the least of :math:`\sum_i \gamma_{ni}` and `limit`, (users,)."""
         return np.asarray(np.minimum(self._monopoly, self.limit))
 
     @cached_property
     def _monopoly(self) -> Array:
-        r"""Monopoly tasks on all servers, :math:`\sum_i \gamma_{ni}`, (users,)."""
-        return np.asarray(np.bincount(self.pair_user, self.gamma, len(self.users)), dtype=float)
+        r"""Monopoly work on all servers, :math:`\sum_i \gamma_{ni}`, (users,)."""
+        return self._sums(self.gamma)
 
     @property
     def limited(self) -> Index:
         """Indices of users with a limit that can be active."""
-        return np.flatnonzero(self._monopoly > self.limit)
+        if self.rate is None:
+            return np.flatnonzero(self._monopoly > self.limit)
+        return np.flatnonzero(self._sums(self.instances) > self.quota)
+
+    @cached_property
+    def timed(self) -> Index:
+        """Indices of users with a limit that can be active and with different rates, for whom it bounds no work."""
+        if self.rate is None or not len(self.limited):
+            return np.zeros(0, dtype=np.intp)
+        least = np.minimum.reduceat(self.rate, self.start[:-1])
+        return self.limited[(self.limit > self.quota * least)[self.limited]]
+
+    def _sums(self, of_pairs: Array) -> Array:
+        """Sums over each user's pairs, (users,)."""
+        return np.asarray(np.bincount(self.pair_user, of_pairs, len(self.users)), dtype=float)
 
     @cached_property
     def use_of_limit(self) -> sp.csr_matrix:
         """Sparse matrix of task limits, (limited users, pairs), normalised such that `@ z <= 1`."""
-        rows = self.limited
-        return sp.csr_matrix(sp.diags(1 / self.limit[rows]) @ self.tasks[rows])
+        rows, tasks = self.limited, self.tasks
+        if self.rate is not None:
+            tasks = sp.csr_matrix((self.instances, tasks.indices, tasks.indptr), tasks.shape)
+        return sp.csr_matrix(sp.diags(1 / self.quota[rows]) @ tasks[rows])
 
     def named(self, rows: Index) -> list[str]:
         """Names of rows, such as `'cpu' of 'rack-1'`."""
@@ -98,16 +137,24 @@ class Polytope:
 
     def fractions(self, tasks: Array) -> Array:
         """Fractions z, (pairs,), of tasks (all users, servers)."""
-        return np.asarray(tasks[self._pairs] / self.gamma)
+        return np.asarray(tasks[self._pairs] / self.instances)
+
+    def work(self, tasks: Array) -> Array:
+        """Work of pairs, (pairs,), by tasks (all users, servers)."""
+        return np.asarray(tasks[self._pairs] if self.rate is None else tasks[self._pairs] * self.rate)
 
     def user_tasks(self, fractions: Array) -> Array:
-        """Tasks of each user, (users,), from fractions (pairs,)."""
-        return np.asarray(np.bincount(self.pair_user, self.gamma * fractions, len(self.users)), dtype=float)
+        """Work of each user, (users,), from fractions (pairs,)."""
+        return self._sums(self.gamma * fractions)
+
+    def part_of_limit(self, work: Array) -> Array:
+        """Tasks of each user as a part of its limit, (users,), 0 without one, from work (pairs,)."""
+        return np.asarray(self._sums(work if self.rate is None else work / self.rate) / self.quota)
 
     def allocation(self, fractions: Array) -> Array:
         """Tasks x, (all users, servers), from fractions (pairs,)."""
         result = np.zeros(self.cluster.shape[:2])
-        result[self._pairs] = fractions * self.gamma
+        result[self._pairs] = fractions * self.instances
         return result
 
     def inside(self, fractions: Array) -> Array:
@@ -116,7 +163,7 @@ class Polytope:
         It corrects rounding errors of engines; certificates are computed afterwards.
         """
         amount = np.maximum(fractions, 0.0)
-        part = 1 / np.maximum(self.user_tasks(amount) / self.limit, 1.0)[self.pair_user]
+        part = 1 / np.maximum(self.part_of_limit(self.gamma * amount), 1.0)[self.pair_user]
         for use in self.pair_use.T:
             used = np.bincount(self.pair_server, use * amount, self.cluster.shape[1])
             np.minimum(part, (1 / np.maximum(used, 1.0))[self.pair_server], where=use > 0, out=part)
@@ -128,7 +175,7 @@ class Polytope:
         None where that error is below `tol` of the smallest tasks, so that it does not matter.
         """
         rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
-        part = (tasks.sum(axis=1)[self.users] / self.reach).min()
+        part = (self.cluster.work(tasks)[self.users] / self.reach).min()
         if tol * part * self.pair_use.min(initial=1.0, where=self.pair_use > 0) > rounding:
             return None
         factor = np.ones(tasks.shape[1])
@@ -151,7 +198,10 @@ class Polytope:
         return np.asarray((tasks.T @ self.cluster.demand)[self._rows] / self.capacity)
 
     def price_per_task(self, row_prices: Array) -> Array:
-        r"""Cost of a task, :math:`\sum_r \lambda_{ir} d_{nr}`, (pairs,), from prices of whole capacities (rows,)."""
+        r"""Cost of a unit of work, (pairs,), from prices of whole capacities (rows,).
+
+        Without rates that of a task, :math:`\sum_r \lambda_{ir} d_{nr}`.
+        """
         prices = self.by_server(row_prices)
         total = np.zeros(len(self.gamma))
         for r in range(prices.shape[1]):

@@ -95,6 +95,7 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
     if isinstance(property, Allocation) or not isinstance(allocation, Allocation):
         raise DataError("check needs an allocation; solve first, or use report(mechanism, cluster)")
     prop = get(property)
+    expected(allocation.cluster, "properties")
     reason, instead = prop.domain(allocation.cluster), f"; use report(mechanism, cluster, [{prop.name!r}])"
     if not reason and prop.compares:
         reason = f"it compares with changed clusters{instead}"
@@ -155,7 +156,7 @@ def report(
     >>> fo.properties.report("drfh", cluster, ["envy-freeness", "sharing-incentive"])["violation"].round(3).tolist()
     [0.0, 0.111]
     """
-    chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
+    chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster, "properties"))
     changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
         properties = items(properties)

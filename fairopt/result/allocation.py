@@ -252,6 +252,11 @@ class Allocation(Frozen):
         return pd.Series(self.arrays.user_tasks, index=self._named("user"), name="tasks")
 
     @property
+    def work(self) -> pd.Series:
+        r"""Work of every user, :math:`w_n = \sum_i a_{ni} x_{ni}`: `user_tasks` if the cluster has no rates."""
+        return pd.Series(self.arrays.work, index=self._named("user"), name="work")
+
+    @property
     def dominant_shares(self) -> pd.Series:
         r"""Dominant shares :math:`x_n \max_r d_{nr} / C_r` by user; 0 for users that cannot run tasks."""
         return pd.Series(self.arrays.dominant_shares, index=self._named("user"), name="dominant_share")
@@ -378,15 +383,15 @@ class Allocation(Frozen):
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame by user: total `tasks`, `dominant_share`, `weight`, and for 2 to 20 servers tasks by server.
+        """Frame by user: `tasks`, `work` if there are rates, `dominant_share`, `weight`, and of 2 to 20 servers tasks.
 
         A server with the name of one of these columns is labelled `tasks (server)` etc.
         """
         return pd.DataFrame(self._columns(), index=self._named("user"))
 
     def _columns(self) -> dict[str, Array]:
-        columns = {"tasks": self.arrays.user_tasks, "dominant_share": self.arrays.dominant_shares}
-        columns["weight"] = self.cluster.weight
+        columns = {"tasks": self.arrays.user_tasks} | ({"work": self.arrays.work} if self.cluster.rated else {})
+        columns |= {"dominant_share": self.arrays.dominant_shares, "weight": self.cluster.weight}
         if 1 < len(self.cluster.servers) <= 20:
             for i, server in enumerate(apart(self.cluster.servers, list(columns), "server")):
                 columns[server] = self.tasks[:, i]

@@ -41,6 +41,7 @@ _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "weight": (("users",), None),
     "max_tasks": (("users",), np.inf),
     "eligible": (("users", "servers"), None),
+    "rate": (("users", "servers"), None),
 }
 _NAMES = ("resources", "servers", "users")
 
@@ -86,7 +87,8 @@ def _document(claim: StatedAnswer) -> Table:
         "mechanism": claim.mechanism,
         "cluster": {
             **{name: list(getattr(cluster, name)) for name in _NAMES},
-            **{name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS},  # 1 and 0 for true and false
+            # 1 and 0 for true and false; rates are left out if all are 1.
+            **{name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated},
         },
         "criterion": None if claim.criterion is None else _stated(claim.criterion, cluster),
         "tasks": claim.tasks.tolist(),
@@ -186,7 +188,8 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
     with files.inside("criterion", "criterion"):
         named = scope if isinstance(scope, str) else short(scope)
-        rule = criterion(cluster, share, alpha, named, **numbers)  # type: ignore[arg-type]
+        of = "constant" if cluster.rated else "unknown"  # with rates shares are per unit of work
+        rule = criterion(cluster, share, alpha, named, **numbers, share_rule=of)  # type: ignore[arg-type]
     if "queues" in given:
         if np.isfinite(alpha) or scope != "servers" or {*given} & {"weight", "cap", "floor", *_FACTORS}:
             _wrong("criterion.queues", 'have alpha "inf", the scope "servers", share and combine beside them alone')

@@ -109,6 +109,14 @@ class Arrays:
         return np.asarray(self._of.tasks.sum(axis=1)) if split is None else split.user_tasks
 
     @property
+    def work(self) -> Array:
+        """Work on all servers, `w_n = sum_i a[n,i] x[n,i]`, (users,), which is `user_tasks` without rates."""
+        split, cluster = self._of._split, self._of.cluster
+        if not cluster.rated:
+            return self.user_tasks
+        return cluster.work(self._of.tasks) if split is None else split.work
+
+    @property
     @_kept
     def dominant_shares(self) -> Array:
         """Dominant shares `k_n x_n`, (users,); 0 for users that cannot run tasks."""
@@ -129,8 +137,11 @@ class Arrays:
 
     @property
     def virtual_dominant_shares(self) -> Array:
-        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN if unusable."""
-        return ratio(self.user_tasks[:, None], self._of.cluster.gamma, np.nan)
+        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN if unusable.
+
+        With rates x is work, and gamma monopoly work.
+        """
+        return ratio(self.work[:, None], self._of.cluster.monopoly_work, np.nan)
 
     @property
     def usage(self) -> Array:
@@ -161,7 +172,7 @@ class Arrays:
         log_prices = self._of.log_prices
         if log_prices is None:
             return None
-        criterion, tasks = self._of.criterion, self.user_tasks
+        criterion, tasks = self._of.criterion, self.work
         runs = np.flatnonzero(tasks > 0)
         if np.isinf(criterion.alpha):
             return np.exp(log_prices)

@@ -502,6 +502,7 @@ def _check(cluster: Cluster, criterion: Criterion) -> None:
     what = "PS-DSF" if criterion.scope == "game" else "servers that do not coordinate"
     steep = criterion.scope == "per_server" or (criterion.scope == "game" and np.isinf(criterion.alpha))
     for wrong, text in (
+        (cluster.rated, "; not with rates of work. Differences of two solves are"),
         (type(criterion) is not Criterion, f"; not for {type(criterion).__name__}. Differences of two solves are"),
         (steep, f"; not for {what}: take a large finite alpha, such as AlphaPFVDS(64)"),
         (criterion.alpha == 0, "; at alpha = 0 tasks move by jumps: take a small alpha, such as 0.1"),

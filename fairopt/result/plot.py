@@ -22,7 +22,7 @@ from ..base.names import meant
 from ..certificates import _linear
 from ..model._arrays import Array, ratio
 from ..model._validate import whole
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.polytope import Polytope
 from . import palette
 from .arrays import Answer
@@ -483,7 +483,7 @@ def border(cluster: Cluster) -> Point:
     """
     if len(cluster.users) != 2:
         raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
-    polytope = Polytope(cluster, cluster.max_tasks)
+    polytope = Polytope(expected(cluster, "pictures of what users can have"), cluster.max_tasks)
     if len(polytope.users) < 2:
         raise DataError("a picture of what users can have needs two users that can run something")
     sides = np.unique([0.0, *np.arctan2(cluster.demand[1], cluster.demand[0]), np.pi / 2])

@@ -43,7 +43,7 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     >>> fo.scheduling.discrete_drf(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))["picked"].tolist()
     ['user1', 'user2', 'user1', 'user2', 'user1']
     """
-    pool = expected(cluster).pool()
+    pool = expected(cluster, "whole tasks").pool()
     rank = {user: position for position, user in enumerate(ordered(pool, ties, "ties"))}
     order = [rank[user] for user in pool.users]
     picks = np.fromiter(_decisions(pool, order, skip), dtype=np.intp)

@@ -84,7 +84,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     >>> found.tasks.round(3).to_numpy().tolist()
     [[2.25, 0.0], [3.0, 2.0]]
     """
-    expected(cluster)
+    expected(cluster, "shares over time")
     pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
     one_of(engine, "engine", Engine)
     demand, weight = normalised(pool), pool.weight / pool.weight.sum()

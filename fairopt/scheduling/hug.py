@@ -103,7 +103,7 @@ def hug(cluster: Cluster) -> LinkShares:
     >>> found.guarantee, found.parts.round(3).tolist()
     (0.5, [[0.5, 0.5], [0.5, 0.5]])
     """
-    pool = pool_of(expected(cluster), "HUG")
+    pool = pool_of(expected(cluster, "the shares of HUG"), "HUG")
     d, phi = normalised(pool), pool.weight
     guarantee = 1 / float((phi @ d).max())
     first = phi[:, None] * guarantee * d

@@ -15,7 +15,7 @@ from .. import mechanisms
 from ..base.errors import FairoptError
 from ..model import _validate
 from ..model._arrays import Array, Mask, ratio, read_only
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..result.arrays import Answer
 from ..result.metrics import known_mean
 
@@ -64,6 +64,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
                 due = np.full(len(cluster.users), np.nan)
             vars(cluster)["entitled"] = read_only(due)
         return np.asarray(vars(cluster)["entitled"])
+    expected(cluster, "entitlements")
     if hasattr(by, "solve"):
         by = by.solve(cluster)
     if hasattr(by, "arrays"):

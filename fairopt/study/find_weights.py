@@ -169,7 +169,7 @@ def find_weights(
     """
     chosen = mechanisms.one(mechanism)
     tol = _validate.tolerance(tol)
-    chosen.check(expected(cluster))
+    chosen.check(expected(cluster, "tasks that weights explain"))
     seen, _ = chosen.prepare(cluster)
     rule = criterion_of(chosen, seen)
     stated = stated_tasks(seen, tasks, shares, users, tol)

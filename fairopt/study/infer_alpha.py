@@ -171,7 +171,7 @@ def infer_alpha(
     >>> round(found.alpha, 1)
     2.0
     """
-    cluster = expected(cluster)
+    cluster = expected(cluster, "observed tasks")
     confidence = _validate.number(confidence, "confidence", "a number between 0 and 1", lambda part: 0 < part < 1)
     overuse = _validate.number(overuse, "overuse", "a number >= 0", lambda part: part >= 0)
     names = None if users is None else tuple(users)

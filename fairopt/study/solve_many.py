@@ -220,7 +220,12 @@ class _Found:
                 self.failed.append(Failure(p, str(error)))
                 continue
             kind = None if rule is None else kind_of(rule)
-            if rule is None or kind is None or not small_enough(kind, seen.shape[0] * seen.shape[1], rule.alpha):
+            if (
+                rule is None
+                or kind is None
+                or seen.rated
+                or not small_enough(kind, seen.shape[0] * seen.shape[1], rule.alpha)
+            ):
                 single.append(p)
             else:
                 stacks[kind, seen.shape].append((p, Problem(seen, rule)))

@@ -19,12 +19,12 @@ def head(cluster: Cluster) -> str:
     """Source that constructs a cluster."""
     users, servers, resources = cluster.shape
     # Clusters of more numbers are loaded from a file instead.
-    if (users + servers) * resources + (users * servers if cluster.constrained else 0) > 4000:
+    if (users + servers) * resources + users * servers * (cluster.constrained + cluster.rated) > 4000:
         made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
     else:
         plain = {"weight": (cluster.weight == 1).all(), "eligible": not cluster.constrained,
-                 "max_tasks": np.isinf(cluster.max_tasks).all()}  # fmt: skip
-        names = [one for one in ("capacity", "demand", "weight", "eligible", "max_tasks") if not plain.get(one)]
+                 "max_tasks": np.isinf(cluster.max_tasks).all(), "rate": not cluster.rated}  # fmt: skip
+        names = [one for one in ("capacity", "demand", "weight", "eligible", "max_tasks", "rate") if not plain.get(one)]
         given = {name: pformat(getattr(cluster, name).tolist(), width=100) for name in names}
         given |= {name: repr(list(getattr(cluster, name))) for name in ("resources", "users", "servers")}
         if "max_tasks" in given:

@@ -71,7 +71,8 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
         room = np.where(((use > 0) & (available == 0)).any(axis=2) | ~valid, 0.0, np.maximum(room - floor, 0.0))
         use = np.divide(use, available, out=np.zeros(use.shape), where=available > 0)
         tasks = (floor + filling.filled(gain, use, floor, room)) * monopoly
-        result[users_at[valid], np.broadcast_to(servers[:, None], users_at.shape)[valid]] = tasks[valid]
+        rows = users_at[valid], np.broadcast_to(servers[:, None], users_at.shape)[valid]
+        result[rows] = tasks[valid] / polytope.cluster.rate[rows] if polytope.cluster.rated else tasks[valid]
     return result
 
 

@@ -41,10 +41,10 @@ def everybody_served(polytope: Polytope) -> Array | None:
 
     Users split their tasks in proportion to gamma times a weight of each server, which falls while it is overloaded.
     """
-    if not np.isfinite(polytope.limit).all() or (polytope.reach < polytope.limit).any():
+    if not np.isfinite(polytope.limit).all() or (polytope.reach < polytope.limit).any() or len(polytope.timed):
         return None
     servers, owner = polytope.cluster.shape[1], polytope.pair_user
-    total_demand = polytope.limit @ polytope.cluster.demand[polytope.users]
+    total_demand = polytope.quota @ polytope.cluster.demand[polytope.users]
     if (total_demand > polytope.cluster.capacity.sum(axis=0)).any():
         return None
     server_weight = np.ones(servers)

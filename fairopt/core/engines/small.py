@@ -118,7 +118,9 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
     if kind in (None, "efficient", "psdsf") or filled:
         return
-    if not fastest(kind, problem.cluster, problem.criterion.alpha):
+    # The dense methods know no limits of tasks in work.
+    limited = problem.cluster.rated and bool(np.isfinite(problem.limits[problem.limits > 0]).any())
+    if limited or not fastest(kind, problem.cluster, problem.criterion.alpha):
         return
     begun = clock.cpu()
     if kind == "leximin":
@@ -138,7 +140,8 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
     error, log = float(certificate[0]), _per_unit(problem, log)
     if error <= tol:
         run, fine = Run(by, seconds), error <= _TO_ROUNDING
-        yield Solution(tasks[0], None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
+        table = problem.cluster.tasks_of(tasks[0])
+        yield Solution(table, None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
@@ -150,7 +153,8 @@ def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         status = "converged" if error <= tol else "not converged"
         run = Run("dense interior point", clock.cpu() - begun)
         rough = error > tol
-        yield Solution(found.tasks[0], None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
+        tasks = problem.cluster.tasks_of(found.tasks[0])
+        yield Solution(tasks, None, engine, (run,), 0.0, int(found.steps[0]), status, log=log, rough=rough)
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:

@@ -361,7 +361,10 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
-        yield stack.tasks(found.z)[0], found.log_rows[polytope.row_resource, polytope.row_server, 0]
+        yield (
+            problem.cluster.tasks_of(stack.tasks(found.z)[0]),
+            found.log_rows[polytope.row_resource, polytope.row_server, 0],
+        )
     for other in engine.solutions(problem, _CORE_ERROR):
         if other.log_prices is not None:
             yield other.tasks, polytope.log_row_prices(other.log_prices)

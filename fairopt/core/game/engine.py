@@ -33,16 +33,16 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
     """Equilibrium at alpha = 0 by one linear program a server, with prices per resource unit."""
     begun, polytope, cluster = clock.cpu(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
-    room = polytope.limit.copy()
+    room, instances = polytope.quota.copy(), polytope.instances
     build = clock.cpu() - begun
     by_server, ends = by_group(polytope.pair_server, len(price))
     for i in range(len(price)):
         pairs = by_server[ends[i] : ends[i + 1]]
         if not len(pairs):
             continue
-        users_here, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
+        users_here, most = polytope.pair_user[pairs], instances[pairs]
         # Limits are bounds of variables, so that only capacities have prices, which prove optimality.
-        available = room[users_here] / gamma
+        available = room[users_here] / most
         use = polytope.pair_use[pairs].T
         optimum = minimise(-np.ones(len(pairs)), use, np.ones(len(use)), high=available, method="highs-ds")
         if optimum is None:
@@ -50,7 +50,7 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
             continue
         fractions[pairs] = np.clip(optimum.x, 0.0, available)
         price[i] = optimum.prices
-        room[users_here] = np.maximum(room[users_here] - gamma * fractions[pairs], 0.0)
+        room[users_here] = np.maximum(room[users_here] - most * fractions[pairs], 0.0)
     tasks = polytope.allocation(polytope.inside(fractions))
     run = Run("HiGHS, dual simplex", clock.cpu() - begun - build)
     unit_prices = np.divide(price, cluster.capacity, out=np.zeros_like(price), where=cluster.capacity > 0)

@@ -146,7 +146,7 @@ class EquilibriumSystem:
         cluster = self.polytope.cluster
         demand = cluster.demand[self.polytope.users] * self.largest[:, None]
         inverse = 1 / np.where(cluster.capacity > 0, cluster.capacity, np.inf)
-        return Pairs(self.user, self.server, demand, inverse)
+        return Pairs(self.user, self.server, demand, inverse, per=self.polytope.per_work)
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
@@ -182,7 +182,8 @@ class EquilibriumSystem:
         other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
         other.use, other.per_task = self.use[pairs], self.per_task[pairs] / capacity
         other.inverse = self.inverse / capacity
-        other.pairs = Pairs(other.user, other.server, demand, other.inverse)
+        per = None if whole.per is None else whole.per[pairs]
+        other.pairs = Pairs(other.user, other.server, demand, other.inverse, per=per)
         return other
 
     @property

@@ -115,7 +115,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     """
     polytope, q, log_rows = problem.polytope, stacked([problem]), problem.polytope.log_row_prices(log_prices)
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
-    shown = Indicated(polytope, problem.criterion, tasks[user, server], log_rows)
+    shown = Indicated(polytope, problem.criterion, polytope.work(tasks), log_rows)
     if not (shown.total > 0).all():
         return None
     pairs, rows, limits = (np.zeros(shape, dtype=bool) for shape in (q.gamma.shape, q.rows.shape, q.limit.shape))
@@ -125,7 +125,10 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
     limits[polytope.users, 0] = shown.room <= AT_LIMIT
     if np.count_nonzero(pairs) + np.count_nonzero(rows) > _MOST_UNKNOWNS:
         return None
-    z, log_v = fractions(q, tasks[None]), polytope.by_server(log_rows, -np.inf).T[..., None] / q.power
+    z, log_v = (
+        fractions(q, (tasks * problem.cluster.rate)[None]),
+        polytope.by_server(log_rows, -np.inf).T[..., None] / q.power,
+    )
     matrix, found = _jacobians(q, z, log_v, pairs, rows, None if q.limited is None else limits & q.limited)
     host = np.concatenate([found.host[0], np.full(found.limited.shape[1], -1)])
     return Active(found.user[0], found.server[0], host, matrix[0])

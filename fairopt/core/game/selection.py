@@ -33,7 +33,7 @@ _RANK_ONE = CONVERGED
 def everybody(problem: Problem, tasks: Array) -> bool:
     """True if tasks (users, servers) attain the limits of all users, so that the curve is constant."""
     polytope = problem.polytope
-    return bool((tasks[polytope.users].sum(axis=1) >= (1 - AT_LIMIT) * polytope.limit).all())
+    return bool((tasks[polytope.users].sum(axis=1) >= (1 - AT_LIMIT) * polytope.quota).all())
 
 
 def unique(problem: Problem) -> bool:
@@ -56,10 +56,8 @@ def unique(problem: Problem) -> bool:
     if users == 2:
         return True
     user, server = polytope.pair_user, polytope.pair_server
-    demand, capacity = cluster.demand[polytope.users[user]], cluster.capacity[server]
-    use_of_gamma = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)
-    least = np.full((servers, demand.shape[1]), np.inf)
-    np.minimum.at(least, server, use_of_gamma)
+    least = np.full(cluster.capacity.shape, np.inf)
+    np.minimum.at(least, server, polytope.pair_use)
     if (least >= 1 - _RANK_ONE).any(axis=1).all():
         return True
     log = np.log(gamma)

@@ -34,6 +34,10 @@ _CLUSTER: dict[str, dict[str, Any]] = {
         "oneOf": [_NAME, {"type": "array", "items": _NAME}],
         "description": "the only servers that it may use, by their names; default: all",
     },
+    "rate": {
+        "oneOf": [_AMOUNT, {"type": "object", "additionalProperties": _AMOUNT}],
+        "description": "work of a task per unit of time: one number, or by the names of servers; default 1",
+    },
 }
 
 

@@ -113,7 +113,7 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
                 solution = _concave(polytope, criterion, state, unit, name, runs)
                 yield solution
                 # A further request means that the certificate missed the tolerance: normalise by the present shares.
-                share = (solution.tasks.sum(axis=1) * criterion.share)[polytope.users]
+                share = (polytope.cluster.work(solution.tasks) * criterion.share)[polytope.users]
                 unit = np.maximum(share, 1e-9 * levels)
         except SolverError as error:
             failure = failure or error

@@ -65,6 +65,8 @@ class Program:
     x : (users, servers), tasks
     user_tasks : (users,)
         :math:`x_n`, tasks on all servers; in the game this includes the tasks on other servers.
+    work : (users,)
+        :math:`w_n = \sum_i a_{ni} x_{ni}`, the same with rates; `user_tasks` if the cluster has none.
     weight : (users,)
         :math:`\phi_n`.
     constraints : dict of str to cp.Constraint
@@ -78,6 +80,7 @@ class Program:
     servers: Index
     x: cp.Expression
     user_tasks: cp.Expression
+    work: cp.Expression
     weight: cp.Expression | Array
     constraints: dict[str, cp.Constraint]
     log_unit: float = 0.0  # log of one unit of the objective in units of the mechanism's welfare
@@ -86,6 +89,10 @@ class Program:
     def share(self, per_task: Array, label: str = "share") -> cp.Expression:
         """Shares :math:`u_n x_n`, (users,), from the share per task :math:`u_n`, (all users of the cluster,)."""
         return self._share(per_task[self.users], self.user_tasks, label)
+
+    def work_share(self, per_work: Array, label: str = "share") -> cp.Expression:
+        """Shares :math:`u_n w_n`, (users,), from the share per unit of work, (all users of the cluster,)."""
+        return self._share(per_work[self.users], self.work, label)
 
     def _share(self, per_task: Array, tasks: cp.Expression, label: str) -> cp.Expression:
         return cp.multiply(per_task, tasks)
@@ -108,10 +115,10 @@ class Program:
 
     @cached_property
     def virtual_share(self) -> cp.Expression:
-        r"""Virtual dominant shares :math:`x_n / \gamma_{ni}`, (users,), on server i of the per-server game."""
+        r"""Virtual dominant shares :math:`w_n / (a_{ni} \gamma_{ni})`, (users,), on server i of the per-server game."""
         if len(self.servers) != 1:
             raise DataError("virtual dominant shares are those of one server: see server_problem")
-        return self._share(1 / self.cluster.gamma[self.users, self.servers[0]], self.user_tasks, "virtual_share")
+        return self._share(1 / self.cluster.monopoly_work[self.users, self.servers[0]], self.work, "virtual_share")
 
     @cached_property
     def server_share(self) -> cp.Expression:
@@ -197,7 +204,15 @@ class Textbook(Program):
             self.others = cp.Parameter(cluster.shape[:2], nonneg=True, name="others")
             self.give_others(tasks)
             total = self._named(cp.sum(self.others, axis=1)[self.users], "tasks_elsewhere") + total
-        self.user_tasks = self._named(total, "user_tasks", tuple(cluster.users[n] for n in self.users))
+        names = tuple(cluster.users[n] for n in self.users)
+        self.work = self.user_tasks = self._named(total, "user_tasks", names)
+        if cluster.rated:
+            rate = cluster.rate[self.users]
+            done = cp.sum(cp.multiply(self._symbol("rate", rate[:, self.servers]), self.x), axis=1)
+            if self.others is not None:
+                elsewhere = cp.sum(cp.multiply(rate, self.others[self.users]), axis=1)
+                done = self._named(elsewhere, "work_elsewhere") + done
+            self.work = self._named(done, "work", names)
         self.weight = self._symbol("weight", criterion.weight[self.users])
         demand = self._symbol("demand", cluster.demand[self.users])
         capacity = self._symbol("capacity", cluster.capacity[self.servers])
@@ -246,7 +261,7 @@ def check_expressed(
             tasks = rng.uniform(0.2, 1.0, alone.shape) * alone
             if _STEEP < criterion.alpha < math.inf:
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    level = criterion.levels(tasks.sum(axis=1))
+                    level = criterion.levels(cluster.work(tasks))
                     near = rng.uniform(0.8, 1.25, len(tasks)) / (level[:, server] if game else level)
                 tasks = tasks * np.where(np.isfinite(near), near, 1.0)[:, None]
             program = Textbook(cluster, criterion, server, tasks if game else None)
@@ -286,7 +301,9 @@ def _check_objective(mechanism: object, program: Program, statement: Statement, 
                 raise DataError(f"CVXPY has no derivative of the objective of {mechanism}; choose a differentiable one")
             table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # a scalar for a single variable
             log_found = np.log(np.reshape(table, program.x.shape, order="F"))[program.usable]
-            log_right = _by_pair(program, rule.log_marginal(tasks.sum(axis=1)))
+            log_right = _by_pair(program, rule.log_marginal(program.cluster.work(tasks)))
+            if program.cluster.rated:
+                log_right = log_right + np.log(_by_pair(program, program.cluster.rate))
     known = np.isfinite(log_right)
     agree = log_found.shape == log_right.shape and (log_found[~known] == log_right[~known]).all()
     near = _NEAR * max(1.0, np.abs(log_right[known]).max(initial=0.0))
@@ -302,7 +319,7 @@ def _levels(program: Program, tasks: Array) -> Array:
     rule = program.criterion
     if rule.scope == "per_server":
         return _by_pair(program, tasks * rule.share / rule.weight[:, None])
-    levels = rule.levels(tasks.sum(axis=1))
+    levels = rule.levels(program.cluster.work(tasks))
     return _by_pair(program, levels) if levels.ndim == 2 else np.asarray(levels[program.users])
 
 

@@ -52,7 +52,7 @@ class Scaled(Program):
         row = np.searchsorted(self.users, at.users[at.pair_user[self.pairs]])
         column = np.searchsorted(self.servers, at.pair_server[self.pairs])
         shape = len(self.users), len(self.servers)
-        entries = at.gamma[self.pairs], (row * shape[1] + column, np.arange(len(row)))
+        entries = at.instances[self.pairs], (row * shape[1] + column, np.arange(len(row)))
         spread = sp.csr_matrix(entries, shape=(shape[0] * shape[1], len(row)))
         return cp.reshape(spread @ self.fraction, shape, order="C")
 
@@ -99,7 +99,9 @@ class ClusterProgram(Scaled):
         typical = cp.Constant(scale, name="typical_fraction")
         scaled = cp.multiply(typical, cp.Variable(len(scale), nonneg=True, name="scaled_fraction"))
         self.fraction = Named(scaled, "fraction")
-        self.user_tasks = cp.Constant(polytope.tasks, name="tasks_per_fraction") @ self.fraction
+        self.work = self.user_tasks = cp.Constant(polytope.tasks, name="tasks_per_fraction") @ self.fraction
+        if polytope.rate is not None:
+            self.user_tasks = cp.sum(self.x, axis=1)
         if self._each:
             # A user's dominant share of one server is the fraction of its monopoly tasks there.
             self.sigma, self.weight = self.fraction, own.weight[polytope.pair_user]
