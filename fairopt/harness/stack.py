@@ -85,7 +85,7 @@ def _tiny(job: Solve) -> Stats:
 
 
 def _plain(cluster: Cluster) -> bool:
-    """True if `solve` neither transforms nor annotates a cluster: no placement, limits, rates, proportional servers or users.
+    """True if `solve` neither transforms nor annotates it: no placement, limits, rates, proportional servers or users.
 
     The division of tasks among proportional servers is not unique.
     """

@@ -423,9 +423,9 @@ def _shapes(
         users[same] = *found[alike], limits
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
-    users = Counter((shape.owner, queue) for shape, queue in found.values())
+    shapes = Counter((shape.owner, queue) for shape, queue in found.values())
     for shape, queue in found.values():
-        own, count = ("Namespace", shape.owner, queue.name), users[shape.owner, queue]
+        own, count = ("Namespace", shape.owner, queue.name), shapes[shape.owner, queue]
         bounds = entries.get(own[:2], {})
         if bounds or own in entries:
             entries[own] = {"weight": 1.0 if weights == "shared" else count} | bounds | entries.get(own, {})
