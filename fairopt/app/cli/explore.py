@@ -1,4 +1,4 @@
-"""The commands explore and report: a cluster in the browser or as a page to share, and a report on its users."""
+"""The commands explore, report and shadow: a cluster in the browser, a report on its users, and one over time."""
 
 from __future__ import annotations
 
@@ -91,3 +91,41 @@ def report(options: argparse.Namespace) -> int:
     else:
         print(wording.text(found, _screen.table))
     return 0
+
+
+#: Columns on a terminal.
+_SHADOW = ("queue", "running", "wanted", "entitled", "share", "share_entitled", "shortfall", "since")
+
+
+def shadow(options: argparse.Namespace) -> int:
+    """`fairopt shadow DIR [--out FILE.csv]`: what queues ran and were entitled to; 1 if there is nothing to say."""
+    from ..explorer.shadow import shadow as over_time
+
+    found = over_time(
+        options.folder, options.mechanism, half_life=options.half_life, out=options.out, tol=options.tol,
+        progress=_screen.shows_progress(options),
+    )  # fmt: skip
+    for name, reason in found.notes.items():
+        _screen.warn(f"{name}, left out: {reason}")
+    frame = found.frame
+    if options.plot and len(frame):
+        from ...harness.report import figures
+
+        figures.write(found.draw(), options.plot)
+    if options.json:
+        times = {name: frame[name].astype(str).where(frame[name].notna(), None) for name in ("time", "since")}
+        print_json(frame.assign(**times).to_dict(orient="records"))
+    elif len(frame):
+        last, first, end = found.last, frame["time"].min(), frame["time"].max()
+        said = (
+            f"{frame['time'].nunique()} snapshots from {first} to {end}, by {last['mechanism'].iloc[0]}; the last one:"
+        )
+        _screen.say([said])
+        below = last["shortfall"] > 0
+        percent = {name: [f"{part:.1%}" for part in last[name]] for name in ("share", "share_entitled")}
+        print(_screen.table(last.assign(**percent, since=last["since"].astype(str).where(below, ""))[list(_SHADOW)]))
+        _screen.say(f"Most below in {row.queue}: {row.held_by}" for row in last[below].itertuples())
+        _screen.say(f"-> {path}" for path in (options.out, options.plot) if path)
+    if found.interrupted:
+        _screen.warn("interrupted; the same command with --out goes on")
+    return 130 if found.interrupted else int(frame.empty)
