@@ -90,3 +90,17 @@ def test_a_proof_that_fails_is_read_off(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(module, "blocking", fails)
     assert words(fo.DRFH().solve(two())) == ["cpu@s", "memory@t"]
+
+
+@pytest.mark.parametrize("cpu", [100, 8])
+def test_limits_of_queues(cpu: float) -> None:
+    """What an exhausted limit holds does not depend on the capacity; of nested limits the inner is first."""
+    queues = {"lab": {"limit": {"cpu": 3}}, "top": {"limit": {"cpu": 6}}, "no": {"limit": {"cpu": 0}}}
+    users = {"ann": "lab", "bob": "lab", "eve": "sub", "fay": "top", "gus": "no"}
+    tree = fo.Tree(
+        queues | {"sub": {"parent": "top", "limit": {"cpu": 1}}} | {u: {"parent": q} for u, q in users.items()}
+    )
+    wanted = {"max_tasks": [*[9] * 5, 2], "users": [*users, "hal"], "resources": ["cpu"], "servers": ["s"]}
+    limits = [f"the limit of 'cpu' of queue '{name}'" for name in ("lab", "lab", "sub", "top", "no")]
+    limits[3] = "cpu@s" if cpu == 8 else limits[3]
+    assert words(tree.solve(fo.Cluster([[cpu]], [[1]] * 6, **wanted))) == [*limits, "task limit"]

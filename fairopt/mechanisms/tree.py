@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,10 @@ class Tree(Mechanism):
             object.__setattr__(self, "queues", Queues.load(self.queues))
         elif self.queues is not None and not isinstance(self.queues, Queues):
             object.__setattr__(self, "queues", Queues(self.queues))
+
+    def __str__(self) -> str:
+        """Label without the queues, which are too many to list."""
+        return super().__str__() if self.queues is None else str(replace(self, queues=None))
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:

@@ -136,6 +136,16 @@ class Queues:
             for name, one in kept.items()
         }
 
+    def lowered(self, factor: float) -> Queues:
+        """The same tree with all quotas multiplied by a factor.
+
+        >>> import fairopt as fo
+        >>> fo.Queues({"lab": {"quota": {"cpu": 4}}}).lowered(0.5).to_dict()
+        {'lab': {'quota': {'cpu': 2.0}}}
+        """
+        return Queues({name: replace(one, quota={what: factor * amount for what, amount in one.quota.items()})
+                       for name, one in self.queues.items()})  # fmt: skip
+
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> Queues:
         """Read a frame indexed by name, with columns such as `parent`, `weight`, `priority`, `quota cpu`, `limit cpu`.
@@ -220,7 +230,8 @@ def tree_criterion(
         raise DataError(f"combine is {short(combine)}; it must be 'sum' or 'vector'")
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
     rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
-    rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool)) * rule.share
+    rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool))
+    rates *= np.where(np.isfinite(rule.share), rule.share, 0.0)  # of users that can run nothing it is infinite
     # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 

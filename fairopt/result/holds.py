@@ -2,7 +2,8 @@
 
 For lexicographic max-min over a pool or servers they are proved (`certificates.blocking`). For others the bottleneck is
 the resource with the largest share in the cost of a task, at the prices of the allocation, on the server where the user
-runs most tasks; without prices the exhausted resource of which a task uses the largest fraction.
+runs most tasks; without prices the exhausted resource of which a task uses the largest fraction. In a tree of queues it
+may be the limit of a queue.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..base.errors import DataError, SolverError
 from ..certificates.blocking import blocking
 from ..model._arrays import Index, ratio
 from ..model.merging import Split, unmerged
+from ..model.queues import TreeCriterion
 
 if TYPE_CHECKING:
     from .allocation import Allocation
@@ -26,7 +28,8 @@ _FULL = 1e-6
 
 
 class Holds(NamedTuple):
-    """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing` or `unproved`.
+    """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
+    the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
 
     `server` and `resource` are indices in the allocation's cluster, -1 unless bound by `capacity`; merged servers are
     represented by the first.
@@ -40,6 +43,8 @@ class Holds(NamedTuple):
 def holds(allocation: Allocation) -> Holds:
     """Find the binding constraint of every user of an allocation."""
     criterion = allocation.criterion
+    if isinstance(criterion, TreeCriterion):  # weights change when users stop, so that levels prove nothing
+        return _limited(allocation, criterion, _read_off(allocation))
     if np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers"):
         try:
             tasks = allocation._split or allocation.tasks
@@ -48,6 +53,20 @@ def holds(allocation: Allocation) -> Holds:
         except (DataError, SolverError):  # as for tasks that only the mechanism's own certificate accepts
             pass
     return _read_off(allocation)
+
+
+def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds:
+    """Bottlenecks with the exhausted limits of queues; of several above a user that with the fewest users below it."""
+    cluster = allocation.cluster
+    users = np.flatnonzero(cluster.runnable)
+    filling, by = rule.filling(cluster, users), found.by.astype(object)
+    limits, held = filling.limits, filling.held(allocation.arrays.user_tasks[users])
+    full = np.flatnonzero(held >= limits.most * (1 - _FULL))
+    for k in full[np.argsort(-np.diff(limits.start)[full], kind="stable")].tolist():
+        below = users[limits.user[limits.start[k] : limits.start[k + 1]]]
+        by[below[found.by[below] != "task limit"]] = f"the limit of {filling.limited[k]}"
+    kept = by == "capacity"
+    return Holds(by.astype(str), np.where(kept, found.server, -1), np.where(kept, found.resource, -1))
 
 
 def _read_off(allocation: Allocation) -> Holds:

@@ -4,8 +4,8 @@ The queue of a pod is named by its label, annotation, group or controller. Kueue
 Volcano creates pods only when a job may start, and quotas refuse pods: these pods are in no list of pods, although they
 are wanted.
 
-Source: the API types of Kueue (`kueue/v1beta1`, `v1beta2`), Volcano (`scheduling/v1beta1`, `batch/v1alpha1`), JobSet
-(`jobset/v1alpha2`), and Kubernetes (`batch/v1`, `apps/v1`).
+Source: the API types of Kueue (`kueue/v1beta1`, `v1beta2`), Volcano (`scheduling/v1beta1`, `batch/v1alpha1`), KAI
+(`scheduling/v2`), JobSet (`jobset/v1alpha2`), and Kubernetes (`batch/v1`, `apps/v1`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ._kube import Key, Object, at, condition, key_of, labels, may_run, name_of, table, tables, text, whole
-from ._snapshot import quantity
 
 _QUEUE = "metadata.labels[kueue.x-k8s.io/queue-name]"
 _SET = "metadata.labels[jobset.sigs.k8s.io/jobset-name]"
 _WORKLOAD = "metadata.annotations[kueue.x-k8s.io/workload]"
 _VOLCANO = "metadata.annotations[scheduling.volcano.sh/queue-name]"
 _GROUP = "metadata.annotations[scheduling.k8s.io/group-name]"
+_KAI = "metadata.labels[kai.scheduler/queue]"
 #: Scheduling gates with which queues delay pods until they are admitted.
 GATES = ("kueue.x-k8s.io/", "scheduling.volcano.sh/")
 
@@ -41,11 +41,10 @@ class Missing:
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of a pod: name within the namespace, the object that has its weight, and the reason if it is stopped."""
+    """Queue of a pod: name within the namespace, the object with its weight, and the reason if it is stopped."""
 
     name: str = ""
     within: Key | None = None
-    weight: float = 1.0
     stopped: str = ""
 
 
@@ -87,24 +86,25 @@ class Queues:
             return self._kueue(space, name)
         groups = [("PodGroup", space, text(pod, _GROUP)), *(("Job.batch.volcano.sh", *key[1:]) for key in above)]
         for name in filter(None, (text(pod, _VOLCANO), *(text(self.known.get(key), "spec.queue") for key in groups))):
-            return self._queue(name, ("Queue", "", name), "spec.weight")
+            return self._queue(name, ("Queue", "", name))
+        for name in filter(None, (text(one, _KAI) for one in (pod, *map(self.known.get, above)))):
+            return self._queue(name, ("Queue.scheduling.run.ai", "", name))
         for of in self._only[space] if len(self._only[space]) == 1 else ():
             what = "Pods name no queue, and are taken to be of the only ClusterQueue of their namespace"
             self.unknown[what].append(space)
-            return self._queue("", ("ClusterQueue", "", of), "spec.fairSharing.weight")
+            return self._queue("", ("ClusterQueue", "", of))
         return Queue()
 
     def _kueue(self, space: str, name: str) -> Queue:
         of = text(self.known.get(local := ("LocalQueue", space, name)), "spec.clusterQueue")
         held = [f"{key[0]} {key[2]} is stopped ({policy})" for key in (local, ("ClusterQueue", "", of))
                 if (policy := at(self.known.get(key), "spec.stopPolicy")) in ("Hold", "HoldAndDrain")]  # fmt: skip
-        return self._queue(name, ("ClusterQueue", "", of), "spec.fairSharing.weight", "; ".join(held))
+        return self._queue(name, ("ClusterQueue", "", of) if of else local, "; ".join(held))
 
-    def _queue(self, name: str, key: Key, path: str, stopped: str = "") -> Queue:
+    def _queue(self, name: str, key: Key, stopped: str = "") -> Queue:
         if key not in self.known:
             self.unknown["Queues whose weight is not in the file; it is taken to be 1"].append(name)
-        weight = at(self.known.get(key), path)
-        return Queue(name, key, 1.0 if weight is None else float(quantity(weight)), stopped)
+        return Queue(name, key, stopped)
 
     def nodes(self, pod: Object, queue: Queue, nodes: Sequence[Object]) -> list[bool]:
         """Eligibility of nodes for a pod waiting in Kueue: each resource group of its queue has a flavor that fits."""

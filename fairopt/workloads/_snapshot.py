@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,14 +15,22 @@ import numpy as np
 
 from ..base.errors import DataError
 from ..base.names import listed
+from ..mechanisms.tree import Tree
 from ..model._arrays import Array
 from ..model.cluster import Cluster
+from ..model.queues import Combine, Queues
 from ..result.allocation import Allocation
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 #: `Counter` with fractional values, which its type stubs do not permit.
 Amounts = Any
-#: Weight that stands for 0, relative to the smallest positive weight: such users get the remainder.
+#: Kind and name, in parts, of a queue of the source.
+Key = tuple[str, ...]
+#: Fields of `model.queues.Queue` by queue, with parents by key, and 0 as a weight of queues that are served last.
+Entries = Mapping[Key, Mapping[str, Any]]
+#: Reduction of the priority of a queue of weight 0, larger than any difference between stated priorities.
+_BELOW = 2.0**32
+#: Weight that stands for 0 in mechanisms without priorities, relative to the smallest positive weight.
 _LAST = 1e-6
 #: Relative tolerance when a task is compared with a capacity, as quantities are rounded.
 _ROUNDED = 1e-9
@@ -60,6 +68,10 @@ class Snapshot:
         By user, the tasks of `placement` that are being deleted. They do not count in `cluster.max_tasks`.
     notes : tuple of str
         Remarks on running and wanted tasks, and on data of the source that a cluster cannot express.
+    queues : Queues or None
+        Tree of queues that the source declares, with users as leaves; None if it declares none.
+    combine : str
+        How the scheduler of the source defines the share of a queue: see `Queues`.
 
     >>> import fairopt as fo
     >>> snapshot = fo.open_source("google-like?users=3&servers=5&seed=1")
@@ -76,6 +88,32 @@ class Snapshot:
     capped: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     leaving: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    queues: Queues | None = None
+    combine: Combine = "sum"
+
+    @cached_property
+    def tree(self) -> tuple[Tree | None, tuple[str, ...]]:
+        """Mechanism of the declared queues, and a remark if their quotas cannot be met together; (None, ()) without.
+
+        All quotas are then lowered by one factor, the largest of seven bisections that can be met.
+        """
+        if self.queues is None:
+            return None, ()
+        try:
+            Tree(self.queues, combine=self.combine).solve(self.cluster, throw=False)
+        except DataError as error:
+            low, high, message = 0.0, 1.0, error
+        else:
+            return Tree(self.queues, combine=self.combine), ()
+        for _ in range(7):
+            middle = (low + high) / 2
+            try:
+                Tree(self.queues.lowered(middle), combine=self.combine).solve(self.cluster, throw=False)
+                low = middle
+            except DataError:
+                high = middle
+        tree = Tree(self.queues.lowered(low), combine=self.combine)
+        return tree, (f"Entitlements are for {low:.0%} of each quota, since the {message}.",)
 
     @cached_property
     def running(self) -> Allocation | None:
@@ -114,7 +152,9 @@ class Shape:
     eligible : tuple of bool
         Nodes that may run it.
     weight : float
-        At least 0; users of weight 0 are served after the others.
+        Relative to the other children of `queue`.
+    queue : Key or None
+        Parent in the tree of queues; None: the root.
     held : Counter
         Running tasks by node, including those that are being deleted.
     leaving : float
@@ -128,7 +168,8 @@ class Shape:
     owner: str
     asks: Mapping[str, float]
     eligible: tuple[bool, ...]
-    weight: float
+    weight: float = 1.0
+    queue: Key | None = None
     held: Amounts = field(default_factory=Counter)
     leaving: float = 0.0
     waiting: Amounts = field(default_factory=Counter)
@@ -194,7 +235,8 @@ def _amount(value: str) -> Decimal:
 
 def of_shapes(
     shapes: Sequence[Shape], nodes: Sequence[str], has: Sequence[Mapping[str, float]], limited: bool, about: str,
-    report: Mapping[str, int], separator: str, why: str, nobody: str,
+    report: Mapping[str, int], separator: str, why: str, nobody: str, entries: Entries | None = None,
+    combine: Combine = "sum",
 ) -> Snapshot:  # fmt: skip
     """Build the cluster of users with these shapes; those without requests or feasible nodes are excluded.
 
@@ -217,6 +259,10 @@ def of_shapes(
         Reason for users without feasible nodes.
     nobody : str
         Error if no user remains.
+    entries : mapping of Key to mapping, optional
+        Queues above the shapes; a missing one has the default values. None: there are none.
+    combine : str
+        See `Snapshot`.
     """
     asked = {what for shape in shapes for what, amount in shape.asks.items() if amount}
     always = [what for what in ("cpu", "memory", "pods") if any(one.get(what) for one in has)]
@@ -225,7 +271,7 @@ def of_shapes(
     demand = np.array([[shape.asks.get(what, 0.0) for what in resources] for shape in shapes])
     eligible = np.array([shape.eligible for shape in shapes], dtype=bool)
     names = _names(shapes, separator)
-    lacks = ["its jobs ask for nothing" if not asks.any() else "" if may.any() else why
+    lacks = ["they ask for nothing" if not asks.any() else "" if may.any() else why
              for asks, may in zip(demand, eligible, strict=True)]  # fmt: skip
     kept = [n for n, reason in enumerate(lacks) if not reason]
     if not kept:
@@ -238,16 +284,15 @@ def of_shapes(
         away[user] = shape.held.total() - row.sum()
     limits = [_limit(shape, demand[n], np.array(capacity)[eligible[n]], resources, limited)
               for n, shape in zip(kept, some.values(), strict=True)]  # fmt: skip
-    least = min((shape.weight for shape in some.values() if shape.weight), default=1.0)
-    weights, unlimited = [shape.weight or _LAST * least for shape in some.values()], bool(np.isinf(limits).all())
+    unlimited = bool(np.isinf(limits).all())
+    queues, weights = _tree(some, entries or {}, resources)
     cluster = Cluster(
         capacity, demand[kept], weights, eligible[kept], None if unlimited else limits, resources, list(some), nodes,
     )  # fmt: skip
     left_out = {name: reason for name, reason in zip(names, lacks, strict=True) if reason}
-    last = [user for user, shape in some.items() if not shape.weight]
     notes = {
-        f"Left out, as {why}": list(left_out),
-        "Weight 0, hence served after the others (solved with a millionth of the smallest other weight)": last,
+        f"Left out, as {reason}": [user for user, one in left_out.items() if one == reason]
+        for reason in left_out.values()
     }
     where = "running on nodes that are left out (drained, not ready) or not named, counted as waiting"
     notes[f"{sum(away.values()):g} {where}"] = _counts(away)
@@ -260,7 +305,58 @@ def of_shapes(
         {user: dict(shape.capped) for user, shape in some.items() if shape.capped},
         {user: shape.leaving for user, shape in some.items() if shape.leaving},
         tuple(f"{head}: {listed(found)}." for head, found in notes.items() if found),
+        queues,
+        combine,
     )  # fmt: skip
+
+
+def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]) -> tuple[Queues | None, list[float]]:
+    r"""Tree of the queues above users, None if there are none, and weights of users for mechanisms without a tree.
+
+    The weight of a user is the rate at which its share rises at first, while all users rise,
+
+    .. math:: \phi_n = \Phi \prod_{q \ni n} \frac{w_q}{\sum_{p \text{ beside } q} w_p},
+
+    with weights w, and the sum :math:`\Phi` of those of the uppermost queues. A queue has the name of its only user
+    if this is also its own.
+    """
+    parent: dict[Any, Key | None] = {user: shape.queue for user, shape in users.items()}
+    for shape in users.values():
+        key, path = shape.queue, set[Key]()
+        while key is not None and key not in parent:
+            path.add(key)
+            above = entries.get(key, {}).get("parent")
+            parent[key] = None if above in path else above
+            key = parent[key]
+    below, text = Counter(parent.values()), {key: "/".join(filter(None, key[1:])) for key in parent if key not in users}
+    alone = {user: key for user, key in parent.items() if user in users and below[key] == 1 and text.get(key) == user}
+    for user, key in alone.items():
+        parent[user] = parent.pop(key)
+    taken = Counter([*users, *(text[key] for key in parent if key in text)])
+    names = {key: name if taken[name] == 1 else f"{name} ({key[0]})" for key, name in text.items()}
+    made, part, total = dict[Any, dict[str, Any]](), dict[Any, float](), defaultdict[Key | None, float](float)
+    for node in parent:
+        own = entries.get(alone.get(node) or node, {"weight": users[node].weight} if node in users else {})
+        last = own.get("weight") == 0
+        made[node] = {"weight": own.get("weight") or 1.0, "priority": own.get("priority", 0.0) - last * _BELOW}
+        for bound in ("quota", "limit"):
+            made[node][bound] = {what: amount for what, amount in own.get(bound, {}).items() if what in resources}
+        part[node] = own.get("weight", 1.0)
+    least = _LAST * min(filter(None, part.values()), default=1.0)
+    for node, above in parent.items():
+        part[node] = part[node] or least
+        total[above] += part[node]
+    weights = []
+    for user in users:
+        weight, at = part[user], parent[user]
+        while at is not None:
+            weight *= part[at] / total[at]
+            at = parent[at]
+        weights.append(weight)
+    for node, above in parent.items():
+        made[node]["parent"] = names[above] if above else None
+    tree = Queues({names.get(node, str(node)): one for node, one in made.items()})
+    return (tree if alone or len(parent) > len(users) else None), weights
 
 
 def _counts(tasks: Mapping[str, float]) -> list[str]:

@@ -50,6 +50,7 @@ from ._kube import (
 )
 from ._kube_claims import Claims, volume_claims
 from ._kube_queues import GATES, Queue, Queues
+from ._kube_tree import queues as declared
 from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
 
@@ -204,8 +205,8 @@ def kubernetes(
     system : sequence of str
         Namespaces whose pods belong to the cluster, and reduce the capacity of their nodes.
     weights : str
-        The weight of a queue (`fairSharing.weight` of a ClusterQueue of Kueue, `weight` of a Queue of Volcano), or of a
-        namespace without one (1), applies to `each` of its users, or is `shared` equally among them.
+        The weight of a namespace outside of queues, 1, applies to `each` of its users, or is `shared` equally among
+        them. The weight of a queue is shared.
     max_tasks : bool
         Limit users to their running and pending pods; otherwise they have no limit.
     rng : Generator, optional
@@ -249,7 +250,8 @@ def snapshot(
         if pod.thing["spec"].get("resourceClaims") and (devices := claims.devices(pod.thing)):
             pod.request = pod.request + devices
     capacities = _capacities(seen, claims)
-    shapes = _shapes(seen, weights, claims, queues, capacities)
+    entries = declared(seen.others, queues.unknown)
+    shapes = _shapes(seen, weights, claims, queues, capacities, entries)
     if not shapes:
         raise DataError(
             f"{where} has no pod that runs or waits outside of {', '.join(system)}; {_counted(seen.report)}"
@@ -258,7 +260,7 @@ def snapshot(
     found = of_shapes(
         shapes, [name_of(node) for node in nodes], capacities, max_tasks, about, seen.report, "/",
         "no node may run it",
-        f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints",
+        f"{where}: no node may run any of the pods; look at their selectors and the nodes' taints", entries, "vector",
     )  # fmt: skip
     counts = {"users whose pods no node may run, left out": len(found.left_out)}
     counts |= {"pods running": sum(shape.held.total() for shape in shapes)}
@@ -377,12 +379,17 @@ def _alike(pod: Object, runs: bool) -> _Pod:
 
 
 def _shapes(
-    seen: _Objects, weights: str, claims: Claims, queues: Queues, capacities: Sequence[Mapping[str, float]]
+    seen: _Objects,
+    weights: str,
+    claims: Claims,
+    queues: Queues,
+    capacities: Sequence[Mapping[str, float]],
+    entries: dict[tuple[str, ...], dict[str, Any]],
 ) -> list[Shape]:
     """Group pods into users in order of appearance; pods beyond a limit of their group count as capped."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
-    users: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
+    read: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
     parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:
@@ -394,8 +401,8 @@ def _shapes(
         named = seen.others["Workload"] or thing["spec"].get("volumes")
         metadata = [item for item in thing["metadata"].items() if named or item[0] not in _OWN]
         same = id(thing["spec"]), id(pod.request), repr(metadata), pod.queued
-        if same in users:
-            shape, queue, limits = users[same]
+        if same in read:
+            shape, queue, limits = read[same]
             for rule in limits:
                 parts[rule][rule.part] += pod.count
             _add(pod, shape, queue, queues)
@@ -409,17 +416,23 @@ def _shapes(
         alike = (namespace, queue, tuple(sorted(pod.request.items())), known[key], limits)
         if alike not in found:
             asks = {what: units(what, amount) for what, amount in pod.request.items()}
-            found[alike] = Shape(namespace, asks, known[key], queue.weight), queue
+            found[alike] = Shape(namespace, asks, known[key]), queue
             for rule in limits:
                 ruled[rule].append((found[alike][0], pod.thing))
         for rule in limits:
             parts[rule][rule.part] += pod.count
-        users[same] = *found[alike], limits
+        read[same] = *found[alike], limits
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
-    share = Counter(queue.within or shape.owner for shape, queue in found.values())
+    users = Counter((shape.owner, queue) for shape, queue in found.values())
     for shape, queue in found.values():
-        shape.weight /= share[queue.within or shape.owner] if weights == "shared" else 1
+        own, count = ("Namespace", shape.owner, queue.name), users[shape.owner, queue]
+        bounds = entries.get(own[:2], {})
+        if bounds or own in entries:
+            entries[own] = {"weight": 1.0 if weights == "shared" else count} | bounds | entries.get(own, {})
+            entries[own]["parent"] = queue.within
+        shape.queue = own if own in entries else queue.within
+        shape.weight /= count if weights == "shared" and shape.queue != own else 1
         shape.owner += f"/{queue.name}" if several[shape.owner] > 1 and queue.name else ""
     _cap(ruled, parts, seen, capacities)
     return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)

@@ -108,19 +108,22 @@ def snapshot(
     report = Counter(f"jobs {'pending' if job.phase == 'waits' else 'running'}" for job in known)
     report["nodes that are down or drained, left out"] = len(nodes) - len(available)
     report["jobs that have ended, left out"] = len(jobs) - len(known)
-    weights, said = _slurm_shares.weights(shares, {job.path for job in known})
-    shapes = _shapes(known, available, weights)
+    shapes = _shapes(known, available, bool(shares))
+    queues = _slurm_shares.queues(shares, [shape.queue for shape in shapes if shape.queue])
+    unknown = {job.path[0] for job in known} - {str(row.get("name")) for row in shares}
     about = f"Slurm ({Path(where).name}): {{}} users ({by} and shape) on {len(available)} nodes"
     found = of_shapes(
         shapes, [node.name for node in available], [node.has for node in available], max_tasks, about,
         report, ": ", "no node has its partition and features",
-        f"{where}: no node may run any of the jobs; look at partitions and features",
+        f"{where}: no node may run any of the jobs; look at partitions and features", queues,
     )  # fmt: skip
     cut = [f"job {job.get('job_id')}" for job in seen["jobs"] if "..." in str(job.get("array_task_string"))]
-    if cut:
-        said.append(f"Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all): {listed(cut)}.")
-    notes = [*found.notes, *said, *_unused({**seen, "shares": shares})]
-    return replace(found, notes=tuple(notes))
+    said = {
+        "Not in shares.json, and counted with 1 share": sorted(unknown) if shares else [],
+        "Elements of an array are cut off, and not counted (SLURM_BITSTR_LEN=0 shows all)": cut,
+    }
+    more = [f"{what}: {listed(whose)}." for what, whose in said.items() if whose]
+    return replace(found, notes=(*found.notes, *more, *_unused({**seen, "shares": shares})))
 
 
 def _read(path: Path) -> Any:
@@ -317,8 +320,8 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
     return [sorted(group, key=lambda job: job.phase != "waits") for group in found.values()]
 
 
-def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple[str, ...], float]) -> list[Shape]:
-    """Form users from groups of jobs, merging groups of one account with equal tasks."""
+def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], queued: bool) -> list[Shape]:
+    """Form users from groups of jobs, merging groups of one account with equal tasks; `queued` if shares are known."""
     alike: dict[Any, list[_Job]] = defaultdict(list)
     places: dict[Any, tuple[tuple[bool, ...], list[dict[str, float]]]] = {}
     for group in _groups(jobs):
@@ -340,18 +343,19 @@ def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], weights: Mapping[tuple
     most: Amounts = Counter()
     for node in nodes:
         most |= Counter(node.has)  # the maximum by resource
-    return [_shape(group, dict(key[1]), key[-1], weights[key[0]], most) for key, group in alike.items()]
+    shapes = [_shape(group, dict(key[1]), key[-1], most) for key, group in alike.items()]
+    for shape, (path, *_) in zip(shapes, alike, strict=True):
+        shape.queue = ("person" if len(path) > 1 else "account", *path) if queued else None
+    return shapes
 
 
-def _shape(
-    group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], weight: float, node: Amounts
-) -> Shape:
+def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, ...], node: Amounts) -> Shape:
     """Form a user from a group of jobs with the demand `asks` per task; `node` is the largest capacity by resource."""
     parts, waits = sum(job.split * job.count for job in group if job.holds), any(job.phase == "waits" for job in group)
     for what, amount in _sum(each for job in group for each in job.holds.values()).items():
         # Running jobs show the true use of a task, which may be rounded up to whole cores or a whole node.
         asks[what] = max(amount / parts, asks.get(what, 0.0) * waits)
-    shape = Shape("/".join(group[0].path), asks, eligible, weight)
+    shape = Shape("/".join(group[0].path), asks, eligible)
     running = Counter(job.array for job in group if job.phase == "runs" and job.array)
     for job in group:
         sums = _sum(job.holds.values())

@@ -19,10 +19,15 @@ NAMES = [f"c-2026-11-29T0{k}00.json" for k in range(4)]
 RUNS = [(8, 0), (6, 2), (4, 4), (8, 0)]
 
 
-def write(path: Path, *running: int) -> None:
+def write(path: Path, *running: int, tree: bool = False) -> None:
     pods = [pod(space, f"{space}{k}", {"cpu": "1"}, "n1" if k < running[space == "b"] else "")
             for space in "ab" for k in range(8)]  # fmt: skip
-    path.write_text(json.dumps({"items": [node("n1", {"cpu": "8", "pods": "110"}), *pods]}))
+    objects = []
+    for one in pods if tree else ():
+        one["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": f"q{one['metadata']['namespace']}"}
+    for name in ("qa", "qb") if tree else ():
+        objects.append({"kind": "Queue", "metadata": {"name": name}, "spec": {"parent": "lab"}})
+    path.write_text(json.dumps({"items": [node("n1", {"cpu": "8", "pods": "110"}), *pods, *objects]}))
 
 
 @pytest.fixture
@@ -60,6 +65,16 @@ def test_memory_reduces_the_weight_of_who_used_more(folder: Path) -> None:
     assert column(found, "b", "usage") == pytest.approx([0, 0, 0.125, 0.0625 + 0.25])
     weights = [2 ** (-2 * 0.625 / 0.75), 2 ** (-2 * 0.125 / 0.75)]
     assert column(found, "a", "entitled")[:3] == pytest.approx([4, 8 * 0.25 / 1.25, 8 * weights[0] / sum(weights)])
+
+
+def test_memory_is_that_of_siblings_in_a_tree(folder: Path) -> None:
+    for name, running in zip(NAMES, RUNS, strict=True):
+        write(folder / name, *running, tree=True)
+    found = fo.shadow(folder, half_life="1h")
+    assert {*found.frame["mechanism"]} == {"tree, half-life 3600 s of past use"}
+    assert found.frame.groupby("queue")["parent"].first().to_dict() == {"lab": "", "qa": "lab", "qb": "lab"}
+    assert column(found, "qa", "entitled")[:2] == pytest.approx([4, 8 * 0.25 / 1.25])
+    assert column(fo.shadow(folder, "drfh"), "qa", "entitled") == pytest.approx([4] * 4)
 
 
 def test_a_computation_goes_on_where_it_stopped(

@@ -78,7 +78,8 @@ def test_what_is_entitled_held_waiting_and_capped(name: str, tmp_path: Path) -> 
     case, found = CASES[name], snapshot(OBJECTS[name], "here")
     (tmp_path / "here.json").write_text(json.dumps({"items": OBJECTS[name]}))
     assert outcome(items(tmp_path / "here.json")) == outcome(OBJECTS[name])
-    entitled = dict(zip(found.cluster.users, fo.DRFH().solve(found.cluster).arrays.user_tasks, strict=True))
+    mechanism = found.tree[0] or fo.DRFH()
+    entitled = dict(zip(found.cluster.users, mechanism.solve(found.cluster).arrays.user_tasks, strict=True))
     assert entitled == pytest.approx(case["tasks"], abs=1e-4)
     assert found.placement is not None
     assert dict(zip(found.cluster.users, found.placement.sum(axis=1), strict=True)) == case["held"]
@@ -134,7 +135,8 @@ def outcome(objects: Iterable[Object]) -> object:
     cluster = found.cluster
     tables_ = [cluster.demand, cluster.capacity, cluster.weight, cluster.max_tasks, cluster.eligible, found.placement]
     numbers = [np.asarray(one).tolist() for one in tables_]
-    return cluster.users, cluster.resources, cluster.servers, numbers, found.waiting, found.capped, found.leaving
+    tree = None if found.queues is None else found.queues.to_dict()
+    return cluster.users, cluster.resources, cluster.servers, numbers, found.waiting, found.capped, found.leaving, tree
 
 
 def without(value: Any, path: tuple[str, ...]) -> Any:
@@ -161,7 +163,7 @@ def with_field(kind: str, path: str) -> Object:
     """An object that states one field."""
     *keys, last = names(path)
     value: Any = {last: 3} if last != ">1" else 3
-    if path.endswith(f"[{last}]") and "/" not in last and last != ">1":
+    if path.endswith(f"[{last}]") and not {*"./"} & {*last} and last != ">1":
         value = last
     for key in reversed(keys):
         value = {"x" if key == "*" else key: [value] if f"{kind}.{key}" in LISTS else value}

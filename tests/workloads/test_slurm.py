@@ -73,7 +73,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
     assert (found.report["jobs running"], found.report["jobs pending"]) == (2, 2)
     people = fo.open_source(f"slurm:{tmp_path}?by=user&max_tasks=no").cluster
     assert people.users == ("bio/eve", "bio/bob", "ml/ann")
-    assert people.weight.tolist() == [30, 30, 10]
+    assert people.weight.tolist() == [15, 15, 10]
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def read(of: list[Object], jobs: list[Object], shares: list[Object] | None = Non
 
 
 def due(found: Snapshot) -> dict[str, float]:
-    """Entitlements by DRFH."""
-    tasks = fo.DRFH().solve(found.cluster).user_tasks
+    """Entitlements in the tree of accounts, or by DRFH without shares."""
+    tasks = (found.tree[0] or fo.DRFH()).solve(found.cluster).user_tasks
     return {user: round(float(tasks[user]), 6) for user in found.cluster.users}
 
 

@@ -65,3 +65,9 @@ def test_reasons_and_limits() -> None:
     assert (some.wanted, some.waiting.total(), some.capped) == (3, 1, {"throttle": 3})
     some.cap(0, "nowhere")
     assert (some.wanted, some.held, some.capped.total()) == (2, {"big": 2}, 4)
+
+
+def test_who_is_left_out_and_why() -> None:
+    found = made(shape("a", 0), shape("b", eligible=(False, False)), shape("c"))
+    assert found.left_out == {"a": "they ask for nothing", "b": "nowhere"}
+    assert found.notes == ("Left out, as they ask for nothing: a.", "Left out, as nowhere: b.")

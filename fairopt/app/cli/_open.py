@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ... import mechanisms
 from ...base.errors import DataError
 from ...base.names import plain
 from ...model.cluster import Cluster
 
 if TYPE_CHECKING:
+    from ...mechanisms import Mechanism
     from ...result.allocation import Allocation
     from ...workloads import Snapshot
 
@@ -34,6 +36,11 @@ class Named:
     def running(self) -> Allocation | None:
         """Running tasks, or None if unknown."""
         return None if self.snapshot is None else self.snapshot.running
+
+    def mechanism(self, given: str) -> Mechanism:
+        """Mechanism of this name; `tree` is that of the queues that the source declares, if it does."""
+        declared = self.snapshot.tree[0] if self.snapshot is not None and given == "tree" else None
+        return declared or mechanisms.one(given)
 
     @property
     def called(self) -> str:

@@ -34,7 +34,7 @@ _CELL = 48
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`: compute and print a certified allocation."""
     named = opened(options)
-    mechanism = mechanisms.one(options.mechanism)
+    mechanism = named.mechanism(options.mechanism)
     allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)
@@ -108,14 +108,17 @@ def compare(options: argparse.Namespace) -> int:
 
     named = opened(options)
     cluster, runs = named.cluster, [] if named.running is None else [named.running]
-    chosen: list[Entry] = [*runs, *mechanisms.chosen(listed(options.mechanisms))]
-    entitled = options.entitled or ("drfh" if runs else None)
+    given = listed(options.mechanisms)
+    tree = None if named.snapshot is None else named.snapshot.tree[0]
+    chosen: list[Entry] = [*runs, *([tree] if tree and given is None else [])]
+    chosen += [tree if tree and str(one) == "tree" else one for one in mechanisms.chosen(given)]
+    entitled = options.entitled or (("tree" if tree else "drfh") if runs else None)
     frame = compare_all(
         cluster,
         chosen,
         tol=options.tol,
         solver=options.solver,
-        entitled=entitled,
+        entitled=entitled and named.mechanism(entitled),
         progress=not options.json,
         details=True,
     )

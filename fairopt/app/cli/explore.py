@@ -26,7 +26,7 @@ def explore(options: argparse.Namespace) -> int:
         raise DataError(f"--out {out}: a page ends in .html")
     named = opened(options)
     name = named.called.splitlines()[0]
-    state = State(options.mechanism, alpha(options.alpha))
+    state = State.usual(named.snapshot, options.mechanism, alpha(options.alpha))
     session = Session(named.cluster, state, name, named.running, options.tol, named.snapshot)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
@@ -68,10 +68,10 @@ def report(options: argparse.Namespace) -> int:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     named = opened(options)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
-    first, *others = listed([options.mechanism]) or [options.mechanism]
+    first, *others = listed([options.mechanism or ""]) or [""]
     found = standing(
         named.cluster,
-        State(first, alpha(options.alpha), edits),
+        State.usual(named.snapshot, first, alpha(options.alpha), edits),
         source=named.called.splitlines()[0],
         snapshot=named.snapshot,
         requested=options.what_if,

@@ -2,7 +2,7 @@
 
 Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
 `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
-`servers/0/on`; and `weights`, which is `each` or `shared`.
+`servers/0/on`; `weights`, which is `each` or `shared`; and `queues/NAME`, the weight of a queue of the mechanism.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from ...model import _validate
 from ...model._arrays import Array, Index, numbered
 from ...model.cluster import Cluster
 
+if TYPE_CHECKING:
+    from ...workloads import Snapshot
+
 Where = tuple[str | int, ...]
 
 
@@ -35,6 +38,12 @@ class State:
     mechanism: str = "alphapf-vds"
     alpha: float = 1.0
     edits: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def usual(cls, snapshot: Snapshot | None, mechanism: str | None = None, *more: Any) -> State:
+        """State of a mechanism, by default that of the queues of the snapshot if it declares any."""
+        declared = "tree" if snapshot is not None and snapshot.queues is not None else cls.mechanism
+        return cls(mechanism or declared, *more)
 
     @classmethod
     def of(cls, given: Any) -> State:
@@ -150,6 +159,8 @@ class Start:
             )
             if where == ("weights",) and value in ("each", "shared"):
                 weights = value
+                continue
+            if where[0] == "queues":  # of the mechanism, not of the cluster
                 continue
             try:
                 kind, row, what, *column = where

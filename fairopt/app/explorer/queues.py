@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from ...model.cluster import Cluster
 from ...model.queues import Queue, Queues
 from ...scheduling.memory import reduced
 from .edits import group
-
-if TYPE_CHECKING:
-    from ...workloads import Snapshot
 
 
 @dataclass(eq=False)
@@ -27,16 +23,11 @@ class Members:
     users: list[int] = field(default_factory=list)
 
 
-def declared(snapshot: Snapshot | None) -> Queues | None:
-    """Tree of queues that a snapshot declares, if any."""
-    return getattr(snapshot, "queues", None)
-
-
 def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
     """Queues by name, each behind its parent.
 
     The users of a namespace or account that have no queue above them form one, and a user that is all of its namespace
-    or account is one.
+    or account is one, unless it is all of the queue above it.
     """
     entries, found = {} if queues is None else queues.queues, dict[str, Members]()
     for n, user in enumerate(cluster.users):
@@ -52,7 +43,7 @@ def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
             one = found.setdefault(group(user), Members(own.parent, 0.0))
             one.weight += float(cluster.weight[n]) if own.weight is None else own.weight
             one.users.append(n)
-    return found
+    return {name: one for name, one in found.items() if one.parent is None or one.users != found[one.parent].users}
 
 
 def shares(cluster: Cluster, tasks: Array, of: Mapping[str, Members]) -> Array:

@@ -19,12 +19,14 @@ from ...base.errors import DataError, FairoptError, SolverError
 from ...game.two_sided import EquilibriumCurve, equilibrium_curve
 from ...mechanisms import Mechanism
 from ...mechanisms.alphapf_vds import AlphaPFVDS
+from ...mechanisms.tree import Tree
 from ...model import cluster_file
 from ...model._arrays import Array
 from ...model.cluster import Cluster, expected
+from ...model.queues import Queues
 from ...result.allocation import Allocation
 from . import texts
-from .edits import Edited, Start, State
+from .edits import Edited, Start, State, number
 from .verdict import held_now
 from .view import SHOWN, Bands, bands, measures, tidied, view
 
@@ -153,9 +155,31 @@ class Session:
             kind, given = mechanisms.described(state.mechanism)
             if _has_alpha(kind.name) and "alpha" not in given:
                 given["alpha"] = state.alpha
+            if kind is Tree and "queues" not in given and self.snapshot is not None:
+                given = self._declared(state) | given
             return mechanisms.get(kind.name, **given)
         except DataError as error:
             raise DataError(str(error), error.where or ("mechanism",)) from None
+
+    def _declared(self, state: State) -> dict[str, Any]:
+        """Parameters of `Tree` by the queues of the snapshot, with the edited weights of queues and of users.
+
+        Weights of users are those of the cluster, an edit of which changes the weight among siblings in proportion.
+        """
+        rule = None if self.snapshot is None else self.snapshot.tree[0]
+        if rule is None or not isinstance(rule.queues, Queues):
+            return {}
+        entries, base = dict(rule.queues.queues), self.start.cluster
+        for key, value in state.edits.items():
+            kind, _, name = key.partition("/")
+            user, _, what = name.partition("/")
+            if kind == "queues" and name in entries:
+                entries[name] = dataclasses.replace(entries[name], weight=value)
+            elif (kind, what) == ("users", "weight"):
+                own = base.users[int(user)]
+                times = number(value, (kind, int(user), what), "a weight") / base.weight[int(user)]
+                entries[own] = dataclasses.replace(entries[own], weight=(entries[own].weight or 1.0) * times)
+        return {"queues": Queues(entries), "combine": rule.combine}
 
     def allocation(self, state: State | None = None) -> Allocation:
         """Certified allocation of a state, by default of the last requested one; recent allocations are cached.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,11 @@ from ...base.names import plain
 from ...base.progress import tqdm
 from ...mechanisms import Mechanism
 from ...mechanisms.tree import Tree
+from ...model.queues import Queues
 from ...result.allocation import Allocation
 from ...scheduling import memory
 from ...study import metrics
-from .queues import Members, declared, members, most_below, remembered, shares
+from .queues import Members, members, most_below, remembered, shares
 from .verdict import in_shares, judge
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class _Step:
             raise DataError("the file is of another memory; name another file")
 
     def _named(self, mechanism: Mechanism) -> str:
-        name = "tree" if isinstance(mechanism, Tree) and mechanism is not self.mechanism else str(mechanism)
+        name = "tree" if isinstance(mechanism, Tree) else str(mechanism)
         return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
 
     def _age(self, time: pd.Timestamp) -> None:
@@ -253,14 +254,17 @@ class _Step:
 
     def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Rows of the next snapshot."""
-        runs, tree = snapshot.running, declared(snapshot)
+        runs, rule = snapshot.running, snapshot.tree[0] if self.mechanism in (None, Tree()) else None
         if runs is None:
             raise DataError("it does not say what runs")
         self._age(time)
-        cluster, of = snapshot.cluster, members(snapshot.cluster, tree)
+        cluster, of = snapshot.cluster, members(snapshot.cluster, snapshot.queues)
+        queues = None if rule is None or not isinstance(rule.queues, Queues) else rule.queues
         if self.life is not None:
-            cluster, tree = remembered(cluster, tree, of, self.usage)
-        mechanism = self.mechanism or (mechanisms.one("alphapf-vds(alpha=1)") if tree is None else Tree(tree))
+            cluster, queues = remembered(cluster, queues, of, self.usage)
+        mechanism = self.mechanism or mechanisms.one("alphapf-vds(alpha=1)")
+        if rule is not None:
+            mechanism = replace(rule, queues=queues)
         answer = self._solved(mechanism, cluster)
         due, has = answer.arrays.user_tasks, runs.arrays.user_tasks
         judged = judge(runs, str(mechanism), {str(mechanism): due}, snapshot)

@@ -7,7 +7,7 @@ under a what-if. `fairopt.app.explorer.report` formats them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +124,10 @@ def standing(
     DataError
         A change is invalid, or a mechanism does not apply to the cluster.
     """
-    session = Session(cluster, state or State(), source, None if snapshot is None else snapshot.running, tol, snapshot)
-    first = session.state
-    then = what_if(session.start, first, requested)
+    state = state or State.usual(snapshot)
+    session = Session(cluster, state, source, None if snapshot is None else snapshot.running, tol, snapshot)
+    first, queues = session.state, getattr(session.mechanism(state), "queues", None)
+    then = what_if(session.start, first, requested, () if queues is None else queues.queues)
     if policy is not None:
         then = replace(then, mechanism=policy)
     edited, found = session.edited(first), session.allocation(first)
@@ -135,7 +136,7 @@ def standing(
     judged = None if runs is None or snapshot is None else judge(runs, found.mechanism, entitled, snapshot)
     limited = held_texts(found, holds(found)) if judged is None else [one.words for one in judged.held]
     users = _users(session.start, edited, found, entitled, runs, judged, limited)
-    notes = [*_source_notes(snapshot, runs), words(found.certificate, found.tol), *failed]
+    notes = [*_source_notes(snapshot, runs, queues is not None), words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if requested or policy is not None:
         after = session.allocation(then)
@@ -173,12 +174,13 @@ def _entitlements(session: Session, found: Allocation, compared: Sequence[str]) 
     return made, failed
 
 
-def _source_notes(snapshot: Snapshot | None, runs: Allocation | None) -> list[str]:
-    """Notes on data omitted by the source, and on running tasks that violate constraints."""
+def _source_notes(snapshot: Snapshot | None, runs: Allocation | None, queued: bool) -> list[str]:
+    """Notes on data omitted by the source, on running tasks that violate constraints, and if `queued` on its queues."""
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
-    return [*([f"Left out: {dropped}."] * bool(dropped)), *snapshot.notes, *([] if runs is None else unfit(runs))]
+    said = [*([f"Left out: {dropped}."] * bool(dropped)), *snapshot.notes, *([] if runs is None else unfit(runs))]
+    return [*said, *(snapshot.tree[1] if queued else ())]
 
 
 def _users(
@@ -268,11 +270,11 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
     return pd.DataFrame(rows)
 
 
-def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
+def what_if(start: Start, state: State, requested: Sequence[str], queues: Collection[str] = ()) -> State:
     """Apply changes to a state, in order.
 
-    The name of `weight` is a user, or a namespace or account, for all its users; that of `nodes` a server, or an entry
-    of several identical ones.
+    The name of `weight` is a user, or a namespace or account, for all its users, or one of the `queues` of the
+    mechanism, in which users have places too; that of `nodes` a server, or an entry of several identical ones.
 
     Raises
     ------
@@ -287,7 +289,12 @@ def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
             at = alpha(value)
         elif kind == "weight" and name:
             weight = number(value, ("weight",), f"the weight in {text!r}")
-            edits |= {f"users/{n}/weight": weight for n in named_users(start, name)}
+            users = named_users(start, name) if name not in queues else []
+            edits |= (
+                {f"queues/{one}": weight for one in ([start.cluster.users[n] for n in users] or [name])}
+                if queues
+                else {f"users/{n}/weight": weight for n in users}
+            )
         elif kind == "nodes" and name:
             entry = _entry(start, name)
             edits[f"servers/{entry}/count"] = _count(start, edits, entry, value, text)
