@@ -50,7 +50,7 @@ def explore(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """`fairopt report FILE [--user NAME] [--what-if ...] [--out FILE]`: report on the users of a cluster, or on one."""
+    """`fairopt report FILE [--user NAME] [--what-if ...] [--out FILE]`: report on a cluster, a user or a queue."""
     from ...base import files
     from ..explorer import State
     from ..explorer import report as wording
@@ -62,8 +62,10 @@ def report(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
         raise DataError(f"--out {out}: a report ends in .md or .html")
-    if out is not None and options.user is not None:
-        raise DataError(f"--out {out}: what --user asks is printed; leave one out")
+    asks = [f"--{kind}" for kind in ("user", "queue") if getattr(options, kind) is not None]
+    if len(asks) + (out is not None) > 1:
+        raise DataError(f"{' and '.join(asks)} cannot go with --out: what they ask is printed; leave one out" if out
+                        else "--user and --queue are two questions; leave one out")  # fmt: skip
     if options.weights == "shared" and "weights=shared" in options.file:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     named = opened(options)
@@ -79,7 +81,7 @@ def report(options: argparse.Namespace) -> int:
         compared=others or COMPARED,
         tol=options.tol,
     )
-    asked = None if options.user is None else why(found, options.user, named.snapshot)
+    asked = why(found, options.queue or options.user, named.snapshot, options.queue is not None) if asks else None
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
         files.write(out, page, "report")
