@@ -56,18 +56,26 @@ def decayed(usage: Array, current: Array, seconds: float, life: float) -> Array:
     return np.asarray(kept * np.asarray(usage, dtype=float) + (1 - kept) * np.asarray(current, dtype=float))
 
 
+def factor(usage: Array, share: Array) -> Array:
+    r"""Factor of a weight, :math:`2^{-U/S}`: 1 without usage U, 1/2 where it is the share S; at least 1e-6.
+
+    >>> from fairopt.scheduling.memory import factor
+    >>> factor([0.0, 0.25, 0.5], [0.25, 0.25, 0.25]).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    return np.maximum(np.exp2(-ratio(np.asarray(usage, dtype=float), np.asarray(share, dtype=float))), _LEAST)
+
+
 def reduced(weight: Array, usage: Array) -> Array:
     r"""Weights of siblings that their usage reduces.
 
     .. math:: \phi_n 2^{-U_n / S_n}, \qquad S_n = \frac{\phi_n}{\sum_m \phi_m}
 
-    with usage U as parts of that of all siblings. The factor is 1/2 where the usage of a sibling is what its weight
-    entitles it to, 1 without any, and at least 1e-6.
+    with usage U as parts of that of all siblings (`factor`).
 
     >>> from fairopt.scheduling.memory import reduced
     >>> reduced([1.0, 3.0], [0.1, 0.3]).tolist()
     [0.5, 1.5]
     """
     weight, usage = np.asarray(weight, dtype=float), np.asarray(usage, dtype=float)
-    exponent = ratio(ratio(usage, usage.sum()), ratio(weight, weight.sum()))
-    return np.asarray(weight * np.maximum(np.exp2(-exponent), _LEAST))
+    return np.asarray(weight * factor(ratio(usage, usage.sum()), ratio(weight, weight.sum())))
