@@ -126,7 +126,7 @@ def shadow(options: argparse.Namespace) -> int:
         below = last["shortfall"] > 0
         percent = {name: [f"{part:.1%}" for part in last[name]] for name in ("share", "share_entitled")}
         print(_screen.table(last.assign(**percent, since=last["since"].astype(str).where(below, ""))[list(_SHADOW)]))
-        _screen.say(f"Most below in {row.queue}: {row.held_by}" for row in last[below].itertuples())
+        _screen.say(f"Held back: {text}" for text in dict.fromkeys(last.loc[below, "held_by"]))
         _screen.say(f"-> {path}" for path in (options.out, options.plot) if path)
     if found.interrupted:
         _screen.warn("interrupted; the same command with --out goes on")

@@ -205,12 +205,12 @@ def sentences(one: Why, mechanism: str) -> list[str]:
     """State an explanation in sentences."""
     wanted = "no limit" if one.wanted is None else f"{one.wanted:g}"
     ending = f" ({one.leaving:g} of them are ending)" if one.leaving else ""
-    waits = "; ".join(f"{tasks:g} {reason or 'for room'}" for reason, tasks in one.waiting.items())
+    waits = "; ".join(f"{tasks:g} {reason.rstrip('.') or 'for room'}" for reason, tasks in one.waiting.items())
     due = f"{one.entitled:.4g} tasks ({one.share_entitled:.1%}) under {mechanism} at weight {one.weight:.4g}"
     said = [f"{one.user} runs {one.running:.5g} ({one.share:.1%} of the cluster){ending}, wants {wanted}, and is "
             f"entitled to {due}."]  # fmt: skip
     said += [f"Waiting, by the system's own reason: {waits}."] * bool(waits)
-    said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason}." for reason, tasks in one.capped.items()]
+    said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}." for reason, tasks in one.capped.items()]
 
     for stage in one.stages:
         reasons = "; ".join(f"{user} ({stage.limited_by[user]})" for user in stage.users[:_NAMED])
