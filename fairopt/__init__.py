@@ -36,6 +36,7 @@ _HOME = {
     "merge": "model.merging",
     "open_source": "workloads.sources",
     "open_workload": "workloads.sources",
+    "shadow": "app.explorer.shadow",
     "simulate": "workloads._simulate",
     "solve": "mechanisms",
     "solve_many": "study.solve_many",

@@ -9,6 +9,7 @@ from . import scheduling as scheduling
 from . import study as study
 from . import workloads as workloads
 from .app.explorer.explore import explore as explore
+from .app.explorer.shadow import shadow as shadow
 from .base import errors as errors
 from .base.version import __version__ as __version__
 from .certificates import Certificate as Certificate

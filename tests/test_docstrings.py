@@ -23,7 +23,7 @@ _LATER = {f"report.{name}" for name in ("comparison", "export", "exportable", "f
 OWN = [name for name in names() if REGISTRY[name].__module__.startswith("fairopt.")]
 #: Public functions and classes that define no quantity, so that there is no formula.
 _PLAIN = re.compile(
-    r"(harness|papers|report|workloads)\.\w+|explore|open_\w+|simulate|solve|sweep|mechanisms\.[a-z]\w*|plot\.\w+"
+    r"(harness|papers|report|workloads)\.\w+|explore|shadow|open_\w+|simulate|solve|sweep|mechanisms\.[a-z]\w*|plot\.\w+"
     r"|(certificates\.)?(advice|blocking|Blocking|ByCriterion|feasible)|compare"
     r"|game\.Trace|metrics\.(measure|tasks)|properties\.\w+|(scheduling\.)?(Schedule|Thrashing|Workload)"
 )

@@ -50,6 +50,7 @@ PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 WITH_FILES: dict[Path, tuple[str, ...]] = {
     ROOT / "docs" / "first-task.md": ("cluster.csv",),
     ROOT / "docs" / "explorer.md": ("snapshot.json",),
+    ROOT / "docs" / "operators.md": ("week", "slurm"),
     ROOT / "docs" / "course.md": (),
 }
 #: Mechanisms in docs/choose.md.
@@ -88,7 +89,8 @@ def render(text: str) -> str:
 def in_folder(page: Path, text: str, folder: Path) -> str:
     """Page with its output updated, run in a folder with its files, which receives new ones."""
     for name in WITH_FILES[page]:
-        shutil.copy(page.with_suffix("") / name, folder)
+        kept = page.with_suffix("") / name
+        shutil.copytree(kept, folder / name) if kept.is_dir() else shutil.copy(kept, folder)
     with contextlib.chdir(folder):
         return render(text)
 

@@ -134,6 +134,8 @@ class Simulate:
         Slowdown of tasks on overcommitted servers, a factor; None: 1.
     slows : str
         Which tasks slow down: `short` or `all`, as `Thrashing.slows`.
+    half_life : str or None
+        Half-life of the memory of use in fluid allocations; None: no memory.
     """
 
     what: Named[Policy | Mechanism]
@@ -142,6 +144,7 @@ class Simulate:
     impossible: str
     thrashing: float | None
     slows: Slows = "short"
+    half_life: str | None = None
 
     schema: ClassVar[Schema] = SIMULATIONS
     random: ClassVar[bool] = False
@@ -156,7 +159,8 @@ class Simulate:
     @property
     def fields(self) -> Row:
         """Parameters that enter the key."""
-        left = {"what"} if self.slows != "short" else {"what", "slows"}
+        left = {"what"} | ({"slows"} if self.slows == "short" else set())
+        left |= {"half_life"} if self.half_life is None else set()
         return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name not in left}
 
     @property
@@ -164,7 +168,7 @@ class Simulate:
         """Columns of a row that describe the question."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
-        options |= {"slows": asked.pop("slows")} if "slows" in asked else {}
+        options |= {name: asked.pop(name) for name in ("slows", "half_life") if name in asked}
         return asked | {"name": self.what.text.partition("(")[0], "options": options}
 
     def code(self, measures: tuple[str, ...]) -> str:
@@ -196,8 +200,11 @@ class Simulate:
             if self.thrashing is not None:
                 raise DataError(f"{self.what} never over-commits servers; leave out thrashing")
             every = EVERY if self.every is None else self.every
-            return fluid(workload, what, every=every, until=self.until, throw=False, progress=progress)
-        how: dict[str, Any] = {
+            how: dict[str, Any] = {"until": self.until, "half_life": self.half_life, "progress": progress}
+            return fluid(workload, what, every=every, throw=False, **how)
+        if self.half_life is not None:
+            raise DataError(f"{self.what} has no memory of use; a half-life is that of a policy {FLUID}MECHANISM")
+        how = {
             "until": self.until,
             "thrashing": None if self.thrashing is None else Thrashing(self.thrashing, self.slows),
             "timeline": self.every,

@@ -16,7 +16,9 @@ from ..base.progress import tqdm
 from ..mechanisms import Mechanism
 from ..mechanisms._earlier import OtherUsers
 from ..model import _validate
-from ..model._arrays import Array, Mask, ratio
+from ..model._arrays import Array, Index, Mask, ratio
+from ..model.cluster import Cluster
+from . import memory
 from .schedule import Outcome, used_parts
 from .workload import NEVER, SECOND, By, Workload, one_of, owner, players
 
@@ -46,6 +48,7 @@ class FluidRun:
     throw: bool = True
     warm: bool = True
     idle: bool = False
+    half_life: float | None = None
     #: Rows of the timeline, intervals of constant rates; integrals of used and available amounts over these; and the
     #: allocations of all solves.
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -70,6 +73,8 @@ class FluidRun:
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.forced = False  # servers have changed since the last solve, which requires another one at once
         self.interrupted = False
+        #: Decayed use of users, as dominant shares, (users,).
+        self.usage: Array = np.zeros(len(w.users))
         self._start: OtherUsers | None = None  # the last allocation with a warm start for other users
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
@@ -90,8 +95,8 @@ class FluidRun:
 
     @property
     def due(self) -> bool:
-        """True if servers or present groups have changed since the last solve."""
-        return self.forced or bool((self.served != self.present).any())
+        """True if servers, present groups, or by their usage the weights of users have changed since the last solve."""
+        return self.forced or self.half_life is not None or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
         """One step: process events, solve if due, and advance to the next instant; False at the end."""
@@ -128,6 +133,7 @@ class FluidRun:
         if len(here) and self.up.any():
             begun = clock.cpu()
             sharing = players(self.workload, here, self.up, self.by, self.limits)
+            sharing = sharing._replace(cluster=self._remembered(sharing.cluster, here))
             start = self._start if self.warm else None
             build = clock.cpu() - begun
             found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
@@ -146,6 +152,17 @@ class FluidRun:
         self.forced, self.served, self.rate = False, those, rate
         self.begun[(rate > 0) & np.isnan(self.begun)] = self.now
         return about
+
+    def _remembered(self, cluster: Cluster, groups: Index) -> Cluster:
+        """Cluster of players with the weights of users reduced by their usage, among those of these groups."""
+        if self.half_life is None:
+            return cluster
+        w = self.workload
+        users, factor = np.unique(w.user[groups]), np.ones(len(w.users))
+        factor[users] = memory.reduced(w.weight[users], self.usage[users]) / w.weight[users]
+        present = np.unique(owner(w, self.by)[groups])
+        who = present if self.by == "user" else w.job_user[present]
+        return cluster.replace(weight=cluster.weight * factor[who])
 
     def _next(self) -> float:
         """Time of the next event or solve; infinite if there is none."""
@@ -180,6 +197,11 @@ class FluidRun:
         capacity = self.workload.capacity[self.up].sum(axis=0) * self.workload.unit
         known = len(np.unique(owner(self.workload, self.by)[here]))
         waiting = int(np.isnan(self.begun[here]).sum())
+        if self.half_life is not None and span > 0:
+            amounts = np.zeros((len(self.workload.users), len(capacity)))
+            np.add.at(amounts, self.workload.user, served[:, None] * self.workload.demand * self.workload.unit)
+            part = ratio(amounts, span * capacity).max(axis=1)
+            self.usage = memory.decayed(self.usage, part, span, self.half_life)
         step = {"time": self.now, "span": span, "players": known, "present": int(here.sum()), "waiting": waiting}
         self.steps.append(step | {"solved": bool(solved)} | dict.fromkeys(_OF_SOLVES) | solved)
         self.use.append((used, span * capacity))
@@ -331,6 +353,7 @@ def fluid(
     throw: bool = True,
     warm: bool = True,
     idle: bool = False,
+    half_life: float | str | None = None,
     progress: bool = False,
 ) -> FluidSchedule:
     r"""Simulate a workload served at the rates of a mechanism: the semi-dynamic model of PF section 6.
@@ -372,6 +395,9 @@ def fluid(
         Start each solve from the previous one.
     idle : bool
         Leave released capacity idle until the next multiple of `every`.
+    half_life : float or str, optional
+        Half-life of the memory of use, in seconds or as `12h`, `7d`: at each multiple of `every` the weights of users
+        are reduced by their use before (`fairopt.scheduling.memory`). Default: no memory.
     progress : bool
         Show a progress bar of the work done. Ctrl-C ends the simulation; the schedule is then `interrupted`, and
         `schedule.run.run()` continues it.
@@ -402,6 +428,7 @@ def fluid(
         raise DataError("here jobs come at given times, and some of these come after others (`after`): simulate them")
     end = math.inf if until is None else _validate.number(until, "until", "seconds >= 0", lambda end: end >= 0)
     run = FluidRun(
-        workload, mechanisms.one(mechanism), every, events, one_of(by, "by", By), limits, tol, throw, warm, idle
-    )
+        workload, mechanisms.one(mechanism), every, events, one_of(by, "by", By), limits, tol, throw, warm, idle,
+        None if half_life is None else memory.half_life(half_life),
+    )  # fmt: skip
     return FluidSchedule(run.run(end, progress))

@@ -305,8 +305,7 @@ def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Process one object of the snapshot; errors state its name."""
     kind = _kind(item)
     metadata = item.get("metadata")
-    who = metadata.get("name") if isinstance(metadata, dict) else None
-    space = metadata.get("namespace") if isinstance(metadata, dict) else None
+    who, space = (metadata.get("name"), metadata.get("namespace")) if isinstance(metadata, dict) else (None, None)
     if kind is None:
         seen.report[f"objects of kind {item.get('kind')}, left out"] += 1
         return
@@ -347,19 +346,20 @@ def _node(node: Object, seen: _Objects) -> None:
 
 def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Read a pod: its reserved or requested amounts, placement constraints, queue, and reason for waiting."""
-    spec, host, space = table(pod, "spec"), str(at(pod, "spec.nodeName") or ""), name_of(pod, "namespace")
-    leaving = bool(at(pod, "metadata.deletionTimestamp"))
-    if at(pod, "status.phase") in ("Succeeded", "Failed") or (leaving and not host):
+    metadata, spec, status = (table(pod, key) for key in ("metadata", "spec", "status"))
+    host, space = str(spec.get("nodeName") or ""), name_of(pod, "namespace")
+    leaving = bool(metadata.get("deletionTimestamp"))
+    if status.get("phase") in ("Succeeded", "Failed") or (leaving and not host):
         seen.report["pods that have ended, left out"] += 1
         return
-    metadata = {key: value for key, value in table(pod, "metadata").items() if key != "managedFields"}
+    metadata = {key: value for key, value in metadata.items() if key != "managedFields"}
     daemon = any(one.get("kind") in _OF_NODES for one in tables(metadata, "ownerReferences"))
-    alike = repr([{key: value for key, value in spec.items() if key != "nodeName"}, pod.get("status"), not host])
+    alike = repr([{key: value for key, value in spec.items() if key != "nodeName"}, status, not host])
     if alike not in seen.alike:
         seen.alike[alike] = _alike(pod, bool(host))
-    one = seen.alike[alike]
-    thing = {"metadata": metadata, "spec": one.thing["spec"], "status": one.thing["status"]}
-    seen.pods.append(replace(one, thing=thing, host=host, of_system=daemon or space in system, leaving=leaving))
+    one, of_system = seen.alike[alike], daemon or space in system
+    thing = {"metadata": metadata, **one.thing}
+    seen.pods.append(_Pod(thing, one.request, 1, host, of_system, leaving, one.queued, one.waiting, one.capped))
 
 
 def _alike(pod: Object, runs: bool) -> _Pod:
@@ -389,19 +389,20 @@ def _shapes(
     """Group pods into users in order of appearance; pods beyond a limit of their group count as capped."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
-    users: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
+    read: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
     parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:
         if pod.of_system:
             seen.report["pods of the system, taken off their nodes"] += pod.count
             continue
+        thing = pod.thing
         # Pods that differ by name alone are of one user, unless their workloads or volumes are found by name.
-        named = seen.others["Workload"] or pod.thing["spec"].get("volumes")
-        metadata = [item for item in pod.thing["metadata"].items() if named or item[0] not in _OWN]
-        same = id(pod.thing["spec"]), id(pod.request), repr(metadata), pod.queued
-        if same in users:
-            shape, queue, limits = users[same]
+        named = seen.others["Workload"] or thing["spec"].get("volumes")
+        metadata = [item for item in thing["metadata"].items() if named or item[0] not in _OWN]
+        same = id(thing["spec"]), id(pod.request), repr(metadata), pod.queued
+        if same in read:
+            shape, queue, limits = read[same]
             for rule in limits:
                 parts[rule][rule.part] += pod.count
             _add(pod, shape, queue, queues)
@@ -420,7 +421,7 @@ def _shapes(
                 ruled[rule].append((found[alike][0], pod.thing))
         for rule in limits:
             parts[rule][rule.part] += pod.count
-        users[same] = *found[alike], limits
+        read[same] = *found[alike], limits
         _add(pod, found[alike][0], queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
     shapes = Counter((shape.owner, queue) for shape, queue in found.values())

@@ -366,7 +366,7 @@ def test_why_a_user_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture
         assert (why["shortfall"], why["could_start"], why["starts"], why["holders"]) == (4, 4, 3, {"a": 3, "e": 1})
         return
     for said in (
-        "b runs 0, wants 8, and is entitled to 4 tasks under DRFH at weight 1.",
+        "b runs 0 (0.0% of the cluster), wants 8, and is entitled to 4 tasks (50.0%) under DRFH at weight 1.",
         "Waiting, by the system's own reason: 8 for room.",
         "If nothing is stopped, 3 of its tasks start, after 0 of others.",
         "With one more node like n: entitled to 6; 2 more start there at once.",
@@ -376,3 +376,42 @@ def test_why_a_user_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*asked, "d"]) == 0
     assert "With no JobHeldUser: entitled to 1." in capsys.readouterr().out
     assert main([*asked, "nobody"]) == 2
+
+
+@pytest.mark.parametrize("name", ["phys", "l3", "sociology"])
+def test_why_a_queue_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Accounts phys (80) of l1 and l2, and bio (20) of l3, which runs everything: 4, 4 and 2 of 10 CPUs are due."""
+    shares = [("phys", "root", 80), ("bio", "root", 20), ("l1", "phys", 1), ("l2", "phys", 1), ("l3", "bio", 100)]
+    jobs = [{"account": "l3", "tres_req_str": "cpu=1", "job_state": ["RUNNING"], "nodes": "n1"}] * 10
+    jobs += [{"account": account, "tres_req_str": "cpu=1", "job_state": ["PENDING"], "state_reason": "Resources"}
+             for account in ("l1", "l2") for _ in range(9)]  # fmt: skip
+    rows = [{"name": account, "parent": above, "shares": share} for account, above, share in shares]
+    of_node = [cpus("n1")[0] | {"effective_cpus": 10}]
+    for file, of in (("nodes", of_node), ("jobs", jobs), ("shares", rows)):
+        (tmp_path / f"{file}.json").write_text(json.dumps({file: of}))
+    asked = ["report", f"slurm:{tmp_path}", "-m", "tree,drfh", "--queue", name]
+    assert main(asked) == (2 if name == "sociology" else 0)
+    out, error = capsys.readouterr()
+    said = {
+        "phys": [
+            "phys runs 0 (0.0% of the cluster), wants 18, and is entitled to 8 tasks (80.0%) under tree at weight 80.",
+            "Waiting, by the system's own reason: 18 for room.",
+            "At level 1 stop l1 (cpu); l2 (cpu) and 1 other user.",
+            "Its entitlement is limited by cpu. What holds its next task: l1: cpu on n1.",
+            "It is 8 below; on its nodes run most of what it needs: l3 10.",
+            "If nothing is stopped, none of its tasks starts.",
+            "With a weight of 160 in place of 80: entitled to 8.889.",
+            "l2 runs 0",
+        ],
+        "l3": ["l3 runs 10 (100.0% of the cluster), wants 10, and is entitled to 2 tasks (20.0%)"],
+        "sociology": ["there is no queue 'sociology'; there are bio, phys, l1, l2"],
+    }[name]
+    for line in said:
+        assert line in out + error
+    if name == "phys":
+        assert main([*asked, "--json"]) == 0
+        (why, one, other) = json.loads(capsys.readouterr().out)["why"]
+        (stage,) = why["stages"]
+        assert stage == {"level": 1, "users": ["l1", "l2"], "limited_by": {"l1": "cpu", "l2": "cpu"}, "others": 1}
+        assert (one["shortfall"], other["shortfall"], why["share_entitled"]) == pytest.approx((4, 4, 0.8))
+        assert main([*asked, "--user", "l1"]) == 2

@@ -190,3 +190,22 @@ def test_what_misses_its_tolerance_raises_or_is_flagged(out_of_reach: float) -> 
 def test_wrong_options_are_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
         fluid(Workload.from_frames(TWO, SERVERS), **({"mechanism": "drf"} | options))
+
+
+@pytest.mark.parametrize("by", ["job", "user"])
+def test_memory_of_use_reduces_weights(by: str) -> None:
+    """After a half-life alone, a user counts a quarter of one who comes then: 2 ** -(1 / (1 / 2))."""
+    rows = pd.DataFrame({"user": ["a", "b"], "duration": 1e4, "cpu": 1.0, "tasks": 2, "arrival": [0.0, 600.0]})
+    w = Workload.from_frames(rows, pd.DataFrame({"cpu": [2.0]}))
+    found = fluid(w, "drfh", every=100.0, by=by, half_life="10m", until=1300.0)
+    shares = found.run.shares
+    at = {time: one["share"].tolist() for time, one in ((one["time"].iloc[0], one) for one in shares)}
+    assert at[0.0] == [1.0]
+    assert at[600.0] == pytest.approx([0.2, 0.8])
+    kept = 2 ** (-100 / 600)
+    usage = np.array([0.5 * kept + 0.2 * (1 - kept), 0.8 * (1 - kept)])
+    weight = 2 ** (-2 * usage / usage.sum())
+    assert at[700.0] == pytest.approx(weight / weight.sum())
+    assert [len(one) for one in shares] == [1] * 6 + [2] * 7
+    with pytest.raises(DataError, match="a half-life is 'soon'"):
+        fluid(w, "drfh", half_life="soon")

@@ -1,4 +1,4 @@
-"""The commands explore and report: a cluster in the browser or as a page to share, and a report on its users."""
+"""The commands explore, report and shadow: a cluster in the browser, a report on its users, and one over time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def explore(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """`fairopt report FILE [--user NAME] [--what-if ...] [--out FILE]`: report on the users of a cluster, or on one."""
+    """`fairopt report FILE [--user NAME] [--what-if ...] [--out FILE]`: report on a cluster, a user or a queue."""
     from ...base import files
     from ..explorer import State
     from ..explorer import report as wording
@@ -62,8 +62,10 @@ def report(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
         raise DataError(f"--out {out}: a report ends in .md or .html")
-    if out is not None and options.user is not None:
-        raise DataError(f"--out {out}: what --user asks is printed; leave one out")
+    asks = [f"--{kind}" for kind in ("user", "queue") if getattr(options, kind) is not None]
+    if len(asks) + (out is not None) > 1:
+        raise DataError(f"{' and '.join(asks)} cannot go with --out: what they ask is printed; leave one out" if out
+                        else "--user and --queue are two questions; leave one out")  # fmt: skip
     if options.weights == "shared" and "weights=shared" in options.file:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     named = opened(options)
@@ -79,7 +81,7 @@ def report(options: argparse.Namespace) -> int:
         compared=others or COMPARED,
         tol=options.tol,
     )
-    asked = None if options.user is None else why(found, options.user, named.snapshot)
+    asked = why(found, options.queue or options.user, named.snapshot, options.queue is not None) if asks else None
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
         files.write(out, page, "report")
@@ -91,3 +93,41 @@ def report(options: argparse.Namespace) -> int:
     else:
         print(wording.text(found, _screen.table))
     return 0
+
+
+#: Columns on a terminal.
+_SHADOW = ("queue", "running", "wanted", "entitled", "share", "share_entitled", "shortfall", "since")
+
+
+def shadow(options: argparse.Namespace) -> int:
+    """`fairopt shadow DIR [--out FILE.csv]`: what queues ran and were entitled to; 1 if there is nothing to say."""
+    from ..explorer.shadow import shadow as over_time
+
+    found = over_time(
+        options.folder, options.mechanism, half_life=options.half_life, out=options.out, tol=options.tol,
+        progress=_screen.shows_progress(options),
+    )  # fmt: skip
+    for name, reason in found.notes.items():
+        _screen.warn(f"{name}, left out: {reason}")
+    frame = found.frame
+    if options.plot and len(frame):
+        from ...harness.report import figures
+
+        figures.write(found.draw(), options.plot)
+    if options.json:
+        times = {name: frame[name].astype(str).where(frame[name].notna(), None) for name in ("time", "since")}
+        print_json(frame.assign(**times).to_dict(orient="records"))
+    elif len(frame):
+        last, first, end = found.last, frame["time"].min(), frame["time"].max()
+        said = (
+            f"{frame['time'].nunique()} snapshots from {first} to {end}, by {last['mechanism'].iloc[0]}; the last one:"
+        )
+        _screen.say([said])
+        below = last["shortfall"] > 0
+        percent = {name: [f"{part:.1%}" for part in last[name]] for name in ("share", "share_entitled")}
+        print(_screen.table(last.assign(**percent, since=last["since"].astype(str).where(below, ""))[list(_SHADOW)]))
+        _screen.say(f"Held back: {text}" for text in dict.fromkeys(last.loc[below, "held_by"]))
+        _screen.say(f"-> {path}" for path in (options.out, options.plot) if path)
+    if found.interrupted:
+        _screen.warn("interrupted; the same command with --out goes on")
+    return 130 if found.interrupted else int(frame.empty)

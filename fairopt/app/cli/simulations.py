@@ -26,7 +26,8 @@ def simulate(options: argparse.Namespace) -> int:
     """`fairopt simulate WORKLOAD --policy NAME ...`: one row per policy; exit status 130 after Ctrl-C."""
     names = listed(options.policy) or []
     impossible = "report" if options.report_impossible else "raise"
-    jobs = [simulating.Simulate.of(name, options.until, options.every, impossible, None) for name in names]
+    jobs = [simulating.Simulate.of(name, options.until, options.every, impossible, None, "short", options.half_life)
+            for name in names]  # fmt: skip
     _before(options, names)
     rng = None if options.seed is None else np.random.default_rng(_validate.whole(options.seed, "--seed", 0))
     workload = open_workload(options.workload, traces=options.traces, rng=rng)

@@ -161,6 +161,10 @@ class Session:
         except DataError as error:
             raise DataError(str(error), error.where or ("mechanism",)) from None
 
+    def queues(self, state: State) -> Queues | None:
+        """Tree of queues of the mechanism of a state, if it has one."""
+        return getattr(self.mechanism(state), "queues", None)
+
     def _declared(self, state: State) -> dict[str, Any]:
         """Parameters of `Tree` by the queues of the snapshot, with the edited weights of queues and of users.
 

@@ -126,7 +126,7 @@ def standing(
     """
     state = state or State.usual(snapshot)
     session = Session(cluster, state, source, None if snapshot is None else snapshot.running, tol, snapshot)
-    first, queues = session.state, getattr(session.mechanism(state), "queues", None)
+    first, queues = session.state, session.queues(state)
     then = what_if(session.start, first, requested, () if queues is None else queues.queues)
     if policy is not None:
         then = replace(then, mechanism=policy)

@@ -2,127 +2,228 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...base.errors import DataError
-from ...harness.report.reported import WhatIf, Why
+from ...base.names import some
+from ...harness.report.reported import Stage, WhatIf, Why
+from ...model.queues import TreeCriterion
+from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...workloads import Snapshot
-from .edits import State
+from .queues import Members, members, shares
 from .standing import Standing, named_users
-from .verdict import Verdict, fitting, largest, next_starts
+from .verdict import Verdict, fitting, in_shares, largest, next_starts
 from .view import held_texts
 
 #: Largest number of kinds of nodes for which the effect of one more node is computed.
 _KINDS = 3
+#: Relative difference of levels of one stage.
+_SAME = 1e-6
+#: Largest number of users of a stage that are named.
+_NAMED = 3
 
 
-def why(found: Standing, name: str, snapshot: Snapshot | None) -> list[Why]:
+def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = False) -> list[Why]:
     """Explain the running tasks of a user, or of each user of a namespace or account, the largest shortfall first.
+
+    Of a `queue` (`fairopt.app.explorer.queues`) its users together are explained first, then those who are below.
 
     Raises
     ------
     DataError
-        There is no such user or group, or the source has no running tasks.
+        There is no such user, group or queue, or the source has no running tasks.
     """
     if found.judged is None or snapshot is None:
-        raise DataError("--user asks why a user runs what it runs, and this source does not say what runs")
+        option = "--queue" if queue else "--user"
+        raise DataError(f"{option} asks why tasks run, and this source does not say what runs")
     session = found.session
     edited = session.edited(session.state)
-    here = {start: n for n, start in enumerate(edited.user_of.tolist())}
-    users = [here[n] for n in named_users(session.start, name) if n in here]
+    known = members(edited.cluster, session.queues(session.state)) if queue else {}
+    if queue and name not in {*known, *session.start.groups, *edited.cluster.users}:
+        raise DataError(f"there is no queue {name!r}; there are {some([*known])}")
+    if name not in known:
+        here = {start: n for n, start in enumerate(edited.user_of.tolist())}
+        users = [here[n] for n in named_users(session.start, name) if n in here]
+        known = {name: Members(None, 0.0, users)}
+    users = known[name].users
     answer = session.allocation(session.state)
-    limits = held_texts(answer, holds(answer))
-    next_ = next_starts(found.judged.runs, found.judged.due)
-    made = [_why(found, found.judged, n, snapshot, limits[n], next_) for n in users]
-    return sorted(made, key=lambda one: -one.shortfall)
+    asked = _Asked(found, found.judged, snapshot, held_texts(answer, holds(answer)),
+                   next_starts(found.judged.runs, found.judged.due))  # fmt: skip
+    made = sorted((asked.why([n]) for n in users), key=lambda one: -one.shortfall)
+    if not queue:
+        return made
+    together = asked.why(users, name, known[name].weight, stages(answer, asked.limits))
+    return [together, *(one for one in made if one.shortfall and len(users) > 1)]
 
 
-def _why(found: Standing, judged: Verdict, n: int, snapshot: Snapshot, limit: str, next_: list[tuple[int, int]]) -> Why:
-    """Explanation for user n; `limit` is the bottleneck of its entitlement, `next_` the next starts (user, server)."""
-    cluster, held = judged.runs.cluster, judged.held[n]
-    user, order = cluster.users[n], [m for m, _ in next_]
-    return Why(
-        user=user,
-        weight=float(cluster.weight[n]),
-        running=float(judged.runs.arrays.user_tasks[n]),
-        wanted=_finite(cluster.max_tasks[n]),
-        waiting=dict(snapshot.waiting.get(user, {})),
-        capped=dict(snapshot.capped.get(user, {})),
-        leaving=float(snapshot.leaving.get(user, 0.0)),
-        entitled=float(judged.due[n]),
-        entitled_limited_by=limit,
-        shortfall=float(judged.below[n]),
-        held_by=held.words,
-        holders=_holders(judged, n),
-        could_start=held.could_start,
-        starts=order.count(n),
-        starts_before=order.index(n) if n in order else len(order),
-        what_if=list(_what_if(found, judged, n, snapshot, order.count(n))),
-    )
+@dataclass(frozen=True)
+class _Asked:
+    """Data of explanations: bottlenecks of entitlements by user, and the next starts as (user, server)."""
+
+    found: Standing
+    judged: Verdict
+    snapshot: Snapshot
+    limits: list[str]
+    next_starts: list[tuple[int, int]]
+
+    def why(self, users: list[int], name: str = "", weight: float = 0.0, of: Sequence[Stage] = ()) -> Why:
+        """Explanation of users together: of one alone, or of the queue of a name and weight."""
+        judged, cluster, snapshot = self.judged, self.judged.runs.cluster, self.snapshot
+        named, order = [cluster.users[n] for n in users], [m for m, _ in self.next_starts]
+        below = in_shares(cluster, judged.below)
+        most = max(users, key=lambda n: (below[n], judged.held[n].could_start, judged.due[n]))
+        starts = [k for k, m in enumerate(order) if m in users]
+        one = len(users) == 1
+        words = f"{'' if one else f'{cluster.users[most]}: '}{judged.held[most].words}"
+        every = {name: Members(None, weight, users)}
+        now, due = (shares(cluster, tasks, every)[0] for tasks in (judged.runs.arrays.user_tasks, judged.due))
+        return Why(
+            user=name or named[0],
+            weight=weight or float(cluster.weight[users[0]]),
+            running=float(judged.runs.arrays.user_tasks[users].sum()),
+            wanted=_finite(cluster.max_tasks[users].sum()),
+            waiting=_summed(snapshot.waiting, named),
+            capped=_summed(snapshot.capped, named),
+            leaving=sum(snapshot.leaving.get(user, 0.0) for user in named),
+            entitled=float(judged.due[users].sum()),
+            entitled_limited_by=_alike([self.limits[n] for n in users]),
+            shortfall=float(judged.below[users].sum()),
+            held_by=words,
+            holders=_holders(judged, most, users),
+            could_start=sum(judged.held[n].could_start for n in users),
+            starts=len(starts),
+            starts_before=starts[0] if starts else len(order),
+            what_if=list(self._what_if(users, name, weight, len(starts))),
+            share=float(now),
+            share_entitled=float(due),
+            stages=[_within(stage, named) for stage in of],
+        )
+
+    def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
+        """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
+        session, cluster = self.found.session, self.judged.runs.cluster
+        start, edited = session.start, session.edited(session.state)
+        edits, original = session.state.edits, edited.user_of[users].tolist()
+        fits = [fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original]
+        empty = np.sum(fits, axis=0)
+        for e in np.argsort(-np.where(empty > 0, start.counts, 0), kind="stable")[:_KINDS].tolist():
+            if empty[e] > 0:
+                count = int(edits.get(f"servers/{e}/count", start.counts[e])) + 1
+                after = replace(session.state, edits={**edits, f"servers/{e}/count": count})
+                runs, tasks = session.runs(session.edited(after)), session.allocation(after).arrays.user_tasks
+                more = None if runs is None else sum(m in users for m, _ in next_starts(runs, tasks)) - starts
+                yield WhatIf(f"one more node like {start.names[e]}", float(tasks[users].sum()), more)
+        if not empty.any():
+            return
+        queues = session.queues(session.state)
+        weight = weight or float(cluster.weight[users[0]])
+        doubled = f"a weight of {2 * weight:.4g} in place of {weight:.4g}"
+        if name and queues is not None and name in queues.queues:
+            heavier: dict[str, Any] = {f"queues/{name}": 2 * weight}
+        else:
+            heavier = {f"users/{m}/weight": 2 * float(cluster.weight[n]) for m, n in zip(original, users, strict=True)}
+        yield WhatIf(doubled, self._tasks(users, heavier), None)
+        capped = {n: self.snapshot.capped.get(cluster.users[n], {}) for n in users}
+        if reasons := dict.fromkeys(reason for some in capped.values() for reason in some):
+            most = {f"users/{m}/max_tasks": float(cluster.max_tasks[n]) + sum(capped[n].values())
+                    for m, n in zip(original, users, strict=True) if capped[n]}  # fmt: skip
+            yield WhatIf(f"no {' and no '.join(reasons)}", self._tasks(users, most), None)
+
+    def _tasks(self, users: list[int], edits: dict[str, Any]) -> float:
+        """Entitlement of users together after edits."""
+        session = self.found.session
+        state = replace(session.state, edits={**session.state.edits, **edits})
+        return float(session.allocation(state).arrays.user_tasks[users].sum())
+
+
+def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
+    """Stages of the progressive filling of a max-min allocation: the users that stop together, and at which level.
+
+    The level is the share per weight, or in a tree of queues that of its root; `limits` are the bottlenecks of users.
+    """
+    rule, cluster = answer.criterion, answer.cluster
+    users, tasks = np.flatnonzero(cluster.runnable), answer.arrays.user_tasks[cluster.runnable]
+    if isinstance(rule, TreeCriterion):
+        path = rule.filling(cluster, users).path(tasks, np.zeros((0, len(users))))
+        level = path.time[path.stop]
+    elif np.isinf(rule.alpha) and rule.scope in ("pool", "servers"):
+        level = rule.share[users] * tasks / rule.weight[users]
+    else:
+        return []
+    made: list[Stage] = []
+    for k in np.argsort(level, kind="stable").tolist():
+        user, limit = cluster.users[users[k]], limits[users[k]]
+        if not made or level[k] > made[-1].level * (1 + _SAME):
+            made.append(Stage(float(level[k]), [], {}, 0))
+        made[-1].users.append(user)
+        made[-1].limited_by[user] = limit
+    return made
+
+
+def _within(stage: Stage, users: Sequence[str]) -> Stage:
+    """A stage with the users of a queue alone, and the number of others."""
+    own = [user for user in stage.users if user in users]
+    return Stage(stage.level, own, {user: stage.limited_by[user] for user in own}, len(stage.users) - len(own))
 
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _holders(judged: Verdict, n: int) -> dict[str, float]:
-    """Tasks of others on eligible nodes of user n, by decreasing use of the dominant resource of n."""
+def _summed(of: Mapping[str, Mapping[str, float]], users: Sequence[str]) -> dict[str, float]:
+    """Tasks of users by reason."""
+    total: dict[str, float] = {}
+    for user in users:
+        for reason, tasks in of.get(user, {}).items():
+            total[reason] = total.get(reason, 0.0) + tasks
+    return total
+
+
+def _alike(texts: Sequence[str]) -> str:
+    """Texts with the number of users that each is of, the most frequent first; a single one by itself."""
+    counts = Counter(texts)
+    return texts[0] if len(counts) == 1 else ", ".join(f"{text} ({count})" for text, count in counts.most_common())
+
+
+def _holders(judged: Verdict, n: int, users: Sequence[int]) -> dict[str, float]:
+    """Tasks of users other than `users` on eligible nodes of user n, by decreasing use of its dominant resource."""
     cluster, runs = judged.runs.cluster, judged.runs
     r = int(cluster.share_per_task[n].argmax())
     there = runs.tasks[:, cluster.usable[n]].sum(axis=1)
-    use = there * cluster.demand[:, r] * (np.arange(len(there)) != n)
+    use = there * cluster.demand[:, r]
+    use[list(users)] = 0.0
     return {cluster.users[m]: round(float(there[m]), 6) for m in largest(use)[:5]}
-
-
-def _what_if(found: Standing, judged: Verdict, n: int, snapshot: Snapshot, starts: int) -> Iterator[WhatIf]:
-    """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
-    session, cluster = found.session, judged.runs.cluster
-    start, user = session.start, int(session.edited(session.state).user_of[n])
-    edits = session.state.edits
-    empty = fitting(start.cluster, user, start.cluster.capacity)[start.first]
-    for e in np.argsort(-np.where(empty > 0, start.counts, 0), kind="stable")[:_KINDS].tolist():
-        if empty[e] > 0:
-            count = int(edits.get(f"servers/{e}/count", start.counts[e])) + 1
-            after = State(session.state.mechanism, session.state.alpha, {**edits, f"servers/{e}/count": count})
-            runs, tasks = session.runs(session.edited(after)), session.allocation(after).arrays.user_tasks
-            more = None if runs is None else [m for m, _ in next_starts(runs, tasks)].count(n) - starts
-            yield WhatIf(f"one more node like {start.names[e]}", float(tasks[n]), more)
-    if not empty.any():
-        return
-    weight = 2 * float(cluster.weight[n])
-    doubled = f"a weight of {weight:.4g} in place of {weight / 2:.4g}"
-    yield WhatIf(doubled, _tasks(found, user, n, "weight", weight), None)
-    if capped := snapshot.capped.get(cluster.users[n]):
-        most = float(cluster.max_tasks[n]) + sum(capped.values())
-        yield WhatIf(f"no {' and no '.join(capped)}", _tasks(found, user, n, "max_tasks", most), None)
-
-
-def _tasks(found: Standing, user: int, n: int, what: str, value: float) -> float:
-    """Entitlement of a user after an edit of it."""
-    session = found.session
-    state = replace(session.state, edits={**session.state.edits, f"users/{user}/{what}": value})
-    return float(session.allocation(state).arrays.user_tasks[n])
 
 
 def sentences(one: Why, mechanism: str) -> list[str]:
     """State an explanation in sentences."""
     wanted = "no limit" if one.wanted is None else f"{one.wanted:g}"
     ending = f" ({one.leaving:g} of them are ending)" if one.leaving else ""
-    waits = "; ".join(f"{tasks:g} {reason or 'for room'}" for reason, tasks in one.waiting.items())
-    due = f"{one.entitled:.4g} tasks under {mechanism} at weight {one.weight:.4g}"
-    said = [f"{one.user} runs {one.running:.5g}{ending}, wants {wanted}, and is entitled to {due}."]
+    waits = "; ".join(f"{tasks:g} {reason.rstrip('.') or 'for room'}" for reason, tasks in one.waiting.items())
+    due = f"{one.entitled:.4g} tasks ({one.share_entitled:.1%}) under {mechanism} at weight {one.weight:.4g}"
+    said = [f"{one.user} runs {one.running:.5g} ({one.share:.1%} of the cluster){ending}, wants {wanted}, and is "
+            f"entitled to {due}."]  # fmt: skip
     said += [f"Waiting, by the system's own reason: {waits}."] * bool(waits)
-    said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason}." for reason, tasks in one.capped.items()]
+    said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}." for reason, tasks in one.capped.items()]
 
+    for stage in one.stages:
+        reasons = "; ".join(f"{user} ({stage.limited_by[user]})" for user in stage.users[:_NAMED])
+        more = f" and {len(stage.users) - _NAMED} more of it" if len(stage.users) > _NAMED else ""
+        others = f"{stage.others} {'other user' if stage.others == 1 else 'others'}" if stage.others else ""
+        verb = "stops" if len(stage.users) + stage.others == 1 else "stop"
+        said.append(f"At level {stage.level:.3g} {verb} {' and '.join(filter(None, (reasons + more, others)))}.")
     said.append(f"Its entitlement is limited by {one.entitled_limited_by}. What holds its next task: {one.held_by}.")
-    if one.holders and one.shortfall:
+    if one.shortfall:
         named = ", ".join(f"{user} {tasks:g}" for user, tasks in one.holders.items())
-        said.append(f"It is {one.shortfall:.4g} below; on its nodes run most of what it needs: {named}.")
-    elif not one.shortfall:
+        most = f"; on its nodes run most of what it needs: {named}" if named else ""
+        said.append(f"It is {one.shortfall:.4g} below{most}.")
+    else:
         said.append("It lacks no whole task of its entitlement.")
     following = (
         f"{one.starts} of its tasks start, after {one.starts_before} of others"

@@ -91,8 +91,20 @@ class WhatIf(msgspec.Struct):
     starts: Number
 
 
+class Stage(msgspec.Struct):
+    """Users of a queue that stop at a level of max-min filling, each with what it is limited by, and the others."""
+
+    level: float
+    users: list[str]
+    limited_by: dict[str, str]
+    others: int
+
+
 class Why(msgspec.Struct):
-    """Why a user runs what it runs (`--user`): what it wants, what holds it and who, what comes next, and what if."""
+    """Why a user or queue runs what it runs (`--user`, `--queue`): what it wants, what holds it and who, and what if.
+
+    Tasks of a queue are sums over its users, and shares dominant ones of the cluster; only queues have stages.
+    """
 
     user: str
     weight: float
@@ -110,6 +122,9 @@ class Why(msgspec.Struct):
     starts: int
     starts_before: int
     what_if: list[WhatIf]
+    share: float
+    share_entitled: float
+    stages: list[Stage]
 
 
 class Report(msgspec.Struct):

@@ -1,0 +1,82 @@
+"""Queues of a snapshot: the nodes of its tree, or where it declares none the namespaces and accounts of its users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...model._arrays import Array
+from ...model.cluster import Cluster
+from ...model.queues import Queue, Queues
+from ...scheduling.memory import reduced
+from .edits import group
+
+
+@dataclass(eq=False)
+class Members:
+    """A queue: its parent, None for the root; its weight among siblings; and the indices of the users below it."""
+
+    parent: str | None
+    weight: float
+    users: list[int] = field(default_factory=list)
+
+
+def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
+    """Queues by name, each behind its parent.
+
+    The users of a namespace or account that have no queue above them form one, and a user that is all of its namespace
+    or account is one, unless it is all of the queue above it.
+    """
+    entries, found = {} if queues is None else queues.queues, dict[str, Members]()
+    for n, user in enumerate(cluster.users):
+        own, path = entries.get(user, Queue()), list[str]()
+        at = own.parent
+        while at is not None:
+            path.insert(0, at)
+            at = entries[at].parent
+        for name in path:
+            weight = entries[name].weight
+            found.setdefault(name, Members(entries[name].parent, 1.0 if weight is None else weight)).users.append(n)
+        if not path or group(user) == user:
+            one = found.setdefault(group(user), Members(own.parent, 0.0))
+            one.weight += float(cluster.weight[n]) if own.weight is None else own.weight
+            one.users.append(n)
+    return {name: one for name, one in found.items() if one.parent is None or one.users != found[one.parent].users}
+
+
+def shares(cluster: Cluster, tasks: Array, of: Mapping[str, Members]) -> Array:
+    """Dominant shares of queues in the whole cluster, (queues,), at tasks (users,)."""
+    whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
+    use = [(tasks[one.users] @ cluster.demand[one.users] / whole).max(initial=0.0) for one in of.values()]
+    return np.array(use, dtype=float)
+
+
+def remembered(
+    cluster: Cluster, queues: Queues | None, of: Mapping[str, Members], usage: Mapping[str, float]
+) -> tuple[Cluster, Queues | None]:
+    """Cluster and tree with the weights of queues reduced by their usage among siblings (`scheduling.memory`)."""
+    factor: dict[str, float] = {}
+    for parent in {one.parent for one in of.values()}:
+        names = [name for name, one in of.items() if one.parent == parent]
+        weight = np.array([of[name].weight for name in names])
+        less = reduced(weight, np.array([usage.get(name, 0.0) for name in names]))
+        factor.update(zip(names, less / weight, strict=True))
+    weight = cluster.weight.copy()
+    changed = {} if queues is None else dict(queues.queues)
+    for name, one in of.items():
+        if name in changed and name not in cluster.users:
+            changed[name] = replace(changed[name], weight=one.weight * factor[name])
+            continue
+        weight[one.users] *= factor[name]
+        for user in (cluster.users[n] for n in one.users):
+            if user in changed and (own := changed[user].weight) is not None:
+                changed[user] = replace(changed[user], weight=own * factor[name])
+    return cluster.replace(weight=weight), None if queues is None else Queues(changed)
+
+
+def most_below(below: Array, users: Sequence[int]) -> int | None:
+    """User of a queue with the largest shortfall in shares; None if none is below."""
+    n = max(users, key=lambda n: below[n])
+    return n if below[n] > 0 else None

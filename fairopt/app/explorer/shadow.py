@@ -1,0 +1,319 @@
+"""Snapshots of a cluster over time: what each queue ran and was entitled to, who is below since when, and why.
+
+A snapshot is a file of Kubernetes or a folder of Slurm. Entitlements are those of each snapshot by itself, or, with a
+half-life, of weights that are reduced by past use (`fairopt.scheduling.memory`).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import mechanisms
+from ...base import files
+from ...base.errors import DataError, FairoptError
+from ...base.libraries import pd
+from ...base.names import plain
+from ...base.progress import tqdm
+from ...mechanisms import Mechanism
+from ...mechanisms.tree import Tree
+from ...model.queues import Queues
+from ...result.allocation import Allocation
+from ...scheduling import memory
+from ...study import metrics
+from .queues import Members, members, most_below, remembered, shares
+from .verdict import in_shares, judge
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...workloads import Snapshot
+
+#: Columns of a shadow, a row for each snapshot and queue.
+COLUMNS = ("time", "snapshot", "queue", "parent", "running", "wanted", "entitled", "share", "share_entitled",
+           "shortfall", "shortfall_share", "since", "held_by", "usage", "distance", "mechanism")  # fmt: skip
+#: Date and time in the name of a file or folder, in UTC.
+_DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(\d\d)[-_]?(\d\d)(?:[T_ -]?(\d\d)[:_-]?(\d\d)(?:[:_-]?(\d\d))?)?Z?(?!\d)")
+_UNIX = re.compile(r"(?<!\d)(1\d{9})(?!\d)")
+#: Largest number of queues that are drawn.
+_DRAWN = 12
+
+
+@dataclass(eq=False)
+class Shadow:
+    """Snapshots of a folder against entitlements.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A row for each snapshot and queue, in order of time: `running`, `wanted`, `entitled` and `shortfall` in tasks,
+        summed over the users below the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
+        cluster; `since`, the first of the consecutive snapshots in which a user of it lacks a whole task, or none;
+        `held_by`, the user that lacks most and what holds its next task; `usage`, the decayed share used before;
+        and `distance`, that of the whole snapshot (`metrics.distance`).
+    notes : dict of str to str
+        Snapshots that could not be used, each with the reason.
+    interrupted : bool
+        Ctrl-C ended it before the last snapshot.
+    """
+
+    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
+    notes: dict[str, str] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def last(self) -> pd.DataFrame:
+        """Rows of the last snapshot, those with the largest shortfall first."""
+        rows = self.frame[self.frame["time"] == self.frame["time"].max()]
+        return rows.sort_values("shortfall_share", ascending=False, kind="stable")
+
+    def draw(self, ax: Any = None) -> Figure:
+        """Draw the shares of queues over time, those with the largest shortfalls first: used, entitled, and below.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: a new figure.
+        """
+        from ...result.plot import panels
+
+        if self.frame.empty:
+            raise DataError("no snapshot of the folder could be used: " + "; ".join(self.notes.values()))
+        lacks = self.frame.groupby("queue", sort=False)["shortfall_share"].sum()
+        names = lacks.sort_values(ascending=False, kind="stable").index[:_DRAWN].tolist()
+        figure, [axes] = panels(ax, (7.0, 1.2 + 0.5 * len(names)))
+        tops = np.maximum(self.frame["share"] + self.frame["shortfall_share"], self.frame["share_entitled"])
+        whole = float(tops.max()) or 1.0
+        times, keys = pd.DatetimeIndex(sorted({*self.frame["time"]})), ("share", "share_entitled", "shortfall_share")
+        steps = times[1:] - times[:-1]
+        times = times.append(times[-1:] + (steps.to_series().median() if len(steps) else pd.Timedelta(hours=1)))
+        for k, name in enumerate(names):
+            rows = self.frame[self.frame["queue"] == name].set_index("time").reindex(times[:-1])
+            parts = (0.8 * rows[key].fillna(0.0).to_numpy() / whole for key in keys)
+            used, due, less = (np.append(part, part[-1:]) for part in parts)  # the last one holds as long as the others
+            for low, high, colour, label in ((0, used, "#88ccee", "used"), (used, used + less, "#cc6677", "lacking")):
+                named = None if k else label
+                axes.fill_between(times, low - k, high - k, step="post", color=colour, linewidth=0, label=named)
+            axes.step(times, due - k, where="post", color="#332288", linewidth=1, label=None if k else "entitled")
+        axes.set_yticks([0.0 - k for k in range(len(names))], [plain(name) for name in names])
+        axes.set(xlabel="time (UTC)", ylabel=f"dominant share of a queue (distance of two: {whole / 0.8:.2g})")
+        axes.tick_params(axis="x", rotation=30)
+        axes.legend(fontsize="x-small", frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+        return figure
+
+
+def shadow(
+    folder: str | Path,
+    mechanism: str | Mechanism | None = None,
+    *,
+    half_life: float | str | None = None,
+    out: str | Path | None = None,
+    tol: float | None = None,
+    progress: bool = False,
+) -> Shadow:
+    """Compare what ran in the snapshots of a folder with what queues were entitled to.
+
+    Snapshots are files `.json` or `.yaml` of Kubernetes, and folders of Slurm with `nodes.json` and `jobs.json`. Their
+    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`, or those of the last change of
+    the files if a name has none.
+
+    Parameters
+    ----------
+    folder : str or Path
+    mechanism : str or Mechanism, optional
+        Default: the tree of queues that the snapshots declare, or else alphaPF-VDS at alpha = 1.
+    half_life : float or str, optional
+        Half-life of past use, in seconds or as `12h`, `7d`; it reduces the weights of queues. Default: no memory.
+    out : str or Path, optional
+        A file `.csv`, to which each snapshot is added when it is done. Snapshots that are there already are not
+        computed again.
+    tol : float, optional
+        Tolerance of certificates, as in `Mechanism.solve`.
+    progress : bool
+        Show a progress bar. Ctrl-C ends the computation; the shadow is then `interrupted`.
+
+    Raises
+    ------
+    DataError
+        The folder has no snapshot, the file is of another computation, or an argument is invalid.
+
+    >>> import fairopt as fo
+    >>> found = fo.shadow("snapshots", half_life="7d")  # doctest: +SKIP
+    >>> found.last[["queue", "share", "share_entitled", "since", "held_by"]]  # doctest: +SKIP
+    """
+    chosen = mechanisms.one(mechanism) if isinstance(mechanism, str) else mechanism
+    life = None if half_life is None else memory.half_life(half_life)
+    made, path = Shadow(), None if out is None else Path(out)
+    if path is not None and path.suffix != ".csv":
+        raise DataError(f"{path}: a shadow is written as .csv")
+    known = [] if path is None or not path.exists() else _stored(path)
+    rest = snapshots(Path(folder))
+    # The last snapshot in the file may be incomplete.
+    done = {name: time for time, name in list(dict.fromkeys((row["time"], row["snapshot"]) for row in known))[:-1]}
+    rows = [row for row in known if row["snapshot"] in done]
+    if other := [name for time, name, _ in rest if done.get(name, time) != time]:
+        raise DataError(f"{path} has another time of {other[0]}; name another file")
+    step = _Step(chosen, life, tol)
+    for _, some in _frame(rows).groupby("snapshot", sort=False):
+        step.resume(some)
+    todo = [one for one in rest if one[1] not in done]
+    if rows and todo and todo[0][0] < rows[-1]["time"]:
+        raise DataError(f"{path} ends after {todo[0][1]}, which it lacks; name another file")
+    if path is not None:
+        files.write(path, _csv(rows, header=True), "shadow")
+    try:
+        for time, name, read in tqdm(todo, desc="snapshots", unit="snapshot", disable=not progress):
+            try:
+                new = step.rows(time, name, read())
+            except FairoptError as error:
+                made.notes[name] = str(error)
+                continue
+            rows += new
+            if path is not None:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(_csv(new))
+    except KeyboardInterrupt:
+        made.interrupted = True
+    made.frame = _frame(rows)
+    return made
+
+
+def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
+    """Snapshots in a folder by time: the time, the name, and a function that reads it."""
+    from ...workloads.kubernetes import kubernetes
+    from ...workloads.slurm import slurm
+
+    if not folder.is_dir():
+        raise DataError(f"{folder} is no folder; name one with snapshots of Kubernetes (files) or Slurm (folders)")
+    found: list[tuple[Path, Any]] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and (path / "nodes.json").is_file():
+            found.append((path, slurm))
+        elif path.suffix in (".json", ".yaml", ".yml"):
+            found.append((path, kubernetes))
+    if not found:
+        raise DataError(f"{folder} has no snapshot: neither a file .json or .yaml, nor a folder with nodes.json")
+    times = [_stated(path.name) for path, _ in found]
+    if None in times:
+        times = [datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None) for path, _ in found]
+    listed = [(pd.Timestamp(time).floor("s"), path.name, lambda path=path, read=read: read(path))
+              for time, (path, read) in zip(times, found, strict=True)]  # fmt: skip
+    return sorted(listed, key=lambda one: one[:2])
+
+
+def _stated(name: str) -> datetime | None:
+    """Date and time that a name states."""
+    if found := _UNIX.search(name):
+        return datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None)
+    for date in _DATE.finditer(name):
+        try:
+            return datetime(*(int(part or 0) for part in date.groups()))  # type: ignore[arg-type]
+        except ValueError:
+            continue
+    return None
+
+
+class _Step:
+    """State between snapshots: the last solve, usage, and since when queues are below."""
+
+    def __init__(self, mechanism: Mechanism | None, life: float | None, tol: float | None) -> None:
+        self.mechanism, self.life, self.tol = mechanism, life, tol
+        self.time: pd.Timestamp | None = None
+        self.usage, self.share, self.since = dict[str, float](), dict[str, float](), dict[str, pd.Timestamp]()
+        self.last: Allocation | None = None
+
+    def resume(self, rows: pd.DataFrame) -> None:
+        """Continue after the stored rows of a snapshot."""
+        self._age(rows["time"].iloc[0])
+        self.share = dict(zip(rows["queue"], rows["share"], strict=True))
+        self.since = {row.queue: row.since for row in rows.itertuples() if not pd.isna(row.since)}
+        stated = set(rows["mechanism"])
+        if self.mechanism is not None and stated != {self._named(self.mechanism)}:
+            raise DataError(f"the file is of {', '.join(sorted(stated))}; name another file")
+        if any((" of past use" in one) != (self.life is not None) for one in stated):
+            raise DataError("the file is of another memory; name another file")
+
+    def _named(self, mechanism: Mechanism) -> str:
+        name = "tree" if isinstance(mechanism, Tree) else str(mechanism)
+        return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
+
+    def _age(self, time: pd.Timestamp) -> None:
+        """Add what ran since the last snapshot to the usage."""
+        if self.life is not None and self.time is not None:
+            names = [*dict.fromkeys([*self.usage, *self.share])]
+            before, now = (np.array([some.get(name, 0.0) for name in names]) for some in (self.usage, self.share))
+            seconds = (time - self.time).total_seconds()
+            self.usage = dict(zip(names, memory.decayed(before, now, seconds, self.life).tolist(), strict=True))
+        self.time = time
+
+    def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """Rows of the next snapshot."""
+        runs, rule = snapshot.running, snapshot.tree[0] if self.mechanism in (None, Tree()) else None
+        if runs is None:
+            raise DataError("it does not say what runs")
+        self._age(time)
+        cluster, of = snapshot.cluster, members(snapshot.cluster, snapshot.queues)
+        queues = None if rule is None or not isinstance(rule.queues, Queues) else rule.queues
+        if self.life is not None:
+            cluster, queues = remembered(cluster, queues, of, self.usage)
+        mechanism = self.mechanism or mechanisms.one("alphapf-vds(alpha=1)")
+        if rule is not None:
+            mechanism = replace(rule, queues=queues)
+        answer = self._solved(mechanism, cluster)
+        due, has = answer.arrays.user_tasks, runs.arrays.user_tasks
+        judged = judge(runs, str(mechanism), {str(mechanism): due}, snapshot)
+        below, apart = in_shares(snapshot.cluster, judged.below), metrics.distance(runs, due)
+        lack = {queue: most_below(below, one.users) for queue, one in of.items()}
+        self.since = {queue: self.since.get(queue, time) for queue, n in lack.items() if n is not None}
+        used, owed = (shares(snapshot.cluster, tasks, of).tolist() for tasks in (has, due))
+        self.share = dict(zip(of, used, strict=True))
+
+        def row(queue: str, one: Members, now: float, then: float) -> dict[str, Any]:
+            n, some = lack[queue], one.users
+            held = "" if n is None else f"{snapshot.cluster.users[n]}: {judged.held[n].words}"
+            wanted, lacking = float(snapshot.cluster.max_tasks[some].sum()), float(judged.below[some].sum())
+            values = (time, name, queue, one.parent or "", float(has[some].sum()), wanted, float(due[some].sum()), now,
+                      then, lacking, float(below[some].sum()), self.since.get(queue), held,
+                      self.usage.get(queue, 0.0), apart, self._named(mechanism))  # fmt: skip
+            return dict(zip(COLUMNS, values, strict=True))
+
+        return [row(queue, one, *both) for (queue, one), *both in zip(of.items(), used, owed, strict=True)]
+
+    def _solved(self, mechanism: Mechanism, cluster: Any) -> Allocation:
+        """Solve, from the last answer if users, servers and resources are the same."""
+        last = self.last
+        names = None if last is None else (last.cluster.users, last.cluster.servers, last.cluster.resources)
+        same = last is not None and names == (cluster.users, cluster.servers, cluster.resources)
+        self.last = mechanism.solve(cluster, self.tol, start=last if same else None)
+        return self.last
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.assign(**{name: pd.to_datetime(frame[name], format="ISO8601") for name in ("time", "since")})
+
+
+def _csv(rows: list[dict[str, Any]], header: bool = False) -> str:
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    for name in ("time", "since"):  # dates alone would lose the time at midnight
+        frame[name] = [None if pd.isna(time) else time.isoformat() for time in frame[name]]
+    return str(frame.to_csv(index=False, header=header, lineterminator="\n"))
+
+
+def _stored(path: Path) -> list[dict[str, Any]]:
+    """Rows of a file, up to a line that is cut off."""
+    lines = files.read(path, "shadow").splitlines(keepends=True)
+    if not lines or lines[0].strip() != ",".join(COLUMNS):
+        raise DataError(f"{path} is no shadow: its first line must be {','.join(COLUMNS)}")
+    whole = csv.DictReader(line for line in lines if line.endswith("\n"))
+    texts = ("snapshot", "queue", "parent", "held_by", "mechanism")
+    rows = [{name: text if name in (*texts, "time", "since") else float(text) for name, text in row.items()}
+            for row in whole]  # fmt: skip
+    return [{str(key): None if value is pd.NaT else value for key, value in row.items()}
+            for row in _frame(rows).to_dict("records")]  # fmt: skip
