@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base import files
 from ._kube import Object, amounts, at, key_of, name_of, tables, text, units
-from ._snapshot import Amounts, Key, quantity
+from ._snapshot import Amounts, Key, path, quantity
 
 _KUEUE, _SHARE = ("ClusterQueue", "Cohort"), ("spec.fairSharing.weight",)
 _KAI = "Queue.scheduling.run.ai"
@@ -82,11 +82,11 @@ def _bound(kind: str, queue: Object, entry: Entry, found: dict[Key, Entry]) -> N
         return
     entry["quota"] = _in_units(amounts(queue, "spec.deserved") | amounts(queue, "spec.guarantee.resource"))
     entry["limit"] = _in_units(amounts(queue, "spec.capability"))
-    path, weights = (text(queue, where).strip("/").split("/") for where in (_PATH, _WEIGHTS))
+    line, weights = (text(queue, where).strip("/").split("/") for where in (_PATH, _WEIGHTS))
     above = None
-    for k in range(1, len(path)):
-        key = ("hierarchy", *path[1 : k + 1])
-        of = found[key] if k < len(path) - 1 else entry
+    for k in range(1, len(line)):
+        key = ("hierarchy", *line[1 : k + 1])
+        of = found[key] if k < len(line) - 1 else entry
         of |= {"parent": above} | ({"weight": float(quantity(weights[k]))} if k < len(weights) else {})
         above = key
 
@@ -100,7 +100,7 @@ def _kueue(objects: Mapping[str, Sequence[Object]], found: dict[Key, Entry], rem
     total, kept, withheld, most = (defaultdict[Key | None, Amounts](Counter) for _ in range(4))
     for own, one in [(key_of(kind, one), one) for kind in _KUEUE for one in objects.get(kind, ())]:
         for what, nominal, borrows, lends in _flavors(one):
-            for above in _path(own, found):
+            for above in path(own, found):
                 total[above][what] += nominal
             most[own][what] += borrows
             if lends < nominal:
@@ -117,15 +117,6 @@ def _kueue(objects: Mapping[str, Sequence[Object]], found: dict[Key, Entry], rem
             limit[what] = min(total[key][what] + most[key].get(what, _ENDLESS),
                               total[parent][what] - hidden if nearest else _ENDLESS)  # fmt: skip
         found[key] |= {"quota": _in_units(total[key]), "limit": _in_units(limit)}
-
-
-def _path(key: Key | None, found: Mapping[Key, Entry]) -> Iterator[Key]:
-    """A queue and those above it."""
-    passed = set[Key]()
-    while key is not None and key not in passed:
-        passed.add(key)
-        yield key
-        key = found.get(key, {}).get("parent")
 
 
 def _flavors(queue: Object) -> Iterator[tuple[str, Decimal, Decimal, Decimal]]:

@@ -47,7 +47,7 @@ from ._kube import (
     units,
 )
 from ._kube_claims import Claims, volume_claims
-from ._kube_queues import GATES, Queue, Queues
+from ._kube_queues import GATES, Pods, Queue, Queues
 from ._kube_tree import queues as declared
 from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
@@ -108,28 +108,13 @@ def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass
-class _Pod:
-    """Relevant data of a pod, or of `count` equal pods that are wanted and not created yet."""
-
-    thing: Object
-    request: Amounts
-    count: int = 1
-    host: str = ""
-    of_system: bool = False
-    leaving: bool = False
-    queued: bool = False  # waits for admission by a queue
-    waiting: str = ""
-    capped: str = ""
-
-
-@dataclass
 class _Objects:
     """Relevant objects of a snapshot."""
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
     away: list[Object] = field(default_factory=list)  # nodes that accept no pods
-    pods: list[_Pod] = field(default_factory=list)
+    pods: list[Pods] = field(default_factory=list)
     others: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
     report: Counter[str] = field(default_factory=Counter)
     fields: Fields = field(default_factory=lambda: Fields("kubernetes"))
@@ -194,12 +179,10 @@ def snapshot(
     claims, queues = Claims(known, seen.others["ResourceSlice"]), Queues(known, seen.others)
     for pod in seen.pods:
         claims.use(pod.thing)
-    for one in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
-        with files.inside(f"pods of {name_of(one.pod)!r}"):
-            made = _Pod(one.pod, requests(one.pod), one.count, queued=one.queued)
-            made.waiting, made.capped = (one.reason, "") if one.queued else ("", one.reason)
-            made.of_system = name_of(one.pod, "namespace") in system
-            seen.pods.append(made)
+    for pod in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
+        with files.inside(f"pods of {name_of(pod.thing)!r}"):
+            pod.request, pod.of_system = requests(pod.thing), name_of(pod.thing, "namespace") in system
+            seen.pods.append(pod)
     for pod in seen.pods:
         pod.request += claims.devices(pod.thing)
     capacities = _capacities(seen, claims)
@@ -257,9 +240,8 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
 def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
     """Process one object of the snapshot; errors state its name."""
     kind = _kind(item)
-    metadata = item.get("metadata")
-    who = metadata.get("name") if isinstance(metadata, dict) else None
-    space = metadata.get("namespace") if isinstance(metadata, dict) else None
+    given = item.get("metadata")
+    who, space = (given.get(key) if isinstance(given, dict) else None for key in ("name", "namespace"))
     if kind is None:
         seen.report[f"objects of kind {item.get('kind')}, left out"] += 1
         return
@@ -319,7 +301,7 @@ def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
     daemon = any(one.get("kind") in _OF_NODES for one in tables(pod, "metadata.ownerReferences"))
     said, capped = (", ".join(f"scheduling gate {gate}" for gate in some) for some in (gates, own))
     of_system, queued = daemon or space in system, bool(gates) and not own
-    seen.pods.append(_Pod(thing, requests(pod), 1, host, of_system, leaving, queued, said or waiting, capped))
+    seen.pods.append(Pods(thing, 1, queued, said or waiting, capped, host, of_system, leaving, requests(pod)))
 
 
 def _shapes(
@@ -369,14 +351,14 @@ def _shapes(
     return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)
 
 
-def _place(pod: _Pod, queue: Queue) -> list[object]:
+def _place(pod: Pods, queue: Queue) -> list[object]:
     """Data of a pod that determine its eligible nodes; pods with equal data are grouped."""
     spec, volumes = table(pod.thing, "spec"), volume_claims(pod.thing)
     return [spec.get("nodeSelector"), spec.get("tolerations"), table(spec, "affinity").get("nodeAffinity"), volumes,
             volumes and name_of(pod.thing, "namespace"), pod.queued and queue.within]  # fmt: skip
 
 
-def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
+def _add(pod: Pods, shape: Shape, queue: Queue, queues: Queues) -> None:
     """Count a pod as a running, waiting or capped task of its user."""
     if pod.host:
         shape.held[pod.host] += pod.count

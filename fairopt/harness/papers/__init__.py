@@ -16,7 +16,7 @@ claim, `ours` names a reading with its arguments, a function of the paper's modu
 correct value, or `derived` the function that computes it; `printed` is the text of the paper, with `value` and
 `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim with
 `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
-direction in the five papers, or of schedulers, from 243 on; `assuming` is an assumption of ours without which the printed
+direction in the five papers, or of schedulers, from 243 on; `assuming` is an assumption without which the printed
 value does not come out.
 
 A `[[judged]]` statement is about simulated or measured results: `statistic` names a function of `simulated`, or of
