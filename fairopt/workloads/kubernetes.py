@@ -341,6 +341,8 @@ def _shapes(
     for shape, queue in found.values():
         own, count = ("Namespace", shape.owner, queue.name), users[shape.owner, queue]
         bounds = entries.get(own[:2], {})
+        if bounds and several[shape.owner] > 1:
+            queues.unknown["The quota of a namespace limits its pods in each of several queues"].append(shape.owner)
         if bounds or own in entries:
             entries[own] = {"weight": 1.0 if weights == "shared" else count} | bounds | entries.get(own, {})
             entries[own]["parent"] = queue.within
