@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from ...base.errors import DataError
 from ...base.libraries import pd
 from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
@@ -24,6 +26,28 @@ TOL, _SMOOTH_TOL = 1e-8, 1e-11
 _GRAIN = 0.02
 #: Seconds of a simulation, and of its tasks, which outlast it.
 _UNTIL, _LASTS = 1000.0, 1e6
+
+
+def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
+    """Tasks of the entries with `wants` in a tree with the others above, (users,), or the beginning of the error."""
+    from ...mechanisms.tree import Tree  # as in `solve`
+
+    names = [str(one.get("name", k)) for k, one in enumerate(entries)]
+    users = {name: one for name, one in zip(names, entries, strict=True) if "wants" in one}
+    resources = [f"r{k}" for k in range(np.size(capacity))]
+    queues = {
+        name: {key: one[key] for key in ("parent", "weight", "priority") if key in one}
+        | {key: {"r0": one[key]} for key in ("quota", "limit") if key in one}
+        for name, one in zip(names, entries, strict=True)
+    }
+    demand, wants = ([one.get(key, [1.0]) for one in users.values()] for key in ("demand", "wants"))
+    try:
+        found = Tree(queues, combine="vector").solve(
+            Cluster(np.atleast_2d(capacity), demand, max_tasks=wants, resources=resources, users=[*users]), tol=TOL
+        )
+    except DataError as error:
+        return str(error).partition(":")[0]
+    return found.arrays.user_tasks
 
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
