@@ -1,4 +1,4 @@
-"""DRF 7.2: completed small and large jobs in ten minutes, and completion times, by policy and thrashing."""
+"""DRF figures 9 to 12: completed small and large jobs in ten minutes, and completion times, by policy and thrashing."""
 
 from __future__ import annotations
 

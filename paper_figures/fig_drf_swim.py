@@ -1,4 +1,4 @@
-"""DRF 7.3: utilization of CPU and memory on Facebook's day, and reductions of completion times by DRF against slots."""
+"""DRF figures 13 and 14: use of CPU and memory on Facebook's day, and how much sooner jobs end than under slots."""
 
 from __future__ import annotations
 

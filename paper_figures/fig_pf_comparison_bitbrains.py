@@ -1,4 +1,4 @@
-"""PF section 6.B on Bitbrains: utilization of PS-DSF, DRFH and TSF, and gains on the same clusters."""
+"""PF figure 5 on Bitbrains: utilization of PS-DSF, DRFH and TSF, and gains on the same clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PF section 6.B on Google's cluster: utilization of PS-DSF, DRFH and TSF, in total and by class of machines."""
+"""PF figures 6 and 7 on Google's cluster: utilization of PS-DSF, DRFH and TSF, in total and by class of machines."""
 
 from __future__ import annotations
 

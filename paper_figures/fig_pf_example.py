@@ -1,4 +1,4 @@
-"""PF figure 2: tasks and utilization of server 2 under PS-DSF, DRFH, TSF and alphaPF-VDS, for four users."""
+"""PF figures 1 and 2: tasks and utilization of server 2 under PS-DSF, DRFH, TSF and alphaPF-VDS, for four users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PF section 6, figures 4, 6 and 7: utilization over a day of mechanisms that reallocate every five minutes."""
+"""PF figures 4, 6 and 7 over a day: utilization of mechanisms that reallocate every five minutes."""
 
 from __future__ import annotations
 

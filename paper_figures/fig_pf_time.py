@@ -1,4 +1,4 @@
-"""PF section 6, processing time: on the three-location cluster and on the doubled one, by alpha."""
+"""PF figure 3, processing time: on the three-location cluster and on the doubled one, by alpha."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PF section 6.A: utilization of the three-location cluster and of a random one by alpha, over draws."""
+"""PF figure 4: utilization of the three-location cluster and of a random one by alpha, over draws."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from processes import ROOT
 
 import fairopt as fo
 from fairopt.app.cli import main
+from fairopt.app.cli.reproduce import figures_of
 from fairopt.harness import papers
 from fairopt.harness.report import figures
 
@@ -54,6 +55,43 @@ def test_figures_and_papers_have_titles() -> None:
     titles += [path.read_text(encoding="utf-8").partition("\n")[0] for path in (ROOT / "docs").glob("*.md")]
     assert len({*titles}) == len(titles)
     assert not [title for title in titles if "_" in title or title == "LEC"]
+
+
+def test_a_papers_page_has_figures_and_tables_beside_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row is the one of `fairopt claims`, in the section of its experiment, with the commands that make it."""
+    import site_pages
+
+    frame = papers.check(papers.claims("DRFH"))
+    monkeypatch.setattr(papers, "check", lambda: frame)
+    [(_, _, _, text)] = site_pages._papers(tmp_path)
+    about, *sections, others = text.split("\n## ")
+    assert papers.summary(frame) in about
+    assert {f"fairopt figures {name}" for name in figures_of("drfh")} <= set(text.splitlines())
+    rows = {tuple(map(str.strip, line.split("|")[1:-1])) for part in sections for line in part.splitlines()}
+    judged = {one.statement: one.experiment for one in papers.judged("DRFH")}
+    for claim, printed, note, verdict in frame[["claim", "printed", "note", "verdict"]].to_numpy().tolist():
+        if claim in judged:
+            [part] = [part for part in sections if judged[claim] in part.partition("fairopt sweep ")[2].split("\n")[0]]
+            assert all(word in part for word in (claim, printed, note, verdict))
+            assert [row for row in rows if claim in row and verdict in row]
+        assert claim in text
+    assert "CPU and GB in all" in others
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("VI, figure 6a", {"figure 6"}), ("DRFH figures 5 to 8", {"figure 5", "figure 6", "figure 7", "figure 8"}),
+        ("PF figures 4, 6 and 7 over a day", {"figure 4", "figure 6", "figure 7"}), ("table II", {"table II"}),
+        ("DRF theorems 3 and 6", {"theorem 3", "theorem 6"}), ("7.1, set-up", set()),
+    ],
+)  # fmt: skip
+def test_figures_that_a_text_names(text: str, found: set[str]) -> None:
+    import site_pages
+
+    assert site_pages._numbered(text) == found
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import property_pages
 from matplotlib.figure import Figure
 from PIL import Image
@@ -25,14 +26,17 @@ from PIL import Image
 import fairopt as fo
 from fairopt import mechanisms
 from fairopt.app.cli import main, parser
-from fairopt.harness import papers
-from fairopt.harness.report import figures
+from fairopt.app.cli.reproduce import PAPERS, experiments_of, figures_of
+from fairopt.harness import load, papers
+from fairopt.harness.report import figures, judging
 from fairopt.harness.report.schemas import SCHEMAS
 from fairopt.properties._base import described
 
 #: Page: name, title, entry in lists, and text.
 Page = tuple[str, str, str, str]
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
+#: Figures, tables and theorems that a text names.
+_NUMBERED = re.compile(r"\b(figure|table|theorem)s? ((?:\d+|[IVX]+)(?:(?:, | and | to )\d+)*)")
 #: Interactive clusters, as written by `fairopt explore FILE --out`.
 _EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
 #: Parameters with which mechanisms are drawn.
@@ -178,17 +182,84 @@ def _directive(thing: str) -> list[str]:
 
 
 def _papers(folder: Path) -> Iterator[Page]:
-    """Pages of papers: claims with printed, computed and correct values."""
-    columns = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict"]
+    """Pages of papers: figures and tables with what the paper prints, verdicts and commands; other claims."""
+    names = {key: name for name, key in PAPERS.items()}
     for key, group in papers.check().groupby("paper", sort=False):
-        shown = group[columns].astype(str).replace(r"\|", r"\|", regex=True)
-        table = shown.to_markdown(index=False, disable_numparse=True)
         about, summary = papers.ABOUT[str(key)], papers.summary(group)
+        lines, left = [f"# {_cited(str(key))}", about, f"`fairopt claims --paper '{key}'`: {summary}."], group
+        for heading, needs, name in _sections(names.get(str(key))):
+            rows = _of_section(group, heading, needs)
+            left = left.drop(rows.index.intersection(left.index))
+            lines += [f"## {heading}", *_shown_by(names[str(key)], needs, name, folder), _of_rows(rows)]
+        more = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict"]
+        lines += ["## Other claims", _markdown(left[more])] if len(lines) > 3 else [_markdown(left[more])]
         said = f"{about} {summary[0].upper()}{summary[1:]}."
-        title = _cited(str(key))
-        checked = f"`fairopt claims --paper '{key}'`: {summary}."
-        text = f"# {title}\n\n{about}\n\n{checked}\n\n{table}\n"
-        yield str(key).lower().replace(" ", "-"), title, said, text
+        yield str(key).lower().replace(" ", "-"), _cited(str(key)), said, "\n\n".join(lines) + "\n"
+
+
+def _sections(name: str | None) -> Iterator[tuple[str, Sequence[str], str]]:
+    """Headings of figures and tables of a paper, with their experiments, and the names of figures."""
+    if name is None:
+        return
+    drawn = {figure: figures.module(figure).NEEDS for figure in figures_of(name)}
+    for figure, needs in drawn.items():
+        yield _title(figure), needs, figure
+    for one in experiments_of(name):
+        if not one.startswith(judging.WIDE) and one not in {need for needs in drawn.values() for need in needs}:
+            experiment = load(one)
+            yield f"{experiment.source.partition(':')[0]}: {experiment.title}", (one,), ""
+
+
+def _of_section(frame: pd.DataFrame, heading: str, needs: Sequence[str]) -> pd.DataFrame:
+    """Claims with a print that name a figure, table or theorem of the heading, or are judged by its experiments."""
+    judged = [one.statement for one in papers.judged() if one.experiment in needs]
+    named = frame["where"].map(lambda where: bool(_numbered(where) & _numbered(heading)))
+    sources = {one.text.removeprefix("paper:") for need in needs for one in load(need).sources}
+    if not _numbered(heading):  # as of the lecture
+        named = frame["instance"].isin(sources)
+    return frame[(frame["verdict"] != papers.DERIVED) & (frame["claim"].isin(judged) | named)]
+
+
+def _numbered(text: str) -> set[str]:
+    """Figures, tables and theorems that a text names: `figures 5 to 7` are figure 5, figure 6 and figure 7."""
+    found = set[str]()
+    for kind, numbers in _NUMBERED.findall(text):
+        for one in re.split(", | and ", numbers):
+            low, _, high = one.partition(" to ")
+            every = map(str, range(int(low), int(high) + 1)) if high else [low]
+            found |= {f"{kind} {number}" for number in every}
+    return found
+
+
+def _shown_by(paper: str, needs: Sequence[str], name: str, folder: Path) -> Iterator[str]:
+    """Caption and picture of a figure, and the commands that make it, or the table of an experiment."""
+    commands = [f"fairopt sweep {' '.join(needs)}", f"fairopt {'figures' if name else 'tables'} {name or needs[0]}"]
+    if name:
+        yield figures.caption(name)
+        if picture := _picture(name):
+            shutil.copy(picture, folder)
+            yield f"![{_title(name)}]({name}.png)"
+    if any(one.experiment in needs for one in papers.judged()):
+        commands.append(f"fairopt reproduce {paper} --explain {name or needs[0]}")
+    yield "\n".join(["```sh", *commands, "```"])
+
+
+def _of_rows(rows: pd.DataFrame) -> str:
+    """Table of printed values beside those here; statements on simulations have intervals, others values."""
+    here = rows["ours"].where(rows["ours"] != "", rows["note"])
+    shown = rows[["statement", "where", "claim"]].assign(**{"the paper prints": rows["printed"], "here": here})
+    return _markdown(shown.assign(verdict=rows["verdict"])) if len(rows) else "The paper prints nothing about it."
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    escaped = frame.astype(str).replace(r"\|", r"\|", regex=True)
+    return str(escaped.to_markdown(index=False, disable_numparse=True))
+
+
+def _picture(name: str) -> Path | None:
+    """Picture of a figure, drawn here or shipped."""
+    root = Path(__file__).resolve().parent.parent
+    return next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
 
 
 def _cited(key: str) -> str:
@@ -198,12 +269,10 @@ def _cited(key: str) -> str:
 
 def _figures(folder: Path) -> Iterator[Page]:
     """Pages of figures: caption, picture if drawn, and source."""
-    root = Path(__file__).resolve().parent.parent
     for name, path in figures.known().items():
         caption, title = figures.caption(name), _title(name)
         lines, listed = [f"# {title}", "", caption, "", f"    fairopt figures {name}", ""], [caption]
-        picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
-        if picture is not None:
+        if picture := _picture(name):
             shutil.copy(picture, folder)
             lines += [f"![{title}]({name}.png)", ""]
             with Image.open(picture) as drawn:  # the scale gives all figures letters of equal size

@@ -26,7 +26,7 @@ _MOST = 2**43
 LONGEST = 3.2e10
 
 #: Columns of tables of tasks, and of servers, that are not resources.
-_OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
+_OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after", "walltime")
 _OF_SERVERS = ("server", "type", "count")
 #: Largest numbers of servers and tasks, bounded by memory.
 _MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
@@ -53,7 +53,8 @@ def arguments(
     count = _counts(tasks, "tasks")
     placement, eligible = _placements(tasks, names, types)
     job, jobs, job_user = _jobs(tasks, user)
-    key = np.column_stack([user, arrival, job, placement, whole])
+    walltime = _microseconds(_column(tasks, "tasks", "walltime", "seconds, 0 or more", _not_before(0), 0.0))
+    key = np.column_stack([user, arrival, job, placement, whole, walltime])
     order, first_row, group = _groups(key)
     repeated = np.repeat(order, count[order])
     sizes = np.bincount(group[order], count[order], minlength=len(first_row)).astype(np.int64)
@@ -66,6 +67,7 @@ def arguments(
         "placement": placement[first_row], "eligible": eligible, "first": from_sizes(sizes),
         "duration": duration[repeated], "change_time": change_time, "change_server": change_server,
         "change_up": change_up, "after": _after(tasks, job, jobs), "row": first_row,
+        "walltime": walltime[first_row] if "walltime" in tasks else walltime[:0],
     }  # fmt: skip
 
 
@@ -79,6 +81,8 @@ def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
     if len(w.eligible) > 1:
         where = ["", *("|".join(servers[row]) for row in w.eligible[1:])]
         tasks["on"] = np.array(where, dtype=object)[w.placement[group]]
+    if len(w.walltime):
+        tasks["walltime"] = w.walltime[group] / SECOND
     if len(w.after):
         tasks["after"] = np.append(jobs, "")[w.after[w.job[group]]]
     left, departed = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND), servers[w.change_server]

@@ -185,6 +185,7 @@ def _rules(setup: Setup) -> dict[str, Any]:
         "share": kind.share.loop, "score": (kind.value if policy.pairs else kind.score).loop, "limit": kind.limit.loop,
         "PAIRS": policy.pairs, "FURTHEST": policy.competing < 1, "LIMITED": policy.limits, "ANEW": False,
         "RANKED": not policy.pairs, "INDEXED": not policy.pairs or policy.index != "", "RATIOS": setup.by_ratios,
+        "GANGS": policy.gangs,
     }  # fmt: skip
 
 
@@ -216,4 +217,5 @@ def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
         "share": lambda t, q: held[q], "scan": scan, "anew": anew, "PAIRS": policy.pairs,
         "FURTHEST": policy.competing < 1,
         "LIMITED": policy.limits, "ANEW": True, "RANKED": False, "INDEXED": not policy.pairs, "RATIOS": False,
+        "GANGS": policy.gangs,
     }  # fmt: skip

@@ -90,8 +90,14 @@ class Setup:
 
     @cached_property
     def possible(self) -> Mask:
-        """Mask (groups,) of groups whose tasks fit an eligible empty server."""
-        return fitting(self.capacity, self.demand, self.workload.placement[self.order], self.workload.eligible)
+        """Mask (groups,) of groups whose tasks fit an eligible empty server, or of gangs that fit all of them."""
+        w, place = self.workload, self.workload.placement[self.order]
+        found = fitting(self.capacity, self.demand, place, w.eligible)
+        for g in np.flatnonzero(found) if self.policy.gangs else ():
+            asked = self.demand[g] > 0
+            several = (self.capacity[w.eligible[place[g]]][:, asked] // self.demand[g, asked]).min(axis=1).sum()
+            found[g] = several >= w.first[self.order[g] + 1] - w.first[self.order[g]]
+        return found
 
     @property
     def by_ratios(self) -> bool:
@@ -166,7 +172,7 @@ class Setup:
             _zeros(1, amounts), np.array(self.policy.numbers, dtype=float),
             _lines(groups, 8, of_groups), np.ascontiguousarray(demand), np.ascontiguousarray(self.cost),
             np.array(w.duration), np.full(w.tasks if evicts else 0, -1, dtype=np.int64),
-            changes,
+            w.lasts[order], _zeros(3 if self.policy.gangs else 0, servers, amounts), changes,
             _lines(w.tasks + 16, 8), _lines(w.tasks + 64, 2), np.zeros((w.tasks + 16 if slower else 0, 3)),
             np.array(w.demand[order] if slower else none), np.array(w.capacity if slower else none),
             np.full(len(w.resources) + 1, 1.0 if thrashing is None else float(thrashing.factor)), links, jobs,

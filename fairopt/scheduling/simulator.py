@@ -133,10 +133,12 @@ def _all_possible(setup: Setup) -> None:
     demand = ", ".join(f"{a * u:g} {name}" for a, u, name in zip(w.demand[group], w.unit, w.resources, strict=True))
     more = f", and {len(impossible) - 1} groups of tasks more" if len(impossible) > 1 else ""
     where = "" if w.placement[group] == 0 else " where they may run"
+    count = int(w.first[group + 1] - w.first[group])
+    lack = f"room for {count} of them at once" if setup.policy.gangs else f"server{where} with as much, even empty"
     place = f"{w.file}:{w.row[group] + FIRST_LINE}: " if w.file else ""
     raise DataError(
         f"{place}tasks of job {w.jobs[w.job[group]]!r} (user {w.users[w.user[group]]!r}) ask for {demand}; "
-        f"{setup.policy} finds no server{where} with as much, even empty{more}. "
+        f"{setup.policy} finds no {lack}{more}. "
         "Leave them out, or report them: impossible='report', or --report-impossible of fairopt simulate",
         ("jobs", w.jobs[w.job[group]]),
     )

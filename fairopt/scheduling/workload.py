@@ -67,6 +67,8 @@ class Workload(Frozen):
         Origin of the data.
     report : dict
         Counts of records found, omitted and assumed, by name.
+    walltime : (groups,)
+        Longest time that tasks may last, for backfilling; 0 where none is stated. Empty if there are none.
     row : (groups,)
         First row of each group in the table of tasks; empty without a table.
     file : str
@@ -100,6 +102,7 @@ class Workload(Frozen):
     source: str = ""
     report: dict[str, int | float | str] = field(default_factory=dict)
     after: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    walltime: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     row: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     file: str = ""
 
@@ -121,8 +124,9 @@ class Workload(Frozen):
         tasks : DataFrame
             A row per task, or per set of equal tasks: `user`, `duration`, a column per resource; optional `job`
             (default: one per row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
-            separated by `|`; '' for all), and `after` (a preceding job; '' for none), on whose completion the tasks
-            arrive, or at `arrival` if that is later.
+            separated by `|`; '' for all), `after` (a preceding job; '' for none), on whose completion the tasks arrive,
+            or at `arrival` if that is later, and `walltime` (the longest time that they may last; 0 for none), by which
+            `easy` plans.
         servers : DataFrame
             A row per server, or per set of equal servers: a column per resource; optional `server` (name), `type`,
             `count`. All other columns are resources.
@@ -163,6 +167,12 @@ class Workload(Frozen):
     def group_of_task(self) -> Whole:
         """Group of every task, (tasks,)."""
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
+
+    @cached_property
+    def lasts(self) -> Whole:
+        """Time that tasks of every group may last, (groups,): the stated one, or the longest duration of its tasks."""
+        longest = np.maximum.reduceat(self.duration, self.first[:-1]) if self.groups else self.duration
+        return frozen(np.where(self.walltime > 0, self.walltime, longest) if len(self.walltime) else longest)
 
     @cached_property
     def there(self) -> Mask:

@@ -26,7 +26,8 @@ def read_swf(path: str | Path) -> Workload:
     """Read a workload in SWF, on the servers and processors of its header (MaxNodes, MaxProcs).
 
     Without a header there are as many servers of one processor as the largest job requests. Memory is a resource if all
-    jobs state it; servers then have the memory that their processors would need at the largest request. Jobs that did
+    jobs state it; servers then have the memory that their processors would need at the largest request. The requested
+    time is the `walltime`. Jobs that did
     not run (no run time, no processors) are excluded and counted.
 
     Raises
@@ -61,6 +62,7 @@ def read_swf(path: str | Path) -> Workload:
             "job": [f"job{int(job)}" for job in kept[:, 0]],
             "arrival": kept[:, 1],
             "duration": kept[:, 3],
+            "walltime": np.maximum(kept[:, 8], 0.0),
             "tasks": processors,
             "cpu": 1.0,
         }

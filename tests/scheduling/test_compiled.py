@@ -44,7 +44,8 @@ class _LastRule(Slots):
 #: Every rule, index and option. What is compiled takes most of a minute of each: in `make test-long`.
 QUICK = ["best-fit-drfh", "best-fit-drfh(strict=True)", "fifo"]
 OTHERS = ["slots(n=3, whole=False)", "ps-dsf", "rps-dsf", "tetris", "per-server-drf", "sequential-min-max",
-          "mqdrf(shares=[0.5, 0.4], sizes=[2, 3])", "mqdrf(shares=[0.6, 0.5, 0.3], strict=True)"]  # fmt: skip
+          "mqdrf(shares=[0.5, 0.4], sizes=[2, 3])", "mqdrf(shares=[0.6, 0.5, 0.3], strict=True)", "easy",
+          "fifo(gang=True)"]  # fmt: skip
 SEEDS = st.integers(0, 2**32)
 
 

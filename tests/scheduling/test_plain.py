@@ -36,7 +36,7 @@ CASES = [
 
 
 def test_every_policy_has_a_reference() -> None:
-    assert {*KNOWN, "slots", "cpu-fair", "round-robin"} == {*policies.REGISTRY}
+    assert {*KNOWN, "slots", "cpu-fair", "round-robin", "easy"} == {*policies.REGISTRY}
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))

@@ -270,22 +270,22 @@ def leave(t, user):  # type: ignore[no-untyped-def]
 
 
 # The 4-ary heap of ends has its root in row 3; the children of row k are `4 (k - 2)` and following.
-_TOP = 3
+TOP = 3
 
 
 @compiled(inner=True)
 def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
     """Add the end of a run; if the heap is full outdated entries are removed."""
-    if n[ENDS] == len(heap) - _TOP:
+    if n[ENDS] == len(heap) - TOP:
         count, n[ENDS] = n[ENDS], 0
-        for k in range(_TOP, _TOP + count):
-            if not _stale(heap, runs, k):
+        for k in range(TOP, TOP + count):
+            if not stale(heap, runs, k):
                 _up(heap, n, heap[k, 0], heap[k, 1])
     _up(heap, n, runs[r, END], r)
 
 
 @compiled(inline=True)
-def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
+def stale(heap, runs, k):  # type: ignore[no-untyped-def]
     """True if the run of an entry has ended, or ends at another time."""
     return runs[heap[k, 1], HOW] != RUNNING or runs[heap[k, 1], END] != heap[k, 0]
 
@@ -293,10 +293,10 @@ def _stale(heap, runs, k):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
     """Append the entry of a run that ends at a time, and sift it up to its position."""
-    k = _TOP + n[ENDS]
+    k = TOP + n[ENDS]
     n[ENDS] += 1
-    while k > _TOP:
-        above = (k >> 2) + _TOP - 1
+    while k > TOP:
+        above = (k >> 2) + TOP - 1
         if heap[above, 0] <= time:
             break
         heap[k, 0], heap[k, 1] = heap[above, 0], heap[above, 1]
@@ -307,11 +307,11 @@ def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def pop(heap, n):  # type: ignore[no-untyped-def]
     """Remove and return the run that ends first."""
-    first, last, k = heap[_TOP, 1], _TOP + n[ENDS] - 1, _TOP
+    first, last, k = heap[TOP, 1], TOP + n[ENDS] - 1, TOP
     n[ENDS] -= 1
     time, r = heap[last, 0], heap[last, 1]
     while True:
-        child = 4 * (k - _TOP + 1)
+        child = 4 * (k - TOP + 1)
         if child >= last:
             break
         least = child
@@ -329,9 +329,9 @@ def pop(heap, n):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def next_end(heap, runs, n):  # type: ignore[no-untyped-def]
     """Time of the next end of a run, or `INFINITE`."""
-    while n[ENDS] > 0 and _stale(heap, runs, _TOP):
+    while n[ENDS] > 0 and stale(heap, runs, TOP):
         pop(heap, n)
-    return heap[_TOP, 0] if n[ENDS] > 0 else INFINITE
+    return heap[TOP, 0] if n[ENDS] > 0 else INFINITE
 
 
 @compiled(inner=True)

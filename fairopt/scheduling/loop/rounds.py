@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.loops import compiled
 from .events import down, end, leave, next_end, pop, settle, share, start, up, wait
+from .gangs import gangs
 from .places import find, scan
 from .tables import (  # fmt: skip
     ACTIVE,
@@ -60,8 +61,8 @@ from .tables import (  # fmt: skip
 )
 
 #: Options of the policy: it compares (queue, server) pairs, of the lowest queues only; servers are found by an index;
-#: queues have limits; it consists of methods on the whole state.
-PAIRS, FURTHEST, INDEXED, LIMITED, ANEW = False, False, True, False, False
+#: queues have limits; it consists of methods on the whole state; and `gangs.GANGS`.
+PAIRS, FURTHEST, INDEXED, LIMITED, ANEW, GANGS = False, False, True, False, False, 0
 #: Results of a call of the loop.
 FINISHED, GOES_ON, GROW = range(3)
 
@@ -344,7 +345,9 @@ def _round(t):  # type: ignore[no-untyped-def]
     """Run one round, and clear its lists."""
     if LIMITED:
         _update_limits(t)
-    if t.n[STRICT]:
+    if GANGS:
+        gangs(t)
+    elif t.n[STRICT]:
         _strict(t)
     elif t.n[GAINED] > 0 or t.n[FRESH] > 0:
         _decide(t)

@@ -60,7 +60,8 @@ class Tables(NamedTuple):
     values : (queues, value / share) of candidates; envelope : workspace of rounds
     numbers : parameters of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
-        links evicted tasks of a group that wait
+        links evicted tasks of a group that wait; lasts : (groups,), how long a task may last; plan : (3, servers,
+        amounts), workspace of gangs, empty without
     changes : (time / kind / index, changes), including arrivals
     runs : (runs, columns); heap : (ends, time / run)
     pace, amount, really, level : by run, group, server and resource, if tasks can be slowed
@@ -107,6 +108,8 @@ class Tables(NamedTuple):
     cost: Whole
     duration: Whole
     again: Whole
+    lasts: Whole
+    plan: Whole
     changes: Whole
     runs: Whole
     heap: Whole

@@ -113,6 +113,11 @@ class Policy:
         return type(self).limit is not Policy.limit
 
     @property
+    def gangs(self) -> int:
+        """1: all waiting tasks of a group start at once, by arrival; 2: with backfilling; 0: task by task."""
+        return 0
+
+    @property
     def competing(self) -> float:
         """Fraction of the queues with a task that fits, from the lowest share on, whose pairs are compared."""
         return 1.0

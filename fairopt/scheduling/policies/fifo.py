@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...base.errors import DataError
 from ._base import Policy
 
 
@@ -14,6 +15,11 @@ class FIFO(Policy):
     Strict: a task that does not fit blocks later ones, which `strict=False` admits. Jobs with a predecessor are ordered
     by their stated arrival, not by that of their tasks.
 
+    Parameters
+    ----------
+    gang : bool
+        Start all tasks of a job with equal demands at once, or none.
+
     Source: the default of Hadoop, with which DRF section 1 begins.
     """
 
@@ -23,3 +29,13 @@ class FIFO(Policy):
     queue = "one"
 
     strict: bool = True
+    gang: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gang and not self.strict:
+            raise DataError("fifo(gang=True) is strict; of gangs, easy lets later ones pass where it delays nobody")
+
+    @property
+    def gangs(self) -> int:
+        return int(self.gang)

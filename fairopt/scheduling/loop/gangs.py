@@ -1,0 +1,138 @@
+"""Rounds in which all waiting tasks of a group start at once or none does, by arrival, with EASY backfilling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.loops import compiled
+from .events import TOP, stale, start
+from .tables import (
+    AVAILABLE,
+    BASE,
+    ENDS,
+    FIRST,
+    GROUP,
+    INFINITE,
+    NOW,
+    PLACEMENT,
+    SERVER,
+    SIZE,
+    START,
+    WAIT,
+    first_of,
+    next_leaf,
+)
+
+#: 1: gangs, 2: with backfilling; 0 for policies that start single tasks.
+GANGS = 0
+#: Tables of `plan`: what is free now, when the first group starts, and then beside another group.
+_HERE, _THEN, _BESIDE = range(3)
+
+
+@compiled(inline=True)
+def _copy(one, to):  # type: ignore[no-untyped-def]
+    for s in range(len(one)):
+        for r in range(one.shape[1]):
+            to[s, r] = one[s, r]
+
+
+@compiled(inner=True)
+def _fits(t, g, free):  # type: ignore[no-untyped-def]
+    """True if all waiting tasks of a group fit; they are taken out of `free`, from the first servers with room."""
+    left = t.groups[g, WAIT]
+    for s in range(len(free)):
+        if left > 0 and t.eligible[t.groups[g, PLACEMENT], s]:
+            count = left
+            for r in range(free.shape[1]):
+                if t.demand[g, r] > 0:
+                    count = min(count, max(free[s, r], 0) // t.demand[g, r])
+            for r in range(free.shape[1]):
+                free[s, r] -= count * t.demand[g, r]
+            left -= count
+    return left == 0
+
+
+@compiled(inner=True)
+def _start(t, g, free):  # type: ignore[no-untyped-def]
+    """Start all waiting tasks of a group on the first servers with room, and take them out of `free`."""
+    for s in range(len(t.free)):
+        while t.groups[g, WAIT] > 0 and t.eligible[t.groups[g, PLACEMENT], s]:
+            for r in range(free.shape[1]):
+                if t.free[s, r] < t.demand[g, r]:
+                    break
+            else:
+                for r in range(free.shape[1]):
+                    free[s, r] -= t.demand[g, r]
+                start(t, g, s)
+                continue
+            break
+
+
+@compiled(inner=True)
+def _reserved(t, head):  # type: ignore[no-untyped-def]
+    """Time at which the first group fits if running tasks last as long as they may; `plan` has what is free then."""
+    then, at = t.plan[_THEN], t.n[NOW] - 1
+    _copy(t.free, then)
+    while True:
+        before, at = at, INFINITE
+        for k in range(TOP, TOP + t.n[ENDS]):
+            if not stale(t.heap, t.runs, k):
+                until = _until(t, t.heap[k, 1])
+                if before < until < at:
+                    at = until
+        if at == INFINITE:
+            return at
+        for k in range(TOP, TOP + t.n[ENDS]):
+            r = t.heap[k, 1]
+            if not stale(t.heap, t.runs, k) and _until(t, r) == at and t.servers[t.runs[r, SERVER], AVAILABLE]:
+                for a in range(then.shape[1]):
+                    then[t.runs[r, SERVER], a] += t.demand[t.runs[r, GROUP], a]
+        _copy(then, t.plan[_BESIDE])
+        if _fits(t, head, t.plan[_BESIDE]):
+            return at
+
+
+@compiled(inline=True)
+def _until(t, r):  # type: ignore[no-untyped-def]
+    """Time until which a run may last."""
+    return max(t.n[NOW], t.runs[r, START] + t.lasts[t.runs[r, GROUP]])
+
+
+@compiled(inner=True)
+def gangs(t):  # type: ignore[no-untyped-def]
+    """Start groups of the only queue in order, and others that do not delay the first one that does not fit."""
+    here, then, beside = t.plan[_HERE], t.plan[_THEN], t.plan[_BESIDE]
+    while True:
+        head = first_of(t, 0)
+        _copy(t.free, here)
+        if head < 0:
+            return
+        if not _fits(t, head, here):
+            break
+        _start(t, head, here)
+    if GANGS < 2:
+        return
+    base, size, first, g, at = t.queues[0, BASE], t.queues[0, SIZE], t.queues[0, FIRST], head, np.int64(-1)
+    while True:
+        for r in range(t.free.shape[1]):
+            t.envelope[0, r] = -1
+            for s in range(len(t.free)):
+                t.envelope[0, r] = max(t.envelope[0, r], t.free[s, r])
+        g = first + next_leaf(t.waits, base, size, np.int64(-1), t.envelope, 0, g - first + 1)
+        if g < first:
+            return
+        _copy(t.free, here)
+        if not _fits(t, g, here):
+            continue
+        if at < 0:
+            at = _reserved(t, head)
+        _copy(then, beside)
+        if t.n[NOW] + t.lasts[g] <= at:
+            _start(t, g, beside)
+            continue
+        # Its tasks are on the servers on which they would start now.
+        for s in range(len(here)):
+            for r in range(here.shape[1]):
+                beside[s, r] += here[s, r] - t.free[s, r]
+        if _fits(t, head, beside):
+            _start(t, g, then)
