@@ -9,7 +9,7 @@ DESCENTS, LOAD, DAMPING = 25, 0.7, 0.7
 #: Starting point: largest utilization, least slack relative to its capacity or cost, least share of a row in the cost
 #: of some pair, and least fraction of a server that a pair gets, over the number of its pairs.
 FULL, LEAST, LEAST_SHARE, LEAST_PART = 0.9, 0.1, 0.3, 0.07
-#: Least part of its user's tasks that a pair gets at the start, where that is less.
+#: Least part of its user's tasks that a pair gets at the start, unless `LEAST_PART` of a server is less.
 LEAST_OF_TASKS = 0.02
 #: Centring parameter: its lower bound, and its least value relative to the residual while mu exceeds `LARGE_MU`, so
 #: that feasibility keeps pace with complementarity.

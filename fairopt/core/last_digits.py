@@ -68,7 +68,7 @@ _LOG_UNPRICED, _IN_USE = LOG_RANGE / 2, VISIBLE
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = NEGLIGIBLE, HALF_PRECISION, NEWTON_ROUNDING
 #: Slack of rows and limits below which they count as nearly active, and largest number of steps without progress.
 _NEAR_BOUND, _PATIENCE = 1e-2, 8
-#: Slack of a limit below which its user does not count in the unit of slacks.
+#: Unused fraction of a limit below which its user is left out of the median by which prices are scaled.
 _NEAR_LIMIT = 1e-3
 #: Range of costs, and largest number of pivots, in the linear program of `vertex`.
 _RANGE, _MOST_PIVOTS = 1e3, 5_000

@@ -317,7 +317,7 @@ class Market:
 
     @property
     def _capped(self) -> tuple[Index, Array]:
-        """Users with a limit, and these limits, (limits without floors,) both."""
+        """Users with a limit, and their limits in units, (limited users,) both."""
         return self.user[self.sign > 0], self.bound[self.sign > 0]
 
     def _relative_prices(self, log_lam: Array) -> tuple[Array, float]:

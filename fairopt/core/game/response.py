@@ -148,12 +148,12 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
         if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            # Smaller ones lose digits to underflow.
+            # Below this digits are lost to underflow: the demand is then always computed.
             choke_cost[n] = least if least > UNDERFLOW and curve.shape[1] == 0 else np.inf
         tasks[n] = 0.0
         if log_unit == usual and total * factor > choke_cost[n]:
             continue
-        # Finite at a cost of zero, since it is multiplied by zeros below.
+        # At a cost of zero demand is a large finite number, as products of zero and infinity are not numbers.
         log_demand, elasticity = LOG_RANGE, 1.0
         if total > 0:
             log_demand = log_gain[n] - (np.log(total) + log_unit) / alpha
