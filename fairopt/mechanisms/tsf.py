@@ -31,8 +31,9 @@ class TSF(Mechanism):
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
-    Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its paper
-    but fails against :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
+    Properties: envy-freeness, Pareto, strategy-proofness; without placement constraints sharing incentive as well. With
+    them it holds against the benchmark of its paper but fails against
+    :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
     (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
     fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are
     .6 and .4.
@@ -47,7 +48,6 @@ class TSF(Mechanism):
     name = "tsf"
     title = "TSF"
     source = "Wang et al., SC 2016"
-    properties = "SI is as in PF"
     claims = (
         *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/proofs.md, G"),
         *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/proofs.md, J"),
@@ -63,6 +63,7 @@ class TSF(Mechanism):
             conditions=("positive demands", "no placement constraints"),
             source="docs/proofs.md, I",
         ),
+        *claim("sharing-incentive", conditions=("no placement constraints",), source="docs/proofs.md, G"),
         *claim("sharing-incentive", "bottleneck-fairness", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
