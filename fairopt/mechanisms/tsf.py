@@ -39,8 +39,9 @@ class TSF(Mechanism):
     With rates :math:`a_{ni}` tasks are work, :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`: on servers of
     one resource, and up to a common factor, the normalised throughput of Gavel.
 
-    Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its paper
-    but fails against :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
+    Properties: envy-freeness, Pareto, strategy-proofness; without placement constraints sharing incentive as well. With
+    them it holds against the benchmark of its paper but fails against
+    :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
     (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
     fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are
     .6 and .4.
@@ -55,7 +56,6 @@ class TSF(Mechanism):
     name = "tsf"
     title = "TSF"
     source = "Wang et al., SC 2016"
-    properties = "SI is as in PF"
     claims = (
         *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/proofs.md, G"),
         *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/proofs.md, J"),
@@ -71,6 +71,7 @@ class TSF(Mechanism):
             conditions=("positive demands", "no placement constraints"),
             source="docs/proofs.md, I",
         ),
+        *claim("sharing-incentive", conditions=("no placement constraints",), source="docs/proofs.md, G"),
         *claim("sharing-incentive", "bottleneck-fairness", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
