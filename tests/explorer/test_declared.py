@@ -101,6 +101,8 @@ def test_commands_use_the_declared_tree(tmp_path: Path, capsys: pytest.CaptureFi
     source = f"kubernetes:{path}"
     assert main(["solve", source, "-m", "tree", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["users"] == pytest.approx({"a": 4, "b": 5})
+    assert main(["report", source]) == 0
+    assert "2 users on 1 node; weights are those of queues, among siblings." in capsys.readouterr().out
     assert main(["report", source, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"]["mechanism"] == "tree(combine=vector)"
     assert main(["compare", source, "--json"]) == 0
