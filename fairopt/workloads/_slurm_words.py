@@ -60,10 +60,10 @@ def words(value: object, what: str) -> list[str]:
     return [word.strip() for word in found if word.strip() not in _NOTHING]
 
 
-def tres(value: object, who: str) -> dict[str, float]:
+def tres(value: object, of: str) -> dict[str, float]:
     """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource, with `memory` in GiB (in MB without a unit)."""
     found: dict[str, float] = {}
-    for part in words(value, f"tres of {who}"):
+    for part in words(value, of):
         what, _, amount = part.partition("=")
         if amount in _NOTHING or what.startswith(_NOT_SHARED):
             continue
@@ -71,19 +71,19 @@ def tres(value: object, who: str) -> dict[str, float]:
         try:
             parsed = quantity(amount + binary)
         except DataError:
-            raise DataError(f"tres of {who} has {part[:40]!r}; it must read like cpu=8 or mem=16G") from None
+            raise DataError(f"{of} has {part[:40]!r}; it must read like cpu=8 or mem=16G") from None
         found["memory" if what == "mem" else what] = float(parsed / GIB if what == "mem" else parsed)
     return found
 
 
-def gres(value: object, who: str) -> Counter[str]:
+def gres(value: object, of: str) -> Counter[str]:
     """Parse generic resources, as of nodes `gpu:h100:4(S:0-1)`, requests `gres/gpu:h100=2` and allocations.
 
     A typed resource counts both under its name and under its name with the type, `gres/gpu` and `gres/gpu:h100`. One
     that is not consumed has a capacity that never binds. Resources of `tres` that are not generic are left out.
     """
     found = Counter[str]()
-    for part in items(text(value, f"gres of {who}")):
+    for part in items(text(value, of)):
         name, *more = re.split("[:=]", re.sub(r"^gres[/:]|\(.*", "", part))
         if name in ("cpu", "mem", "node", *(one.rstrip("/") for one in _NOT_SHARED)):
             continue
@@ -98,11 +98,11 @@ def gres(value: object, who: str) -> Counter[str]:
     return found
 
 
-def hosts(value: object, who: str) -> list[str]:
+def hosts(value: object, of: str) -> list[str]:
     """Expand a list of hosts such as `n[001-003,7],r[1-2]n[1-4]`."""
     found: list[str] = []
-    wrong = f"nodes of {who} is {str(value)[:40]!r}; it must read like n[001-003,7]"
-    for part in items(text(value, f"nodes of {who}")):
+    wrong = f"{of} is {str(value)[:40]!r}; it must read like n[001-003,7]"
+    for part in items(text(value, of)):
         first, *between = _BRACKETS.split(part)
         runs = [list(ranges(inside, wrong)) for inside in between[::2]]
         if prod(sum(len(run) for _, run in each) for each in runs) > _MOST_HOSTS:
@@ -113,9 +113,8 @@ def hosts(value: object, who: str) -> list[str]:
     return found
 
 
-def elements(value: object, who: str) -> tuple[int, int | None]:
+def elements(value: object, of: str) -> tuple[int, int | None]:
     """Number of elements of an array such as `1-10:2,20%4`, and its throttle; `...` ends a list that is cut."""
-    of = f"array_task_string of {who}"
     listed, _, throttle = text(value, of).partition("%")
     listed = listed.replace("...", "").strip(",[] ")
     wrong = f"{of} is {str(value)[:40]!r}; it must read like 1-10 or 1-9:2,20"

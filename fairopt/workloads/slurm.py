@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -143,21 +143,18 @@ class _Node:
 
     @classmethod
     def of(cls, node: Object) -> _Node:
-        who = f"node {_name(node)}"
-        found = dict[str, float](gres(node.get("gres"), who)) | tres(node.get("tres"), who)
-        for what, amount in gres(node.get("gres_drained"), who).items():
+        read = _reading(node, f"node {_name(node)}")
+        found = dict[str, float](read(gres, "gres")) | read(tres, "tres")
+        for what, amount in read(gres, "gres_drained").items():
             found[what] = max(found.get(what, 0.0) - amount, 0.0)
-        cpus = number(node.get("effective_cpus", node.get("cpus")), f"effective_cpus of {who}")
-        memory = _number(node, "real_memory", who)
+        cpus, memory = read(number, "effective_cpus", "cpus"), read(number, "real_memory")
         found |= {} if cpus is None else {"cpu": cpus}
         if memory is not None:
-            found["memory"] = max(memory - (_number(node, "specialized_memory", who) or 0), 0) / 1024
-        features = node.get("features", node.get("active_features"))
-        sizes = (_number(node, key, who) for key in _AT_LEAST.values())
+            found["memory"] = max(memory - (read(number, "specialized_memory") or 0), 0) / 1024
+        sizes = (read(number, key) for key in _AT_LEAST.values())
         return cls(
-            _name(node), found, frozenset(words(node.get("partitions"), f"partitions of {who}")),
-            frozenset(words(features, f"features of {who}")),
-            frozenset(words(node.get("reservation"), f"reservation of {who}")),
+            _name(node), found, frozenset(read(words, "partitions")),
+            frozenset(read(words, "features", "active_features")), frozenset(read(words, "reservation")),
             tuple(np.inf if size is None else size for size in sizes),
         )  # fmt: skip
 
@@ -169,14 +166,15 @@ def _name(node: Object) -> str:
     return found
 
 
-def _number(row: Object, key: str, who: str) -> float | None:
-    return number(row.get(key), f"{key} of {who}")
+def _reading(row: Object, who: str) -> Callable[..., Any]:
+    """Function that parses a field, or where it is missing another one; errors name field and record."""
+    return lambda parse, *keys: parse(next((row[key] for key in keys if key in row), None), f"{keys[0]} of {who}")
 
 
 def _is_available(node: Object) -> bool:
-    who = f"node {_name(node)}"
+    read = _reading(node, f"node {_name(node)}")
     # Slurm 21 lists flags such as DRAIN separately from the base state; the text commands join them by +.
-    given = [word for key in ("state", "state_flags") for word in words(node.get(key), f"the {key} of {who}")]
+    given = [*read(words, "state"), *read(words, "state_flags")]
     state = {word.upper().rstrip("*~#!%$@^-") for one in given for word in one.split("+")}
     state |= {_MARKS.get(word[-1], "") for word in given}
     return not (state & _DOWN) - (_SILENT if state & _ASLEEP else set())
@@ -205,23 +203,24 @@ class _Job:
     @classmethod
     def of(cls, job: Object, by: str) -> _Job:
         who, phase = f"job {str(job.get('job_id'))[:20]}", _phase(job)
+        read = _reading(job, who)
         names = [str(job.get(key) or "nobody") for key in ("account", "user_name")]
-        asked, now = tres(job.get("tres_req_str"), who), _number(job, "node_count", who) or 1
+        asked, now = read(tres, "tres_req_str"), read(number, "node_count") or 1
         nodes = asked.pop("node", 0.0) or (now if phase == "waits" else 0.0)
-        each, total = _generic(job, who, nodes or now)
+        each, total = _generic(read, nodes or now)
         # `tres_per_...` is preferred for generic resources, since `tres_req_str` omits their types.
         total |= {what: amount for what, amount in asked.items() if amount and what not in each}
-        count, throttle = elements(job.get("array_task_string"), who)
+        count, throttle = read(elements, "array_task_string")
         if count * max(nodes, now) > MOST:
             raise DataError(f"{who} stands for {count * max(nodes, now):.0f} tasks; at most {MOST} are read")
-        limits = [most for most in (_number(job, key, who) for key in ("max_nodes", "tasks")) if most]
+        limits = [most for most in (read(number, "max_nodes"), read(number, "tasks")) if most]
         alone = re.search("none|true", f"{job.get('exclusive') or ''}{job.get('shared') or ''}", re.IGNORECASE)
         made = cls(
             tuple(names if by == "user" else names[:1]), who, phase, total, each, int(nodes),
-            min(limits, default=np.inf), count, _number(job, "array_max_tasks", who) or throttle,
-            _number(job, "array_job_id", who) or 0, frozenset(words(job.get("partition"), f"partition of {who}")),
-            (*(text(job.get(key), f"{key} of {who}") for key in _PLACES), "alone" if alone else "",
-             *(str(_number(job, key, who) or 0) for key in _AT_LEAST)),
+            min(limits, default=np.inf), count, read(number, "array_max_tasks") or throttle,
+            read(number, "array_job_id") or 0, frozenset(read(words, "partition")),
+            (*(read(text, key) for key in _PLACES), "alone" if alone else "",
+             *(str(read(number, key) or 0) for key in _AT_LEAST)),
             _reason(job),
         )  # fmt: skip
         return made if phase == "waits" else replace(made, holds=_holds(job, made, int(nodes or now)))
@@ -234,7 +233,7 @@ class _Job:
 
 def _phase(job: Object) -> str:
     """`waits`, `runs`, or `leaves` for jobs that still hold resources while they end; '' for those that have ended."""
-    state = {word.upper() for word in words(job.get("job_state"), f"job_state of job {str(job.get('job_id'))[:20]}")}
+    state = {word.upper() for word in _reading(job, f"job {str(job.get('job_id'))[:20]}")(words, "job_state")}
     if state & {"RUNNING", "SUSPENDED"}:
         return "runs"
     return "leaves" if "COMPLETING" in state else "waits" if "PENDING" in state else ""
@@ -248,15 +247,15 @@ def _reason(job: Object) -> str:
     return more if more.startswith(reason) else reason
 
 
-def _generic(job: Object, who: str, nodes: float) -> tuple[Amounts, Amounts]:
-    """Generic resources of a job: per node, and in total."""
+def _generic(read: Callable[..., Any], nodes: float) -> tuple[Amounts, Amounts]:
+    """Generic resources of a job, whose fields `read` parses: per node, and in total."""
 
     def times(key: str, number_of: float) -> Amounts:
-        return Counter({what: amount * number_of for what, amount in gres(job.get(key), who).items()})
+        return Counter({what: amount * number_of for what, amount in read(gres, key).items()})
 
-    of_node = _number(job, "tasks_per_node", who) or 0.0
-    each = times("tres_per_node", 1) + times("tres_per_socket", _number(job, "sockets_per_node", who) or 1)
-    tasks = 0.0 if of_node else _number(job, "tasks", who) or nodes
+    of_node = read(number, "tasks_per_node") or 0.0
+    each = times("tres_per_node", 1) + times("tres_per_socket", read(number, "sockets_per_node") or 1)
+    tasks = 0.0 if of_node else read(number, "tasks") or nodes
     return each + times("tres_per_task", of_node), times("tres_per_job", 1) + times("tres_per_task", tasks)
 
 
@@ -267,15 +266,16 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     of = found.get("nodes")
     if not isinstance(of, Mapping):  # before Slurm 24.05
         of = {"list": of, "allocation": found.get("allocated_nodes")}
-    names = hosts(job.get("nodes"), who) or hosts(of.get("list"), who) or [""]
+    read = _reading({**job, "list": of.get("list")}, who)
+    names = read(hosts, "nodes") or read(hosts, "list") or [""]
     rows = of.get("allocation")
     rows = [*rows.values()] if isinstance(rows, Mapping) else rows if isinstance(rows, list) else []
     rows = [row for row in rows if isinstance(row, Mapping)]
     by_name = {str(row.get("name", row.get("nodename", name))): row for row, name in zip(rows, names, strict=False)}
     parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
     for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):
-        amounts.update(gres(one, who))
-    named, total = _sum(parts), tres(job.get("tres_alloc_str"), who)
+        amounts.update(gres(one, f"gres_detail of {who}"))
+    named, total = _sum(parts), read(tres, "tres_alloc_str")
     asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
     # A type that Slurm chose, such as `gres/gpu:a100`, is part of the demand only if the job requested a type.
     kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
@@ -328,7 +328,7 @@ def _shapes(jobs: Sequence[_Job], nodes: Sequence[_Node], queued: bool) -> list[
         first = group[0]
         where = first.partitions, first.place, first.nodes
         if where not in places:
-            required, excluded = (frozenset(hosts(names, first.who)) for names in first.place[1:3])
+            required, excluded = (frozenset(hosts(names, f"nodes of {first.who}")) for names in first.place[1:3])
             eligible = tuple(_is_eligible(first, node, required, excluded) for node in nodes)
             kinds = {frozenset(node.has.items()) for node, yes in zip(nodes, eligible, strict=True) if yes}
             places[where] = eligible, [dict(kind) for kind in kinds]

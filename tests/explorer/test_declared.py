@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from workloads.test_kubernetes_snapshots import OBJECTS, expanded
-from workloads.test_slurm_reports import ENTITLED
+from workloads.test_slurm_reports import ENTITLED, ROOT, job, nodes, tree
 
 import fairopt as fo
 from fairopt.app.cli import main
@@ -20,8 +20,7 @@ from fairopt.workloads import Snapshot, kubernetes, slurm
 
 @pytest.fixture(scope="module")
 def accounts() -> Snapshot:
-    nodes, jobs, shares, _ = ENTITLED["S7 a tree"]
-    return slurm.snapshot(nodes, jobs, shares, "here")
+    return slurm.snapshot(*ENTITLED["S7 a tree"][:3], "here")
 
 
 def entitled(snapshot: Snapshot, *requested: str, mechanism: str | None = None) -> dict[str, float]:
@@ -54,6 +53,12 @@ def test_edits_of_weights_of_users_count_among_siblings(accounts: Snapshot) -> N
     assert accounts.cluster.weight.tolist() == [40, 40, 20]
     edited = session.allocation(State("tree", edits={"users/0/weight": "120"}))
     assert edited.user_tasks.tolist() == pytest.approx([6, 2, 2])
+    shares = tree(ROOT, ("a", "root", 3), ("b", "root", 1))
+    flat = slurm.snapshot(nodes("c", cpu=10), [*job("a", times=20), *job("b", times=20)], shares, "here")
+    edited = Session(flat.cluster, State.usual(flat), snapshot=flat).allocation(
+        State("tree", edits={"users/0/weight": 9})
+    )
+    assert edited.user_tasks.tolist() == pytest.approx([9, 1])
     assert fo.DRFH().solve(accounts.cluster).user_tasks.tolist() == pytest.approx([4, 4, 2])
 
 
@@ -96,6 +101,8 @@ def test_commands_use_the_declared_tree(tmp_path: Path, capsys: pytest.CaptureFi
     source = f"kubernetes:{path}"
     assert main(["solve", source, "-m", "tree", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["users"] == pytest.approx({"a": 4, "b": 5})
+    assert main(["report", source]) == 0
+    assert "2 users on 1 node; weights are those of queues, among siblings." in capsys.readouterr().out
     assert main(["report", source, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"]["mechanism"] == "tree(combine=vector)"
     assert main(["compare", source, "--json"]) == 0

@@ -83,7 +83,7 @@ def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
         (("nodes", 0, "name"), None, "a node has the name 'None'"),
         (("nodes", 1, "tres"), "cpu=x", "tres of node g1 has 'cpu=x'"),
         (("nodes", 1, "partitions"), 3, "partitions of node g1 is '3'"),
-        (("jobs", 0, "tres_req_str"), "mem=1X", "tres of job 1 has 'mem=1X'"),
+        (("jobs", 0, "tres_req_str"), "mem=1X", "tres_req_str of job 1 has 'mem=1X'"),
         (("jobs", 1, "array_task_string"), "a-b", "array_task_string of job 2"),
         (("jobs", 1, "array_task_string"), "0-99999999", "stands for 100000000 jobs"),
         (("jobs", 0, "node_count"), -1, "node_count of job 1 is '-1'"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ... import mechanisms
 from ...base.errors import DataError
 from ...base.names import plain
+from ...mechanisms.tree import Tree
 from ...model.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -37,10 +37,17 @@ class Named:
         """Running tasks, or None if unknown."""
         return None if self.snapshot is None else self.snapshot.running
 
-    def mechanism(self, given: str) -> Mechanism:
-        """Mechanism of this name; `tree` is that of the queues that the source declares, if it does."""
-        declared = self.snapshot.tree[0] if self.snapshot is not None and given == "tree" else None
-        return declared or mechanisms.one(given)
+    @property
+    def tree(self) -> Tree | None:
+        """Mechanism of the queues that the source declares, if it does."""
+        return None if self.snapshot is None else self.snapshot.tree[0]
+
+    def declared(self, mechanism: Mechanism) -> Mechanism:
+        """The mechanism; a tree without queues has those of the source, and by default combines shares as there."""
+        if not isinstance(mechanism, Tree) or mechanism.queues is not None or self.tree is None:
+            return mechanism
+        combine = self.tree.combine if mechanism.combine == "sum" else mechanism.combine
+        return replace(self.tree, share=mechanism.share, combine=combine)
 
     @property
     def called(self) -> str:

@@ -34,7 +34,7 @@ _CELL = 48
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`: compute and print a certified allocation."""
     named = opened(options)
-    mechanism = named.mechanism(options.mechanism)
+    mechanism = named.declared(mechanisms.one(options.mechanism))
     allocation = mechanism.solve(named.cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)
@@ -109,16 +109,15 @@ def compare(options: argparse.Namespace) -> int:
     named = opened(options)
     cluster, runs = named.cluster, [] if named.running is None else [named.running]
     given = listed(options.mechanisms)
-    tree = None if named.snapshot is None else named.snapshot.tree[0]
-    chosen: list[Entry] = [*runs, *([tree] if tree and given is None else [])]
-    chosen += [tree if tree and str(one) == "tree" else one for one in mechanisms.chosen(given)]
-    entitled = options.entitled or (("tree" if tree else "drfh") if runs else None)
+    chosen: list[Entry] = [*runs, *([named.tree] if named.tree and given is None else [])]
+    chosen += map(named.declared, mechanisms.chosen(given))
+    entitled = options.entitled or (("tree" if named.tree else "drfh") if runs else None)
     frame = compare_all(
         cluster,
         chosen,
         tol=options.tol,
         solver=options.solver,
-        entitled=entitled and named.mechanism(entitled),
+        entitled=entitled and named.declared(mechanisms.one(entitled)),
         progress=not options.json,
         details=True,
     )

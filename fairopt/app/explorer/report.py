@@ -90,8 +90,13 @@ def _cut(title: str, table: pd.DataFrame, one: str, several: str, note: str = ""
 
 def _head(found: Standing) -> list[str]:
     users, servers, _ = found.session.cluster.shape
-    weights = "weights of groups are shared in equal parts among their users" if (
-        found.session.state.edits.get("weights") == "shared") else "weights count for each user by itself"  # fmt: skip
+    shared = found.session.state.edits.get("weights") == "shared"
+    queues = getattr(found.session.mechanism(found.session.state), "queues", None)
+    weights = (
+        "weights are those of queues, among siblings" if queues is not None
+        else "weights of groups are shared in equal parts among their users" if shared
+        else "weights count for each user by itself"
+    )  # fmt: skip
     return [
         *found.verdict,
         f"{users:,} user{'s' * (users > 1)} on {servers:,} node{'s' * (servers > 1)}; {weights}.",

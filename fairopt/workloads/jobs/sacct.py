@@ -100,8 +100,8 @@ def _row(job: Mapping[str, Any], where: str, by: str) -> Iterator[dict[str, Any]
     """The row of a job that ran."""
     with files.inside(where):
         submit, start, end = (_time(job[key]) for key in ("Submit", "Start", "End"))
-        uses = tres(job["AllocTRES"], f"job {job['JobID']}")
-        nodes = hosts(job.get("NodeList"), f"job {job['JobID']}")
+        uses = tres(job["AllocTRES"], f"AllocTRES of job {job['JobID']}")
+        nodes = hosts(job.get("NodeList"), f"NodeList of job {job['JobID']}")
         count = int(uses.pop("node", 0) or len(nodes) or 1)
         each = {what: amount / count for what, amount in uses.items() if amount and ":" not in what}
         if start is not None and end is not None and end > start and each:
