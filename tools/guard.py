@@ -52,8 +52,6 @@ LIMIT = 12
 #: Known exceptions, with the measured exponent of CPU seconds.
 KNOWN = {
     (PLAYED, "alphapf-vds(alpha=3)"): "2.3",  # the interior point stops there, and the homotopy starts
-    ("10 users, servers", "tree"): "2.4",  # prices of each bound are found by a linear program, one after the other
-    ("3 servers a user", "tree"): "no answer",
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model._arrays import Array, ratio
 from ..model.polytope import Polytope
-from ..model.queues import Filling
+from ..model.queues import ROUNDING, Filling
 
 #: Relative rise within which users count as stopping at the same time.
 _SAME = 1e-7
@@ -38,7 +38,7 @@ def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[flo
     held = filling.held(tasks[polytope.users].sum(axis=1))
     over = held / np.maximum(filling.limits.most, np.finfo(float).tiny) - 1
     k = int(over.argmax()) if len(over) else -1
-    return (float(over[k]), f"largest for {filling.limited[k]}, above its limit") if k >= 0 else (0.0, "")
+    return (float(over[k]), f"largest for {filling.limits.names[k]}, above its limit") if k >= 0 else (0.0, "")
 
 
 def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices: Array) -> Array:
@@ -69,14 +69,13 @@ def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices
     waste = rows @ idle + np.array([one @ (polytope.gamma * fractions) for one in above])
     unit = np.where(x > _NOTHING * polytope.reach, x, polytope.reach)
     room = np.maximum(polytope.limit - x, 0.0)
-    later = np.searchsorted(path.time, path.time[path.stop] + _SAME * ratio(unit, path.rate), side="right") - 1
     bound = np.full(len(x), np.inf)
     limits = filling.limits
-    row = np.repeat(np.arange(len(limits.most)), np.diff(limits.start))
-    for at, least in ((path.stop, 0.0), (np.maximum(later, path.stop), _SAME)):
+    for further, least in ((ROUNDING, 0.0), (_SAME, _SAME)):
+        at = np.searchsorted(path.time, path.time[path.stop] + further * ratio(unit, path.rate), side="right") - 1
         gap = (waste + path.left[at]).T
         rise = np.minimum(room, ratio(gap, cost, np.inf).min(axis=0, initial=np.inf))
-        left = np.maximum(limits.most[row] - path.held[at[limits.user], row], 0.0)
+        left = np.maximum(limits.most[limits.row] - path.held[at[limits.user], limits.row], 0.0)
         np.minimum.at(rise, limits.user, left / limits.use)
         bound = np.minimum(bound, np.maximum(rise / unit, least))
     return np.asarray(bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -13,7 +13,7 @@ from ..base import files
 from ..base.errors import DataError
 from ..base.loops import bundle, compiled
 from ..base.names import listed, short
-from ._arrays import Array, Index, Mask, ratio, row_pointers
+from ._arrays import Array, Index, Mask, from_sizes, ratio
 from ._validate import MOST, number
 from .cluster import Cluster
 from .criterion import Criterion, ShareRule, criterion
@@ -53,7 +53,7 @@ class Queue:
     >>> import fairopt as fo
     >>> tree = fo.Queues({"lab": fo.Queue(quota={"cpu": 4}), "ann": fo.Queue("lab")})
     >>> cluster = fo.Cluster([[6]], [[1], [1]], resources=["cpu"], users=["ann", "bob"])
-    >>> fo.Tree(tree).solve(cluster).user_tasks.to_dict()
+    >>> fo.Tree(tree).solve(cluster).user_tasks.round(6).to_dict()
     {'ann': 5.0, 'bob': 1.0}
     """
 
@@ -236,42 +236,99 @@ def tree_criterion(
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
 
-@bundle
 class Bounds(NamedTuple):
     """Upper bounds on resources used by queues, a row each: `sum_n use[n] x[n] <= most` over the users of a row.
 
     Attributes
     ----------
+    node, resource : (rows,), place in the tree and resource of each row
+    names : of the rows, such as "'gpu' of queue 'lab'"
     start : (rows + 1,), row pointers
     user : (entries,), users below the row's queue that use its resource
     use : (entries,), their demand per task
     most : (rows,)
     """
 
+    node: Index
+    resource: Index
+    names: list[str]
     start: Index
     user: Index
     use: Array
     most: Array
 
+    @classmethod
+    def none(cls) -> Bounds:
+        """No bounds."""
+        index = np.zeros(0, dtype=np.intp)
+        return cls(index, index, [], from_sizes([]), index, np.zeros(0), np.zeros(0))
+
+    @property
+    def row(self) -> Index:
+        """The row of each entry, (entries,)."""
+        return np.repeat(np.arange(len(self.most)), np.diff(self.start))
+
 
 @bundle
 class _Nodes(NamedTuple):
-    """The tree: groups from the root, 0, then users, each in the order of the arrays below.
+    """The tree in preorder: the root is 0, and the nodes below k are `k + 1` to `end[k] - 1`.
 
     Attributes
     ----------
-    parent, weight, priority : (nodes,)
-    order : nodes but the root, the deepest first
+    parent : (nodes,), -1 for the root
+    end, weight, priority : (nodes,)
+    user : (nodes,), the user at a leaf, -1 for groups
     share : (users,), per task
-    vector : (users, resources), parts of the pool per unit of share; without rows if shares add up
+    pool : (resources,), inverse capacities of the cluster; (0,) if shares add up
     """
 
     parent: Index
+    end: Index
     weight: Array
     priority: Array
-    order: Index
+    user: Index
     share: Array
-    vector: Array
+    pool: Array
+
+
+@bundle
+class _State(NamedTuple):
+    """State of a filling. The clock of a group is the rise per weight of its children; the last clock is the time.
+
+    Attributes
+    ----------
+    tasks, most : (users,), tasks by now and at most
+    alive : (users,), False for users that have stopped
+    can, runs : (nodes,), whether a user below a node can rise, and whether no sibling of higher priority can
+    clock : (nodes + 1,), current where the node has been visited at this time
+    seen : (nodes,), clock of the parent when the node was last visited
+    ahead : (nodes,), rise of the parent's clock after `seen` until the next event at or below a running node
+    event : (nodes,), the child with that event, the node itself if it is a leaf that has all its tasks then, and
+        -1 - r if its use of resource r attains the bound
+    norm : (nodes,), rise of a group for a unit of its clock
+    speed : (nodes, resources + tables), amounts of resources and costs by tables for a rise by 1
+    used, bound : (nodes, resources), amounts used below nodes, and at most
+    stop, cut, rate : (users,), see `Path`
+    short : (users,), True for users that a budget stops below their quota
+    """
+
+    tasks: Array
+    most: Array
+    alive: Mask
+    can: Mask
+    runs: Mask
+    clock: Array
+    seen: Array
+    ahead: Array
+    event: Index
+    norm: Array
+    speed: Array
+    used: Array
+    bound: Array
+    stop: Index
+    cut: Index
+    rate: Array
+    short: Mask
 
 
 class Path(NamedTuple):
@@ -283,7 +340,8 @@ class Path(NamedTuple):
     left : (events, tables), cost of the tasks that users will still get, by table of costs per task
     held : (events, rows of limits), amounts used at each event
     stop : (users,), the event at which a user stops
-    rate : (users,), its tasks per unit of time before that
+    cut : (users,), the table whose budget stops it, else -1
+    rate : (users,), its tasks per unit of time before, if it stops at its tasks
     tasks : (users,)
     """
 
@@ -291,6 +349,7 @@ class Path(NamedTuple):
     left: Array
     held: Array
     stop: Index
+    cut: Index
     rate: Array
     tasks: Array
 
@@ -309,7 +368,6 @@ class Filling:
     Attributes
     ----------
     limits : Bounds
-    limited : names of the rows of limits, such as "'gpu' of queue 'lab'"
 
     Raises
     ------
@@ -318,80 +376,104 @@ class Filling:
     """
 
     def __init__(self, queues: Queues, cluster: Cluster, share: Array, combine: Combine, users: Index) -> None:
-        everybody = set(cluster.users)
+        everybody, default = set(cluster.users), Queue()
         names = [name for name in queues.queues if name not in everybody]
         place: dict[str | None, int] = {None: 0} | {name: k + 1 for k, name in enumerate(names)}
         leaves = [cluster.users[n] for n in users]
-        entries = [Queue(), *(queues.queues[name] for name in names), *(queues.queues.get(u, Queue()) for u in leaves)]
+        entries = [default, *(queues.queues[name] for name in names), *(queues.queues.get(u, default) for u in leaves)]
         for one in queues.queues.values():
             if one.parent not in place:
                 raise DataError(f"{one.parent!r} is a user of the cluster, and the parent of a queue; users are leaves")
-        parent: Index = np.array([place[one.parent] for one in entries])
-        given = np.append(np.ones(len(names) + 1), cluster.weight[users])
-        depth = np.zeros(len(entries), dtype=np.intp)
+        above = [place[one.parent] for one in entries]
+        above[0], depth, order = -1, [0] * len(entries), [0]
+        below: list[list[int]] = [[] for _ in entries]
         for k in range(1, len(entries)):
-            at = k
-            while at:
-                at, depth[k] = parent[at], depth[k] + 1
-        shares = share[users]
-        parts = ratio(cluster.demand[users] / shares[:, None], cluster.pooled_capacity)
+            below[above[k]].append(k)
+        for k in order:
+            order += below[k]
+            for child in below[k]:
+                depth[child] = depth[k] + 1
+        size, number = [1] * len(entries), [0] * len(entries)
+        for k in reversed(order[1:]):
+            size[above[k]] += size[k]
+        for k in order:
+            following = number[k] + 1
+            for child in below[k]:
+                number[child], following = following, following + size[child]
+        at: Index = np.argsort(number)
+        given = np.append(np.ones(len(names) + 1), cluster.weight[users])
+        weight = np.array([w if one.weight is None else one.weight for one, w in zip(entries, given, strict=True)])
         self._nodes = _Nodes(
-            parent,
-            np.array([w if one.weight is None else one.weight for one, w in zip(entries, given, strict=True)]),
-            np.array([one.priority for one in entries]),
-            np.argsort(-depth, kind="stable")[:-1],
-            shares,
-            np.ascontiguousarray(parts) if combine == "vector" else parts[:0],
+            np.append(number, -1)[np.array(above)][at],
+            np.arange(len(at)) + np.array(size)[at],
+            weight[at],
+            np.array([one.priority for one in entries])[at],
+            np.where(at > len(names), at - len(names) - 1, -1),
+            share[users],
+            ratio(1.0, cluster.pooled_capacity) if combine == "vector" else np.zeros(0),
         )
-        self._names, self._entries, self._demand = [*names, *leaves], entries, cluster.demand[users]
-        self._index = {resource: r for r, resource in enumerate(cluster.resources)}
-        self._below: list[list[int]] = [[] for _ in entries]
-        for n in range(len(leaves)):
-            at = len(names) + 1 + n
-            while at:
-                self._below[at].append(n)
-                at = int(parent[at])
-        self.limits, self.limited = self._bounds("limit", range(1, len(entries)))
-        #: By depth, the deepest first: users below queues with quotas, their bounds, and the names of these.
-        self._guarantees: list[tuple[Mask, Bounds, list[str]]] = []
-        for level in range(depth.max(initial=0), 0, -1):
-            if some := [k for k in np.flatnonzero(depth == level).tolist() if entries[k].quota]:
-                quota, said = self._bounds("quota", some)
-                members = np.zeros(len(leaves), dtype=bool)
-                members[quota.user] = True  # a user that demands none of these resources has no guarantee
-                self._guarantees.append((members, quota, said))
+        self._names, self._demand, self._index = [*names, *leaves], cluster.demand[users], cluster.resources
+        self.limits = self._bounds("limit", {number[k]: (k, one.limit) for k, one in enumerate(entries) if one.limit})
+        self._quotas = []
+        for level in sorted({depth[k] for k, one in enumerate(entries) if one.quota}, reverse=True):
+            some = {number[k]: (k, one.quota) for k, one in enumerate(entries) if one.quota and depth[k] == level}
+            self._quotas.append(self._bounds("quota", some))
 
-    def _bounds(self, kind: str, nodes: Iterable[int]) -> tuple[Bounds, list[str]]:
-        start, users, use, most, said = [0], [], [], [], []
-        for k in nodes:
-            for resource, amount in getattr(self._entries[k], kind).items():
-                name = self._names[k - 1]
+    def _bounds(self, kind: str, given: Mapping[int, tuple[int, Mapping[str, float]]]) -> Bounds:
+        """Bounds of nodes of the tree, each with its entry's number and amounts by resource."""
+        node, resources, names, users, most = [], [], [], [np.zeros(0, dtype=np.intp)], []
+        for k, (entry, amounts) in given.items():
+            below = self._nodes.user[k : self._nodes.end[k]]
+            below = below[below >= 0]
+            for resource, amount in amounts.items():
+                name = self._names[entry - 1]
                 if resource not in self._index:
                     known = ", ".join(self._index)
                     raise DataError(
                         f"the {kind} of queue {name!r} is of {resource!r}, no resource here; known: {known}"
                     )
-                needs = self._demand[:, self._index[resource]]
-                some = [n for n in self._below[k] if needs[n] > 0]
-                users += some
-                use += needs[some].tolist()
-                start.append(len(users))
+                r = self._index.index(resource)
+                node.append(k)
+                resources.append(r)
+                names.append(f"{resource!r} of queue {name!r}")
+                users.append(below[self._demand[below, r] > 0])
                 most.append(amount)
-                said.append(f"{resource!r} of queue {name!r}")
-        return Bounds(
-            np.array(start), np.array(users, dtype=np.intp), np.array(use, dtype=float), np.array(most, dtype=float)
-        ), said
+        start, user = from_sizes([len(one) for one in users[1:]]), np.concatenate(users)
+        of = np.array(resources, dtype=np.intp)
+        use = self._demand[user, np.repeat(of, np.diff(start))]
+        return Bounds(np.array(node, dtype=np.intp), of, names, start, user, use, np.array(most, dtype=float))
 
     def rates(self, rising: Mask) -> Array:
         """Tasks per unit of time of users if `rising`, (users,), can still rise; users of lower priority have 0."""
-        return np.asarray(_rates(self._nodes, rising))
+        at, rate = self._state(np.where(rising, 1.0, 0.0), np.zeros((0, len(rising)))), np.zeros(len(rising))
+        _rates(self._nodes, at, rising, rate)
+        return rate
 
     def held(self, tasks: Array) -> Array:
         """Amounts that count towards each limit, (rows,), at tasks (users,)."""
-        row = np.repeat(np.arange(len(self.limits.most)), np.diff(self.limits.start))
-        return np.asarray(
-            np.bincount(row, self.limits.use * tasks[self.limits.user], len(self.limits.most)), dtype=float
-        )
+        limits = self.limits
+        found = np.bincount(limits.row, limits.use * tasks[limits.user], len(limits.most))
+        return np.asarray(found, dtype=float)
+
+    def _table(self, bounds: Bounds) -> Array:
+        """Bounds of all nodes, infinite where there are none, (nodes, resources)."""
+        result = np.full((len(self._nodes.parent), self._demand.shape[1]), np.inf)
+        result[bounds.node, bounds.resource] = bounds.most
+        return result
+
+    def _state(self, most: Array, cost: Array) -> _State:
+        """Without tasks; users may have `most` tasks, (users,), each of `cost`, (tables, users)."""
+        nodes, resources = len(self._nodes.parent), self._demand.shape[1]
+        leaf, speed = self._nodes.user >= 0, np.zeros((nodes, resources + len(cost)))
+        user = self._nodes.user[leaf]
+        speed[leaf] = (np.hstack([self._demand, cost.T]) / self._nodes.share[:, None])[user]
+        size, none = len(most), np.zeros(nodes, dtype=bool)
+        return _State(
+            np.zeros(size), most, np.ones(size, dtype=bool), none, none.copy(), np.zeros(nodes + 1), np.zeros(nodes),
+            np.zeros(nodes), np.zeros(nodes, dtype=np.intp), np.zeros(nodes), speed, np.zeros((nodes, resources)),
+            np.full((nodes, resources), np.inf), np.zeros(size, dtype=np.intp), np.full(size, -1), np.zeros(size),
+            np.zeros(size, dtype=bool),
+        )  # fmt: skip
 
     def path(
         self,
@@ -410,137 +492,191 @@ class Filling:
         refuse : function of users and names of quotas, optional
             Called with the users, (users,), that a budget stops below a quota.
         """
-        size, final = len(most), budget is None
-        x, alive = np.zeros(size), np.ones(size, dtype=bool)
-        stop, rate = np.zeros(size, dtype=np.intp), self.rates(alive)
-        limits = self.limits._replace(most=np.full(len(self.limits.most), np.inf)) if final else self.limits
-        table, user = np.nonzero(cost)
-        most_spent = np.full(len(cost), np.inf) if budget is None else budget
-        budgets = Bounds(row_pointers(table, len(cost)), user, cost[table, user], most_spent)
-        goal = most if final else np.zeros(size)  # without final tasks nothing is known of what is left
-        nothing, _ = self._bounds("quota", ())
-        parts = [(np.zeros(1), (cost @ goal)[None], np.zeros((1, len(limits.most))))]
-        for members, quota, names in [*self._guarantees, (np.ones(size, dtype=bool), nothing, [])]:
-            now, before = float(parts[-1][0][-1]), sum(len(each[0]) for each in parts)
-            room = 2 * size + len(quota.most) + len(limits.most) + len(cost) + 1
+        size, limits, at = len(most), self.limits, self._state(most, cost)
+        limit = self._table(limits) if budget is not None else at.bound.copy()
+        budget = np.full(len(cost), np.inf) if budget is None else budget.copy()
+        parts, last = [(np.zeros(1), np.zeros((1, len(cost))), np.zeros((1, len(limits.most))))], Bounds.none()
+        for quotas in [*self._quotas, last]:
+            before, quota, members = sum(len(each[0]) for each in parts), self._table(quotas), np.ones(size, dtype=bool)
+            if quotas is not last:  # a user that demands none of these resources has no guarantee
+                members[:], members[quotas.user] = False, True
+            at.bound[:] = np.minimum(quota, limit)
+            room = 2 * size + len(quotas.most) + len(limits.most) + len(cost) + 1
             events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(limits.most)))
-            short, rows = np.zeros(size, dtype=bool), (quota, limits, budgets)
-            count = _fill(self._nodes, members, rows, most, goal, x, alive, stop, rate, events, short, now, before)
-            if count:
-                parts.append((events[0][:count], events[1][:count], events[2][:count]))
-            if refuse is not None and short.any():
-                ends = zip(quota.start[:-1], quota.start[1:], names, strict=True)
-                refuse(short, [name for low, high, name in ends if short[quota.user[low:high]].any()])
+            count = _fill(self._nodes, at, members, quota < limit, limits.node, limits.resource, budget, events, before)
+            parts.append((events[0][:count], events[1][:count], events[2][:count]))
+            rows = np.unique(quotas.row[at.short[quotas.user]])
+            if refuse is not None and len(rows):
+                refuse(at.short, [quotas.names[k] for k in rows])
         times, costs, amounts = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return Path(times, costs, amounts, stop, rate, x)
+        left = np.zeros(costs.shape)  # sums of what is paid later, which no rounding can make zero
+        left[:-1] = np.cumsum(costs[:0:-1], axis=0)[::-1]
+        return Path(times, left, amounts, at.stop, at.cut, at.rate, at.tasks)
+
+
+@compiled(inner=True)
+def _begin(nodes, at, members):  # type: ignore[no-untyped-def]
+    """Let those of `members`, (users,), rise who have not stopped."""
+    at.runs[:], at.runs[0] = False, True
+    for j in range(len(nodes.end)):
+        k = len(nodes.end) - 1 - j
+        if nodes.user[k] >= 0:
+            at.can[k] = members[nodes.user[k]] and at.alive[nodes.user[k]]
+        _refresh(nodes, at, k)
 
 
 @compiled
-def _rates(nodes, rising):  # type: ignore[no-untyped-def]
-    """Tasks per unit of time, (users,): see `Filling.rates`."""
-    size, users = len(nodes.parent), len(rising)
-    groups = size - users
-    part, rate = np.zeros(size), np.ones(size)
-    top, norm = np.full(groups, -np.inf), np.zeros(groups)
-    for k in nodes.order:
-        if rising[k - groups] if k >= groups else top[k] > -np.inf:
-            part[k] = nodes.weight[k]
-            top[nodes.parent[k]] = max(top[nodes.parent[k]], nodes.priority[k])
-    for k in nodes.order:  # of siblings only those of the highest priority that can rise
-        if nodes.priority[k] < top[nodes.parent[k]]:
-            part[k] = 0.0
-    if len(nodes.vector):
-        resources = nodes.vector.shape[1]
-        rise = np.zeros((groups, resources))
-        for k in nodes.order:
-            for r in range(resources):
-                if k < groups:
-                    norm[k] = max(norm[k], rise[k, r])
-            for r in range(resources):
-                if k >= groups:
-                    rise[nodes.parent[k], r] += part[k] * nodes.vector[k - groups, r]
-                elif norm[k] > 0:
-                    rise[nodes.parent[k], r] += part[k] * rise[k, r] / norm[k]
-        norm[0] = rise[0].max()
+def _rates(nodes, at, rising, rate):  # type: ignore[no-untyped-def]
+    """Write tasks per unit of time of users, (users,), to `rate`: see `Filling.rates`."""
+    _begin(nodes, at, rising)
+    for k in range(len(nodes.end)):
+        if nodes.user[k] >= 0:
+            rate[nodes.user[k]] = _rate(nodes, at, k)
+
+
+@compiled(inner=True)
+def _rate(nodes, at, leaf):  # type: ignore[no-untyped-def]
+    """Tasks per unit of time of the user at a leaf."""
+    rate, k = 1 / nodes.share[nodes.user[leaf]], leaf
+    while k > 0:
+        rate *= nodes.weight[k] / at.norm[nodes.parent[k]] if at.runs[k] else 0.0
+        k = nodes.parent[k]
+    return rate
+
+
+@compiled(inner=True)
+def _visit(nodes, at, k):  # type: ignore[no-untyped-def]
+    """Bring a node up to date whose parent is."""
+    clock = at.clock[nodes.parent[k]]
+    rise = (clock - at.seen[k]) * nodes.weight[k] if at.runs[k] else 0.0
+    at.seen[k] = clock
+    if rise > 0:
+        if nodes.user[k] >= 0:
+            at.tasks[nodes.user[k]] += rise / nodes.share[nodes.user[k]]
+        else:
+            at.clock[k] += rise / at.norm[k]
+        for r in range(at.used.shape[1]):
+            at.used[k, r] += rise * at.speed[k, r]
+
+
+@compiled(inner=True)
+def _refresh(nodes, at, k):  # type: ignore[no-untyped-def]
+    """Find the next event of a node that is up to date."""
+    n = nodes.user[k]
+    if n >= 0:
+        at.event[k], rise = k, (at.most[n] - at.tasks[n]) * nodes.share[n]
     else:
-        for k in nodes.order:
-            norm[nodes.parent[k]] += part[k]
-    for j in range(len(nodes.order)):
-        k = nodes.order[len(nodes.order) - 1 - j]
-        above = nodes.parent[k]
-        rate[k] = rate[above] * part[k] / norm[above] if part[k] > 0 and norm[above] > 0 else 0.0
-    return rate[groups:] / nodes.share
+        rise = _combine(nodes, at, k)
+    for r in range(at.used.shape[1]):
+        if at.speed[k, r] > 0 and at.bound[k, r] - at.used[k, r] < rise * at.speed[k, r]:
+            at.event[k], rise = -1 - r, (at.bound[k, r] - at.used[k, r]) / at.speed[k, r]
+    at.ahead[k] = rise / nodes.weight[k]
+
+
+@compiled(inner=True)
+def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
+    """Rise of a group until the next event below it; also finds which of its children rise, and how fast."""
+    top, soon, total, c = -np.inf, np.inf, 0.0, k + 1
+    while c < nodes.end[k]:
+        top, c = max(top, nodes.priority[c]) if at.can[c] else top, nodes.end[c]
+    at.can[k], c = top > -np.inf, k + 1
+    for r in range(at.speed.shape[1]):
+        at.speed[k, r] = 0.0
+    while c < nodes.end[k]:
+        runs = at.can[c] and nodes.priority[c] == top
+        if runs:
+            if not at.runs[c]:
+                at.seen[c] = at.clock[k]
+            total += nodes.weight[c]
+            for r in range(at.speed.shape[1]):
+                at.speed[k, r] += nodes.weight[c] * at.speed[c, r]
+            if at.seen[c] + at.ahead[c] < soon:
+                soon, at.event[k] = at.seen[c] + at.ahead[c], c
+        at.runs[c], c = runs, nodes.end[c]
+    for r in range(len(nodes.pool)):
+        total = at.speed[k, r] * nodes.pool[r] if r == 0 else max(total, at.speed[k, r] * nodes.pool[r])
+    if total > 0:
+        at.norm[k] = total
+        for r in range(at.speed.shape[1]):
+            at.speed[k, r] /= total
+    return (soon - at.clock[k]) * total if total > 0 else np.inf
+
+
+@compiled(inner=True)
+def _met(nodes, at, quota, leaf):  # type: ignore[no-untyped-def]
+    """Node at or above a leaf, and resource, whose quota is reached up to rounding; -1 if there is none."""
+    k = leaf
+    while k >= 0:
+        for r in range(at.used.shape[1]):
+            if quota[k, r] and at.speed[leaf, r] > 0 and at.used[k, r] >= at.bound[k, r] * (1 - ROUNDING):
+                return k, r
+        k = nodes.parent[k]
+    return -1, -1
+
+
+@compiled(inner=True)
+def _descend(nodes, at, quota):  # type: ignore[no-untyped-def]
+    """Visit nodes from the root to that of the next event; its bounded resource, -1 for a user with all its tasks."""
+    k = 0
+    _visit(nodes, at, k)
+    while at.event[k] > k:
+        k = at.event[k]
+        _visit(nodes, at, k)
+    if at.event[k] < 0:
+        return k, -1 - at.event[k]
+    at.tasks[nodes.user[k]] = at.most[nodes.user[k]]
+    above, r = _met(nodes, at, quota, k)
+    return (above, r) if above >= 0 else (k, -1)
+
+
+@compiled(inner=True)
+def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
+    """Stop users at or below node k: who demand resource r, or pay for a cut, unless these are -1."""
+    column = at.used.shape[1] + cut if cut >= 0 else r
+    for j in range(k, nodes.end[k]):
+        _visit(nodes, at, j)
+    for j in range(k, nodes.end[k]):
+        n = nodes.user[j]
+        if n < 0 or not at.alive[n] or (column >= 0 and not at.speed[j, column] > 0):
+            continue
+        if r < 0 or not quota[k, r]:
+            at.short[n] = cut >= 0 and at.can[j] and at.tasks[n] < at.most[n] and _met(nodes, at, quota, j)[0] < 0
+            at.stop[n], at.cut[n], at.rate[n], at.alive[n] = event, cut, _rate(nodes, at, j), False
+        at.can[j] = False
+    if r >= 0:
+        at.bound[k, r] = np.inf
+    for j in range(nodes.end[k] - k):
+        _refresh(nodes, at, nodes.end[k] - 1 - j)
+    while k > 0:
+        k = nodes.parent[k]
+        _refresh(nodes, at, k)
 
 
 @compiled
-def _amounts(bounds, tasks):  # type: ignore[no-untyped-def]
-    """Amounts of rows, (rows,), at tasks or rates (users,)."""
-    total = np.zeros(len(bounds.most))
-    for row in range(len(total)):
-        for e in range(bounds.start[row], bounds.start[row + 1]):
-            total[row] += bounds.use[e] * tasks[bounds.user[e]]
-    return total
-
-
-@compiled
-def _until(bounds, amounts, rate):  # type: ignore[no-untyped-def]
-    """Time until some row attains its bound, from `amounts`, (rows,), at rates (users,)."""
-    speed, step = _amounts(bounds, rate), np.inf
-    for k in range(len(speed)):
-        if speed[k] > 0:
-            step = min(step, (bounds.most[k] - amounts[k]) / speed[k])
-    return step
-
-
-@compiled
-def _bound(bounds, amounts, users):  # type: ignore[no-untyped-def]
-    """Mask of users, (users,), in rows that have attained their bound."""
-    result = np.zeros(users, dtype=np.bool_)
-    for row in range(len(amounts)):
-        if amounts[row] >= bounds.most[row] * (1 - ROUNDING):
-            for e in range(bounds.start[row], bounds.start[row + 1]):
-                result[bounds.user[e]] = True
-    return result
-
-
-@compiled
-def _fill(nodes, members, rows, most, goal, x, alive, stop, rate_at, events, short, now, before):  # type: ignore[no-untyped-def]
+def _fill(nodes, at, members, quota, node, resource, budget, events, before):  # type: ignore[no-untyped-def]
     """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
 
-    `rows` are the bounds of quotas, limits and budgets, `events` times, costs up to `goal`, and amounts of limits.
-    Tasks `x`, `alive`, `stop`, `rate_at`, (users,), and events are written in place; `short` is true of users that a
-    budget stops below their quota. `now` and `before` are the time and the number of earlier events.
+    `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for the time being. `node` and
+    `resource` are the rows of limits whose amounts are recorded, `before` is the number of earlier events. Budgets are
+    reduced by what is paid, in place; `events` are times, costs paid since the event before, and amounts of limits.
     """
-    size, count = len(x), 0
-    quota, limits, budgets = rows
-    time, left, held = events
-    given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
-    while True:
-        may = alive & members & ~_bound(quota, given, size)
-        if not may.any():
-            return count
-        rate = _rates(nodes, may)
-        # A user with all its tasks stops only when it could rise: until then siblings of higher priority rise.
-        ended = (rate > 0) & (x >= most * (1 - ROUNDING))
-        step = 0.0 if ended.any() else np.inf
-        for n in range(size):
-            if rate[n] > 0:
-                step = min(step, (most[n] - x[n]) / rate[n])
-        step = max(min(step, _until(quota, given, rate), _until(limits, used, rate), _until(budgets, paid, rate)), 0.0)
-        now += step
-        for n in range(size):
-            if rate[n] > 0:
-                x[n] = min(x[n] + step * rate[n], most[n])
-                if x[n] >= most[n] * (1 - ROUNDING):
-                    x[n], ended[n] = most[n], ended[n] or len(quota.most) == 0
-        given, used, paid = _amounts(quota, x), _amounts(limits, x), _amounts(budgets, x)
-        time[count], left[count], held[count] = now, _amounts(budgets, goal - x), used
-        ended |= _bound(limits, used, size)
-        exhausted = _bound(budgets, paid, size)
-        if len(quota.most):
-            short |= may & exhausted & ~ended & (x < most)
-            short &= ~_bound(quota, given, size)
-        ended = alive & (ended | exhausted)
-        stop[ended], rate_at[ended] = before + count, rate[ended]
-        alive &= ~ended
+    resources, count, (time, paid, held) = at.used.shape[1], 0, events
+    _begin(nodes, at, members)
+    while at.can[0] and count < len(time):
+        step, cut, k, r = at.ahead[0], -1, 0, -1
+        for t in range(len(budget)):
+            if at.speed[0, resources + t] > 0 and budget[t] < step * at.speed[0, resources + t]:
+                step, cut = budget[t] / at.speed[0, resources + t], t
+        step = max(step, 0.0)
+        at.clock[-1] += step
+        for t in range(len(budget)):
+            paid[count, t] = step * at.speed[0, resources + t]
+            budget[t] -= paid[count, t]
+        if cut < 0:
+            k, r = _descend(nodes, at, quota)
+        _stop(nodes, at, quota, k, r, cut, before + count)
+        time[count] = at.clock[-1]
+        for row in range(len(node)):
+            held[count, row] = at.used[node[row], resource[row]]
         count += 1
+    return count

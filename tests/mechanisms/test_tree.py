@@ -171,6 +171,38 @@ def test_a_flat_tree_is_drfh(seed: int) -> None:
     assert fo.Tree().solve(cluster).arrays.user_tasks == pytest.approx(expected, rel=1e-9)
 
 
+def wide(seed: int) -> tuple[fo.Cluster, dict[str, dict[str, Any]]]:
+    """110 different servers, 3 of which each of 24 users may use, below 6 queues, two of them nested."""
+    rng = np.random.default_rng(seed)
+    eligible = np.zeros((24, 110), dtype=bool)
+    for row in eligible:
+        row[rng.choice(16 + 94 * seed, 3, replace=False)] = True
+    demand, wants = rng.gamma(2, 0.5, (24, 2)) + 0.05, np.where(rng.random(24) < 0.3, rng.uniform(0.2, 2, 24), np.inf)
+    cluster = fo.Cluster(rng.gamma(4, 0.25, (110, 2)) + 0.05, demand, rng.uniform(0.5, 3, 24), eligible, wants)
+    tree: dict[str, dict[str, Any]] = {f"q{k}": {"weight": float(rng.uniform(0.5, 3))} for k in range(6)}
+    tree["q4"]["parent"] = tree["q5"]["parent"] = "q0"
+    return cluster, tree | {user: {"parent": f"q{rng.integers(6)}"} for user in cluster.users[6:]}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_trees_on_a_hundred_different_servers(seed: int) -> None:
+    """Without queues DRFH; with them the same in any order and units of resources."""
+    cluster, tree = wide(seed)
+    assert fo.Tree().solve(cluster).arrays.user_tasks == pytest.approx(
+        fo.DRFH().solve(cluster).arrays.user_tasks, rel=1e-8
+    )
+    found = fo.Tree(tree, combine=("sum", "vector")[seed]).solve(cluster)
+    assert found.certificate.residual < 1e-7
+    rng, units = np.random.default_rng(seed), [1024.0, 1e-6]
+    n, m = rng.permutation(24), rng.permutation(110)
+    again = fo.Cluster(
+        cluster.capacity[m] * units, cluster.demand[n] * units, cluster.weight[n], cluster.eligible[n][:, m],
+        cluster.max_tasks[n], users=[cluster.users[k] for k in n],
+    )  # fmt: skip
+    tasks = fo.Tree(dict(reversed(tree.items())), combine=("sum", "vector")[seed]).solve(again).arrays.user_tasks
+    assert tasks == pytest.approx(found.arrays.user_tasks[n], rel=1e-7)
+
+
 GPUS = fo.Cluster([[11]], [[1], [1]], resources=["gpu"], users=["a", "b"])
 
 
@@ -198,6 +230,12 @@ GPUS = fo.Cluster([[11]], [[1], [1]], resources=["gpu"], users=["a", "b"])
             {"q": {"limit": {"gpu": 4}}, "a": {"parent": "q", "priority": 1}, "b": {"parent": "q"}},
             fo.Cluster([[11]], [[1]] * 3, None, None, [3, 9, 99], ["gpu"], ["a", "b", "c"]),
             [3, 1, 7],
+        ),
+        # Limits that leave nothing to anybody, on two servers.
+        (
+            {"q": {"limit": {"gpu": 0}}, "a": {"parent": "q"}, "b": {"parent": "q"}},
+            fo.Cluster([[3], [4]], [[1], [2]], None, [[1, 1], [1, 0]], None, ["gpu"], users=["a", "b"]),
+            [0, 0],
         ),
         # KAI, by resources: entitles both to half of each; dominant shares are 64/19 and 240/19.
         ({}, fo.Cluster([[128, 16]], [[30, 1], [2, 1]]), [64 / 19, 240 / 19]),

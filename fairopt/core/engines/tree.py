@@ -1,44 +1,51 @@
-"""Progressive filling in a tree of queues, by cutting planes.
+r"""Progressive filling in a tree of queues, by cutting planes.
 
 At given prices the cost of all tasks is at most the value of the capacities: a cut, which bounds the path of filling.
-If the result for the known cuts has no placement, a linear program finds prices whose cut excludes it, and filling is
-repeated with this cut added.
+From the tasks x and the times t at which users stop on the path of the known cuts, cuts are found by lexicographic
+max-min of the levels
+
+.. math:: \frac{t_n}{x_n} \sum_i x'_{ni}, \quad \sum_i x'_{ni} \le x_n \ \text{for users that no cut stops},
+
+whose engine gives the prices of every level. If all users attain their times, x has a placement, and is the result.
+Otherwise some cut excludes it: among the levels at which users with less than x_n stop consider the lowest. All that
+stop below it have x_n, since a cut that stops one of them on the path excludes more for it unless another has less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from ...base.errors import DataError, SolverError
-from ...base.libraries import sp
 from ...base.names import listed
 from ...certificates.stages import costs
-from ...model import linear
-from ...model._arrays import Array, Mask, ratio
-from ...model.polytope import Polytope
+from ...model._arrays import Mask, ratio
+from ...model.criterion import criterion
 from ...model.problem import Problem
-from ...model.queues import TreeCriterion
+from ...model.queues import Path, TreeCriterion
 from ..solution import Solution
+from . import maxmin
 
-#: Relative shortfall up to which tasks count as placed: the accuracy of linear programs.
+#: Relative shortfall up to which tasks count as placed: the accuracy of levels.
 _PLACED = 1e-9
 #: Fraction of the value of all capacities up to which the cost of a user's largest possible tasks is a rounding error.
 _NEGLIGIBLE = 1e-9
-#: Largest number of linear programs, and thus of cuts.
-_CUTS = 1000
+#: Largest number of lexicographic problems.
+_ROUNDS = 100
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """Tasks of progressive filling, with the prices (servers, resources) of each cut as the certificate."""
+    """Tasks of progressive filling, with prices (cuts, servers, resources) of those that stop users as certificate."""
     polytope, rule = problem.polytope, problem.criterion
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)
     resources = np.unique(polytope.row_resource)
     # A finite bound beyond what a user can have, so that prices and not this bound stop it.
     most = np.minimum(polytope.limit, 2 * polytope.reach)
-    tables = [polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources]
+    prices = np.array([polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources])
+    cost, worth = np.zeros((0, len(most))), np.zeros(0)
 
     def refuse(stuck: Mask, quotas: list[str]) -> None:
         who = listed([repr(polytope.cluster.users[n]) for n in polytope.users[stuck]], 3)
@@ -46,36 +53,38 @@ def solutions(problem: Problem) -> Iterator[Solution]:
             f"quotas cannot be met together: nothing is left for {who} below {listed(quotas, 5)}; lower a quota"
         )
 
-    for count in range(_CUTS):
-        prices = np.array(tables)
-        cost, rows = costs(polytope, prices)
-        worth = rows.sum(axis=1)
-        cost[cost < _NEGLIGIBLE * worth[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
+    placed, found = np.full(len(most), -1.0), iter([Solution(np.zeros(problem.cluster.shape[:2]), prices, "filling")])
+    first = next(found)
+    for count in range(_ROUNDS):
+        more, rows = costs(polytope, prices[len(cost) :])
+        more[more < _NEGLIGIBLE * rows.sum(axis=1)[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
+        cost, worth = np.vstack([cost, more]), np.append(worth, rows.sum(axis=1))
         path = filling.path(most, cost, worth, refuse)
-        part, fractions, bound = _placement(polytope, path.tasks)
-        if part >= 1 - _PLACED:
-            placed = polytope.user_tasks(fractions)
-            fractions = fractions * ratio(path.tasks, placed)[polytope.pair_user]
-            yield Solution(polytope.allocation(fractions), prices, "filling", rounds=count + 1)
+        if not (path.tasks <= placed * (1 + _PLACED)).all():
+            found = _placements(problem, path)
+            first = next(found, first)
+            placed = first.tasks.sum(axis=1)[polytope.users]
+        if (path.tasks <= placed * (1 + _PLACED)).all():
+            some = np.unique(np.maximum(path.cut, 0))
+            for one in chain([first], found):
+                tasks = one.tasks.copy()
+                tasks[polytope.users] *= ratio(path.tasks, tasks.sum(axis=1)[polytope.users])[:, None]
+                yield Solution(tasks, prices[some], "filling", one.runs, rounds=count + 1, status=one.status)
             return
-        if not bound.any():
-            break
-        tables.append(polytope.unit_prices(bound))
-    raise SolverError(f"no placement of the tasks of the tree was found by {_CUTS} linear programs")
+        prices = np.concatenate([prices, *([] if first.prices is None else [first.prices])])
+    raise SolverError(f"no placement of the tasks of the tree was found in {_ROUNDS} rounds")
 
 
-def _placement(polytope: Polytope, tasks: Array) -> tuple[float, Array, Array]:
-    """Largest feasible multiple of `tasks`, (users,), its placement in fractions (pairs,), and prices of rows."""
-    if len(np.unique(polytope.pair_server)) == 1:
-        fractions = tasks[polytope.pair_user] / polytope.gamma
-        used = polytope.use @ fractions
-        return float(min(1 / used.max(), 1.0)), fractions, (used == used.max()).astype(float)
-    pairs, some = len(polytope.gamma), np.flatnonzero(tasks > 0)
-    per = sp.diags(1 / tasks[some]) @ polytope.tasks[some]
-    rows = sp.block_array([[polytope.use, None], [-per, np.ones((len(some), 1))]], format="csr")
-    most = np.append(np.ones(polytope.use.shape[0]), np.zeros(len(some)))
-    cost = np.append(np.zeros(pairs), -1.0)
-    found = linear.minimise(cost, rows, most, high=np.append(np.full(pairs, np.inf), 1.0))
-    if found is None:
-        raise SolverError("the linear program of a placement was not solved")
-    return float(found.x[-1]), found.x[:-1], found.prices[: polytope.use.shape[0]]
+def _placements(problem: Problem, path: Path) -> Iterator[Solution]:
+    """Lexicographic max-min tasks for the times and tasks of a path, with prices of their levels."""
+    cluster, users = problem.cluster, problem.polytope.users
+    if len(cluster.servers) == 1 or not path.tasks.any():
+        tasks = np.zeros(cluster.shape[:2])
+        tasks[users, 0] = path.tasks
+        yield Solution(tasks, np.zeros((0, *cluster.capacity.shape)), "filling")
+        return
+    share, cap = np.ones(len(cluster.users)), np.zeros(len(cluster.users))
+    share[users] = ratio(path.time[path.stop], path.tasks, 1.0)
+    cap[users] = np.where((path.cut >= 0) & (path.tasks > 0), np.inf, path.tasks)
+    levels = criterion(cluster, share, np.inf, "servers", np.ones(len(share)), cap)
+    yield from maxmin.solutions(Problem(cluster, levels))
