@@ -8,7 +8,7 @@ Topology Spread Constraints", and the API types of `core/v1`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -51,22 +51,26 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
+def _typed(value: Any, path: str, what: str, fits: Callable[[Any], bool]) -> Any:
+    """Value at a path that fits; None if it is missing."""
+    found = at(value, path)
+    if not (found is None or fits(found)):
+        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be {what}")
+    return found
+
+
+def _listed(kind: type) -> Callable[[Any], bool]:
+    return lambda found: isinstance(found, list) and all(isinstance(each, kind) for each in found)
+
+
 def table(value: Any, path: str) -> Object:
     """Table at a path; empty if it is missing."""
-    found = at(value, path)
-    if not (found is None or isinstance(found, dict)):
-        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a table")
-    return found or {}
+    return _typed(value, path, "a table", lambda found: isinstance(found, dict)) or {}
 
 
 def tables(value: Any, path: str) -> list[Object]:
     """List of tables at a path; empty if it is missing."""
-    found = at(value, path)
-    if found is None:
-        return []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of tables")
-    return found
+    return _typed(value, path, "a list of tables", _listed(dict)) or []
 
 
 def labels(thing: Object) -> Object:
@@ -84,28 +88,18 @@ def name_of(thing: Object, key: str = "name") -> str:
 
 def text(value: Any, path: str) -> str:
     """Text at a path; empty if it is missing."""
-    found = at(value, path)
-    if not (found is None or isinstance(found, str)):
-        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a text")
-    return found or ""
+    return _typed(value, path, "a text", lambda found: isinstance(found, str)) or ""
 
 
 def words(value: Any, path: str) -> list[str]:
     """List of texts at a path; empty if it is missing."""
-    found = at(value, path) or []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a list of texts")
-    return found
+    return _typed(value, path, "a list of texts", _listed(str)) or []
 
 
 def whole(value: Any, path: str, default: int = 0) -> int:
     """Count >= 0 at a path; the default if it is missing."""
-    found = at(value, path)
-    if found is None:
-        return default
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < 10**9:
-        raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be a whole number >= 0")
-    return found
+    found = _typed(value, path, "a whole number >= 0", lambda found: type(found) is int and 0 <= found < 10**9)
+    return default if found is None else found
 
 
 def key_of(kind: str, thing: Object) -> Key:

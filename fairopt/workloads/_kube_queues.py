@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ._kube import Key, Object, at, condition, key_of, labels, may_run, name_of, table, tables, text, whole
+from ._snapshot import Amounts
 
 _QUEUE = "metadata.labels[kueue.x-k8s.io/queue-name]"
 _SET = "metadata.labels[jobset.sigs.k8s.io/jobset-name]"
@@ -30,13 +31,18 @@ Asked = tuple[Sequence[tuple[Object, int]], bool, str]
 
 
 @dataclass
-class Missing:
-    """Equal pods that a controller wants and has not created; `queued` if they wait in a queue."""
+class Pods:
+    """Relevant data of `count` equal pods, whether or not they are created yet."""
 
-    pod: Object
-    count: int
-    queued: bool
-    reason: str
+    thing: Object
+    count: int = 1
+    queued: bool = False  # waits for admission by a queue
+    waiting: str = ""
+    capped: str = ""
+    host: str = ""
+    of_system: bool = False
+    leaving: bool = False
+    request: Amounts = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class Queues:
                 may = [any(row[i] for row in rows) and (not k or may[i]) for i in range(len(nodes))]
         return may
 
-    def missing(self, pods: Iterable[Object]) -> Iterator[Missing]:
+    def missing(self, pods: Iterable[Object]) -> Iterator[Pods]:
         """Pods that controllers want in addition to existing ones; pods that are being deleted do not count."""
         if not any(self.objects.get(kind) for kind in _ASKS):
             return
@@ -144,15 +150,16 @@ def _refusal(work: Object | None) -> str:
     return ""
 
 
-def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Missing]:
+def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Pods]:
     """Pods of pod sets that are missing, owned by an object of this kind; `exist` is the number of existing ones."""
     (sets, queued, why), space = asked, name_of(of, "namespace")
     for template, count in sets:
         new, exist = max(count - exist, 0), max(exist - count, 0)
         metadata = {**table(template, "metadata"), "namespace": space, "name": name_of(of)}
         metadata["ownerReferences"] = [{"kind": kind, "name": name_of(of)}]
+        thing = {"metadata": metadata, "spec": table(template, "spec")}
         if new:
-            yield Missing({"metadata": metadata, "spec": table(template, "spec")}, new, queued, why)
+            yield Pods(thing, new, queued, why * queued, why * (not queued))
 
 
 def _is(thing: Object, *kinds: str) -> bool:
@@ -177,10 +184,7 @@ def _suspended(thing: Object) -> tuple[bool, str]:
 
 def _job(job: Object, times: int = 1) -> Asked:
     """Pods that a job runs in parallel."""
-    done, at_once = (
-        whole(job, "status.succeeded"),
-        whole(job, "spec.parallelism", 1),
-    )
+    done, at_once = whole(job, "status.succeeded"), whole(job, "spec.parallelism", 1)
     left = whole(job, "spec.completions", at_once + done) - done
     queued, why = _suspended(job)
     sets = [(table(job, "spec.template"), min(at_once, left) * times)]
@@ -204,12 +208,8 @@ def _volcano_job(job: Object) -> Asked:
 
 def _replicas(of: Object) -> Asked:
     """Pods of a set of replicas, some of which a quota may have refused."""
-    count = whole(of, "spec.replicas", 1)
-    return (
-        [(table(of, "spec.template"), count)],
-        False,
-        str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE),
-    )
+    sets = [(table(of, "spec.template"), whole(of, "spec.replicas", 1))]
+    return sets, False, str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE)
 
 
 #: Fields in which controllers state how many of their pods exist; each kind has some of them.

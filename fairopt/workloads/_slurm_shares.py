@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ._slurm_words import number, words
-from ._snapshot import Entries, Key
+from ._snapshot import Entries, Key, path
 
 #: Code for the share `parent`, with which the members of an account compete with the siblings of that account.
 _PARENT = 0x7FFFFFFF
@@ -21,11 +21,11 @@ def queues(rows: Iterable[Mapping[str, Any]], active: Collection[Key]) -> Entrie
     found: dict[Key, dict[str, Any]] = {}
     through = set[Key | None]()
     for row in rows:
-        name, above = str(row.get("name")), str(row.get("parent") or "")
+        name, account = str(row.get("name")), str(row.get("parent") or "")
         person = "USER" in words(row.get("type"), "the type of an association")
-        key: Key = ("person", above, name) if person else ("account", name)
+        key: Key = ("person", account, name) if person else ("account", name)
         amount = number(row.get("shares"), f"shares of {name[:40]!r}")
-        entry = found.setdefault(key, {"parent": ("account", above) if above not in ("", name) else None})
+        entry = found.setdefault(key, {"parent": ("account", account) if account not in ("", name) else None})
         if amount == _PARENT:
             through.add(key)
         elif amount is not None:
@@ -34,9 +34,6 @@ def queues(rows: Iterable[Mapping[str, Any]], active: Collection[Key]) -> Entrie
     through.update([key for key in accounts if not found.get(key, {}).get("parent")][:1])  # the root account
     for key in active:
         found.setdefault(key, {"parent": ("account", key[1]) if key[0] == "person" else None})
-    for entry in found.values():
-        passed = set[Key]()
-        while (above := entry["parent"]) in through:
-            entry["parent"] = None if above in passed else found.get(above, {}).get("parent")
-            passed.add(above)
-    return found
+    above = {key: next((one for one in path(entry["parent"], found) if one not in through), None)
+             for key, entry in found.items()}  # fmt: skip
+    return {key: entry | {"parent": above[key]} for key, entry in found.items()}

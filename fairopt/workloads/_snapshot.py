@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -95,25 +95,21 @@ class Snapshot:
     def tree(self) -> tuple[Tree | None, tuple[str, ...]]:
         """Mechanism of the declared queues, and a remark if their quotas cannot be met together; (None, ()) without.
 
-        All quotas are then lowered by one factor, the largest of seven bisections that can be met.
+        All quotas are then lowered by the same factor, the largest that can be met, by bisection.
         """
         if self.queues is None:
             return None, ()
-        try:
-            Tree(self.queues, combine=self.combine).solve(self.cluster, throw=False)
-        except DataError as error:
-            low, high, message = 0.0, 1.0, error
-        else:
-            return Tree(self.queues, combine=self.combine), ()
-        for _ in range(7):
-            middle = (low + high) / 2
+        low, high, message = 0.0, 2.0, ""
+        for _ in range(8):
+            part = (low + high) / 2
             try:
-                Tree(self.queues.lowered(middle), combine=self.combine).solve(self.cluster, throw=False)
-                low = middle
-            except DataError:
-                high = middle
-        tree = Tree(self.queues.lowered(low), combine=self.combine)
-        return tree, (f"Entitlements are for {low:.0%} of each quota, since the {message}.",)
+                Tree(self.queues.lowered(part), combine=self.combine).solve(self.cluster, throw=False)
+                low = part
+            except DataError as error:
+                high, message = part, f"Entitlements are for {{:.0%}} of each quota, since the {error}."
+            if low == 1:
+                break
+        return Tree(self.queues.lowered(low), combine=self.combine), (message.format(low),) if message else ()
 
     @cached_property
     def running(self) -> Allocation | None:
@@ -310,6 +306,15 @@ def of_shapes(
     )  # fmt: skip
 
 
+def path(key: Key | None, entries: Entries) -> Iterator[Key]:
+    """A queue and those above it, each once."""
+    passed = set[Key]()
+    while key is not None and key not in passed:
+        passed.add(key)
+        yield key
+        key = entries.get(key, {}).get("parent")
+
+
 def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]) -> tuple[Queues | None, list[float]]:
     r"""Tree of the queues above users, None if there are none, and weights of users for mechanisms without a tree.
 
@@ -322,41 +327,32 @@ def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]
     """
     parent: dict[Any, Key | None] = {user: shape.queue for user, shape in users.items()}
     for shape in users.values():
-        key, path = shape.queue, set[Key]()
-        while key is not None and key not in parent:
-            path.add(key)
-            above = entries.get(key, {}).get("parent")
-            parent[key] = None if above in path else above
-            key = parent[key]
+        line = [*path(shape.queue, entries)]
+        parent |= zip(line, [*line[1:], None], strict=False)
     below, text = Counter(parent.values()), {key: "/".join(filter(None, key[1:])) for key in parent if key not in users}
     alone = {user: key for user, key in parent.items() if user in users and below[key] == 1 and text.get(key) == user}
     for user, key in alone.items():
         parent[user] = parent.pop(key)
     taken = Counter([*users, *(text[key] for key in parent if key in text)])
     names = {key: name if taken[name] == 1 else f"{name} ({key[0]})" for key, name in text.items()}
-    made, part, total = dict[Any, dict[str, Any]](), dict[Any, float](), defaultdict[Key | None, float](float)
-    for node in parent:
+    made, part, total = dict[str, dict[str, Any]](), dict[Any, float](), defaultdict[Key | None, float](float)
+    for node, above in parent.items():
         own = entries.get(alone.get(node) or node, {"weight": users[node].weight} if node in users else {})
-        last = own.get("weight") == 0
-        made[node] = {"weight": own.get("weight") or 1.0, "priority": own.get("priority", 0.0) - last * _BELOW}
+        part[node] = weight = own.get("weight", 1.0)
+        one = made[names.get(node, node)] = {"weight": weight or 1.0, "parent": names.get(above)}
+        one["priority"] = own.get("priority", 0.0) - (0.0 if weight else _BELOW)
         for bound in ("quota", "limit"):
-            made[node][bound] = {what: amount for what, amount in own.get(bound, {}).items() if what in resources}
-        part[node] = own.get("weight", 1.0)
+            one[bound] = {what: amount for what, amount in own.get(bound, {}).items() if what in resources}
     least = _LAST * min(filter(None, part.values()), default=1.0)
     for node, above in parent.items():
         part[node] = part[node] or least
         total[above] += part[node]
-    weights = []
-    for user in users:
-        weight, at = part[user], parent[user]
+    weights = [part[user] for user in users]
+    for n, at in enumerate([parent[user] for user in users]):
         while at is not None:
-            weight *= part[at] / total[at]
+            weights[n] *= part[at] / total[at]
             at = parent[at]
-        weights.append(weight)
-    for node, above in parent.items():
-        made[node]["parent"] = names[above] if above else None
-    tree = Queues({names.get(node, str(node)): one for node, one in made.items()})
-    return (tree if alone or len(parent) > len(users) else None), weights
+    return (Queues(made) if alone or len(parent) > len(users) else None), weights
 
 
 def _counts(tasks: Mapping[str, float]) -> list[str]:

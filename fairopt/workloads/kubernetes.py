@@ -49,7 +49,7 @@ from ._kube import (
     units,
 )
 from ._kube_claims import Claims, volume_claims
-from ._kube_queues import GATES, Queue, Queues
+from ._kube_queues import GATES, Pods, Queue, Queues
 from ._kube_tree import queues as declared
 from ._snapshot import Amounts, Shape, Snapshot, objects, of_shapes, quantity
 from .sources import reader
@@ -153,32 +153,17 @@ def _decoder(kind: str | None) -> msgspec.json.Decoder[Any]:
 
 
 @dataclass
-class _Pod:
-    """Relevant data of a pod, or of `count` equal pods that are wanted and not created yet."""
-
-    thing: Object
-    request: Amounts
-    count: int = 1
-    host: str = ""
-    of_system: bool = False
-    leaving: bool = False
-    queued: bool = False  # waits for admission by a queue
-    waiting: str = ""
-    capped: str = ""
-
-
-@dataclass
 class _Objects:
     """Relevant objects of a snapshot."""
 
     nodes: list[Object] = field(default_factory=list)
     allocatable: list[Amounts] = field(default_factory=list)
     away: list[Object] = field(default_factory=list)  # nodes that accept no pods
-    pods: list[_Pod] = field(default_factory=list)
+    pods: list[Pods] = field(default_factory=list)
     others: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
     report: Counter[str] = field(default_factory=Counter)
     fields: Fields = field(default_factory=lambda: Fields("kubernetes"))
-    alike: dict[str, _Pod] = field(default_factory=dict)
+    alike: dict[str, Pods] = field(default_factory=dict)
 
 
 @reader(
@@ -240,12 +225,10 @@ def snapshot(
     claims, queues = Claims(known, seen.others["ResourceSlice"]), Queues(known, seen.others)
     for pod in seen.pods:
         claims.use(pod.thing)
-    for one in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
-        with files.inside(f"pods of {name_of(one.pod)!r}"):
-            made = _Pod(one.pod, requests(one.pod), one.count, queued=one.queued)
-            made.waiting, made.capped = (one.reason, "") if one.queued else ("", one.reason)
-            made.of_system = name_of(one.pod, "namespace") in system
-            seen.pods.append(made)
+    for pod in list(queues.missing(pod.thing for pod in seen.pods if not pod.leaving)):
+        with files.inside(f"pods of {name_of(pod.thing)!r}"):
+            pod.request, pod.of_system = requests(pod.thing), name_of(pod.thing, "namespace") in system
+            seen.pods.append(pod)
     for pod in seen.pods:
         if pod.thing["spec"].get("resourceClaims") and (devices := claims.devices(pod.thing)):
             pod.request = pod.request + devices
@@ -359,10 +342,10 @@ def _pod(pod: Object, seen: _Objects, system: frozenset[str]) -> None:
         seen.alike[alike] = _alike(pod, bool(host))
     one, of_system = seen.alike[alike], daemon or space in system
     thing = {"metadata": metadata, **one.thing}
-    seen.pods.append(_Pod(thing, one.request, 1, host, of_system, leaving, one.queued, one.waiting, one.capped))
+    seen.pods.append(Pods(thing, 1, one.queued, one.waiting, one.capped, host, of_system, leaving, one.request))
 
 
-def _alike(pod: Object, runs: bool) -> _Pod:
+def _alike(pod: Object, runs: bool) -> Pods:
     """Data of a pod that are equal for all pods with its specification and status."""
     spec = table(pod, "spec")
     names = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "resourceClaims")
@@ -375,7 +358,7 @@ def _alike(pod: Object, runs: bool) -> _Pod:
     waiting = str(why.get("message") or why.get("reason") or "") if why.get("status") == "False" else ""
     said, capped = (", ".join(f"scheduling gate {gate}" for gate in some) for some in (gates, own))
     thing = {"spec": kept, "status": {"resourceClaimStatuses": at(pod, "status.resourceClaimStatuses")}}
-    return _Pod(thing, requests(pod), queued=bool(gates) and not own, waiting=said or waiting, capped=capped)
+    return Pods(thing, 1, bool(gates) and not own, said or waiting, capped, request=requests(pod))
 
 
 def _shapes(
@@ -438,14 +421,14 @@ def _shapes(
     return sorted((shape for shape, _ in found.values()), key=lambda shape: shape.owner)
 
 
-def _place(pod: _Pod, queue: Queue) -> list[object]:
+def _place(pod: Pods, queue: Queue) -> list[object]:
     """Data of a pod that determine its eligible nodes; pods with equal data are grouped."""
     spec, volumes = table(pod.thing, "spec"), volume_claims(pod.thing)
     return [spec.get("nodeSelector"), spec.get("tolerations"), table(spec, "affinity").get("nodeAffinity"), volumes,
             volumes and name_of(pod.thing, "namespace"), pod.queued and queue.within]  # fmt: skip
 
 
-def _add(pod: _Pod, shape: Shape, queue: Queue, queues: Queues) -> None:
+def _add(pod: Pods, shape: Shape, queue: Queue, queues: Queues) -> None:
     """Count a pod as a running, waiting or capped task of its user."""
     if pod.host:
         shape.held[pod.host] += pod.count

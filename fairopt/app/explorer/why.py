@@ -210,7 +210,10 @@ def sentences(one: Why, mechanism: str) -> list[str]:
     said = [f"{one.user} runs {one.running:.5g} ({one.share:.1%} of the cluster){ending}, wants {wanted}, and is "
             f"entitled to {due}."]  # fmt: skip
     said += [f"Waiting, by the system's own reason: {waits}."] * bool(waits)
-    said += [f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}." for reason, tasks in one.capped.items()]
+    said += [
+        f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}."
+        for reason, tasks in one.capped.items()
+    ]
 
     for stage in one.stages:
         reasons = "; ".join(f"{user} ({stage.limited_by[user]})" for user in stage.users[:_NAMED])

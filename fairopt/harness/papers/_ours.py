@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from ...base.errors import DataError
 from ...base.libraries import pd
 from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation
-from ...scheduling import Schedule, Workload, simulate
+from ...scheduling import Schedule, Workload, memory, simulate
 from ...workloads._draw import measured
 from ...workloads.jobs.paper_setups import mqdrf_figure2
 
@@ -24,6 +26,54 @@ TOL, _SMOOTH_TOL = 1e-8, 1e-11
 _GRAIN = 0.02
 #: Seconds of a simulation, and of its tasks, which outlast it.
 _UNTIL, _LASTS = 1000.0, 1e6
+
+
+def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
+    """Tasks of the entries with `wants` in a tree with the others above, (users,), or the beginning of the error."""
+    from ...mechanisms.tree import Tree  # as in `solve`
+
+    names = [str(one.get("name", k)) for k, one in enumerate(entries)]
+    users = {name: one for name, one in zip(names, entries, strict=True) if "wants" in one}
+    resources = [f"r{k}" for k in range(np.size(capacity))]
+    queues = {
+        name: {key: one[key] for key in ("parent", "weight", "priority") if key in one}
+        | {key: {"r0": one[key]} for key in ("quota", "limit") if key in one}
+        for name, one in zip(names, entries, strict=True)
+    }
+    demand, wants = ([one.get(key, [1.0]) for one in users.values()] for key in ("demand", "wants"))
+    try:
+        found = Tree(queues, combine="vector").solve(
+            Cluster(np.atleast_2d(capacity), demand, max_tasks=wants, resources=resources, users=[*users]), tol=TOL
+        )
+    except DataError as error:
+        return str(error).partition(":")[0]
+    return found.arrays.user_tasks
+
+
+def decayed_usage(_: object, usage: Sequence[float], current: Sequence[float], seconds: float, life: float) -> Array:
+    """Usage by resource after so many seconds with `current` use, with a half-life in seconds."""
+    return memory.decayed(np.array(usage), np.array(current), seconds, life)
+
+
+def weights_with_memory(_: object, weight: Sequence[float], usage: Sequence[float]) -> Array:
+    """Weights of siblings that their usage reduces."""
+    return memory.reduced(np.array(weight), np.array(usage))
+
+
+def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
+    """Factors of the entries without others below them, by effective usage; entries stand behind their parents.
+
+    The effective usage of a child is its own, and its part, by shares, of what its siblings add to that of the parent.
+    """
+    by_name: dict[str | None, tuple[float, float]] = {None: (1.0, 0.0)}  # share of the whole, effective usage
+    for one in entries:
+        above, part = by_name[one.get("parent")], one["shares"]
+        of_all = sum(each["shares"] for each in entries if each.get("parent") == one.get("parent"))
+        shared = (above[1] - one["usage"]) * part / of_all if "parent" in one else 0.0
+        by_name[one["name"]] = above[0] * part / of_all, one["usage"] + shared
+    users = [one["name"] for one in entries if all(each.get("parent") != one["name"] for each in entries)]
+    share, usage = zip(*(by_name[name] for name in users), strict=True)
+    return list(memory.factor(np.array(usage), np.array(share)))
 
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
