@@ -92,5 +92,7 @@ def test_pages_with_files_say_what_is_printed_and_make_the_others(few_alphas: No
         assert len(pd.read_csv(tmp_path / "paths.csv")) == 80
     if page.stem in ("first-task", "course"):
         assert (tmp_path / f"{page.stem}.png").stat().st_size > 10_000
+    elif page.stem == "operators":
+        assert pd.read_csv(tmp_path / "week.csv")["snapshot"].nunique() == 4
     else:
         assert "fo-explorer" in (tmp_path / "page.html").read_text(encoding="utf-8")

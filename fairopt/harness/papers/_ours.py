@@ -16,7 +16,7 @@ from ...base.libraries import pd
 from ...model._arrays import Array, Index
 from ...model.cluster import Cluster
 from ...result.allocation import Allocation
-from ...scheduling import Schedule, Workload, simulate
+from ...scheduling import Schedule, Workload, memory, simulate
 from ...workloads._draw import measured
 from ...workloads.jobs.paper_setups import mqdrf_figure2
 
@@ -48,6 +48,32 @@ def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str,
     except DataError as error:
         return str(error).partition(":")[0]
     return found.arrays.user_tasks
+
+
+def decayed_usage(_: object, usage: Sequence[float], current: Sequence[float], seconds: float, life: float) -> Array:
+    """Usage by resource after so many seconds with `current` use, with a half-life in seconds."""
+    return memory.decayed(np.array(usage), np.array(current), seconds, life)
+
+
+def weights_with_memory(_: object, weight: Sequence[float], usage: Sequence[float]) -> Array:
+    """Weights of siblings that their usage reduces."""
+    return memory.reduced(np.array(weight), np.array(usage))
+
+
+def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
+    """Factors of the entries without others below them, by effective usage; entries stand behind their parents.
+
+    The effective usage of a child is its own, and its part, by shares, of what its siblings add to that of the parent.
+    """
+    by_name: dict[str | None, tuple[float, float]] = {None: (1.0, 0.0)}  # share of the whole, effective usage
+    for one in entries:
+        above, part = by_name[one.get("parent")], one["shares"]
+        of_all = sum(each["shares"] for each in entries if each.get("parent") == one.get("parent"))
+        shared = (above[1] - one["usage"]) * part / of_all if "parent" in one else 0.0
+        by_name[one["name"]] = above[0] * part / of_all, one["usage"] + shared
+    users = [one["name"] for one in entries if all(each.get("parent") != one["name"] for each in entries)]
+    share, usage = zip(*(by_name[name] for name in users), strict=True)
+    return list(memory.factor(np.array(usage), np.array(share)))
 
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
