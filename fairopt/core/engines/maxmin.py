@@ -45,7 +45,7 @@ from ..solution import Run, Solution
 _PADDED_PAIRS = 20_000
 #: Pairs with tasks are predicted from the solution at this finite alpha, to this tolerance; pairs are excluded whose
 #: fraction of the user's tasks is less than this multiple of their relative excess cost.
-_PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 128.0, 1.0, 0.1
+_PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 256.0, 1e-4, 0.1
 
 
 def filled(polytope: Polytope, criterion: Criterion) -> Array:
