@@ -23,15 +23,17 @@ proof.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.errors import SolverError
 from ..base.libraries import csgraph, sp
-from ..model._arrays import Array, Index, Mask
+from ..model._arrays import Array, Index, Mask, by_group
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from . import simplex
 from .accuracy import ACCURATE, NEGLIGIBLE, SOLVE_ROUNDING
 from .algebra import Pairs
 from .central_path import LEAST, PROGRESS
@@ -48,6 +50,9 @@ _LOG_SEPARATION = np.log(1e5)
 _PATIENCE = 8
 #: Once a level has converged, steps are taken as long as each reduces the gap at least by this factor.
 _POLISHED = 0.3
+#: Largest number of entries of the simplex tableau of a component: steps of `level` would take longer. Problems as a
+#: whole are solved by `level`, which is for those that the simplex method of small clusters has not solved.
+_TABLEAU = 20_000
 #: Prices of an earlier level are added to those of a later one in the least multiple that proves the level, times this,
 #: so that the proof holds despite rounding.
 _STRICT = 1.001
@@ -75,6 +80,11 @@ class Stage(NamedTuple):
 def _gap(low: float, high: float) -> float:
     """Relative gap of two bounds, infinite without a positive lower one."""
     return abs(high / low - 1) if low > 0 else np.inf
+
+
+def _entries(pairs: Pairs) -> int:
+    """Number of entries of a simplex tableau, with a limit and a level of each user."""
+    return len(pairs.user) * (pairs.inverse.size + 2 * len(pairs.demand))
 
 
 class Levels:
@@ -108,6 +118,8 @@ class Levels:
             return
         self.candidates = candidates
         user, server, pair = (np.arange(size) for size in (count, len(pairs.inverse), len(self.amount)))
+        #: Components for the simplex method: pairs, faces, and the level at which they were split off.
+        self.small: list[tuple[Pairs, Faces, float]] = []
         #: Numbers of the components of predicted pairs.
         self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
         raised, stay, full = user >= 0, pair >= 0, np.zeros(pairs.inverse.shape, dtype=bool)
@@ -116,9 +128,8 @@ class Levels:
             self.amount[raised[self.pairs.user]], self.given[:] = 0.0, 0.0
             faces = Faces(user, server, pair, raised.astype(float), user < 0, full, self.level)
             left = self._split(pairs, faces, stay, self.amount)
-            while left:
-                at = left.pop()
-                left += self._advance(at)
+            while left or self.small:
+                left += self._advance(left.pop()) if left else self._vertices()
             raised, stay, least = self._linked()
 
     def _linked(self) -> tuple[Mask, Mask, float]:
@@ -337,17 +348,23 @@ class Levels:
         self.level[faces.user[finished]] = (faces.held + self.given[faces.user])[finished]
         of_finished = finished[pairs.user]
         self.amount[faces.pair[of_finished]] = y[of_finished]
-        states = []
+        states, staying = [], np.flatnonzero(stay)
+        labels = of_user, of_server, of_user[pairs.user[staying]]
+        members = [np.split(order, ends[1:-1]) for order, ends in (by_group(label, count) for label in labels)]
         for part in np.flatnonzero(rises):
-            u, s = np.flatnonzero(of_user == part), np.flatnonzero(of_server == part)
-            p = np.flatnonzero(stay & (of_user[pairs.user] == part))
+            u, s, p = members[0][part], members[1][part], staying[members[2][part]]
             indices = np.searchsorted(u, pairs.user[p]), np.searchsorted(s, pairs.server[p])
             per = None if pairs.per is None else pairs.per[p]
             own_pairs = Pairs(*indices, pairs.demand[u], pairs.inverse[s], per=per)
             own_faces = faces.restricted(u, s, p)
             own_faces = own_faces._replace(full=own_faces.full & own_pairs.present)
-            if min(len(s), len(u)) == 1 and not self.floor[own_faces.user].any():
-                (self._single_server if len(s) == 1 else self._single_user)(own_pairs, own_faces, lower_level)
+            if len(s) == 1 and not self.floor[own_faces.user].any():
+                self._single_server(own_pairs, own_faces, lower_level)
+                continue
+            constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
+            largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
+            if _entries(own_pairs) <= largest and own_faces.rising.all() and not constrained:
+                self.small.append((own_pairs, own_faces, lower_level))
                 continue
             large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
             if large and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
@@ -386,17 +403,44 @@ class Levels:
         count, label = csgraph.connected_components(graph, directed=False)
         return count, label[:users], label[users:]
 
-    def _single_user(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
-        """Solve a component of one user: a price for the bottleneck resource of every server."""
-        monopoly = 1 / pairs.takes.max(axis=1)
-        level = min(float(monopoly.sum()), float(self.cap[faces.user[0]]))
-        self.level[faces.user], self.amount[faces.pair] = level, monopoly * (level / monopoly.sum())
-        if level < self.cap[faces.user[0]]:
-            scarce = pairs.takes.argmax(axis=1)[:, None] == np.arange(pairs.takes.shape[1])
-            nobody = np.zeros(0, dtype=np.intp)
-            prices = scarce * monopoly[:, None]
-            level = max(level, lower_level)
-            self._record(level, pairs, faces, prices, scarce, np.ones(1), nobody, np.zeros(0))
+    def _vertices(self) -> list[State]:
+        """Solve the components in `small` by the simplex method; states of those in which it fails.
+
+        Those of similar numbers of pairs are solved as a stack.
+        """
+
+        def doublings(one: tuple[Pairs, Faces, float]) -> int:
+            return len(one[0].user).bit_length()
+
+        failed: list[State] = []
+        for _, of_similar in groupby(sorted(self.small, key=doublings), key=doublings):
+            stack = list(of_similar)
+            sizes = [(pairs.inverse.size, len(pairs.demand), len(pairs.user)) for pairs, *_ in stack]
+            height, users, columns = np.max(sizes, axis=0)
+            rows, levels = np.zeros((len(stack), height + users, columns)), np.zeros((len(stack), users, columns))
+            for k, (pairs, faces, _) in enumerate(stack):
+                every = np.arange(len(pairs.user))
+                rows[k, : pairs.inverse.size, every] = pairs.matrix.toarray()
+                rows[k, height + pairs.user, every] = 1 / self.cap[faces.user[pairs.user]]
+                levels[k, pairs.user, every] = 1.0
+            found = simplex.lexicographic(rows, levels, levels.any(axis=2).astype(float))
+            for (pairs, faces, lower_level), y, prices, rounds in zip(stack, *found, strict=True):
+                if rounds < 0:
+                    failed.append(State(pairs, faces, cold_start(pairs, faces), lower_level))
+                else:
+                    self._record_vertex(pairs, faces, lower_level, y, prices[:rounds])
+        self.small = []
+        return failed
+
+    def _record_vertex(self, pairs: Pairs, faces: Faces, level: float, y: Array, prices: Array) -> None:
+        """Record the solution y (columns,) and the prices (rounds, rows) of a component by the simplex method."""
+        y, nothing = y[: len(pairs.user)], np.zeros(0)
+        attained = pairs.sums(y)
+        self.level[faces.user], self.amount[faces.pair] = attained + self.given[faces.user], y
+        for of_round in prices[:, : pairs.inverse.size].reshape(-1, *pairs.inverse.shape):
+            cost, full = pairs.least(pairs.cost(of_round)), of_round > NEGLIGIBLE * of_round.max()
+            level = float(attained[cost > NEGLIGIBLE * cost.max()].max(initial=level))
+            self._record(level, pairs, faces, of_round, full, cost, np.flatnonzero(nothing), nothing)
 
     def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
         """Solve a component of one server by progressive filling: each level exhausts one more resource."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.libraries import sp
+from ..base.libraries import blas
 from ..base.loops import compiled
 from ..model._arrays import Array, Index
 from .accuracy import NEWTON_ROUNDING
@@ -59,20 +59,21 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
     Members of the same node contribute no product.
     """
     groups, unknowns = int(group.max(initial=-1)) + 1, np.arange(size)
-    order, adjacent = np.arange(nodes), np.zeros((0, nodes), dtype=bool)
+    order, member = np.arange(nodes), np.argsort(group, kind="stable")
+    pointer, later = np.zeros((2, 1), dtype=np.intp)
     if nodes * size > _UNORDERED:
-        incidence = sp.csr_matrix((np.ones(len(node), dtype=np.int32), (group, node)), (groups, nodes))
-        adjacent = np.eye(nodes, dtype=bool)
-        adjacent[(incidence.T @ incidence).nonzero()] = True
-        early = _least_degrees(adjacent, order)
-        adjacent = adjacent[order[:early]][:, order]
+        pointer, later = _least_degrees(np.searchsorted(group[member], np.arange(groups + 1)), node[member], order)
     place = np.argsort(order)
     # Positions of the unknowns of adjacent nodes, including those of the same node.
-    k, j = (each[:, None, None] * size for each in np.nonzero(adjacent))
-    first, second = (each.ravel() for each in np.broadcast_arrays(k + unknowns[:, None], j + unknowns))
+    early = len(pointer) - 1
+    k, j = np.repeat(np.arange(early), np.diff(pointer)), place[later[: pointer[-1]]]
+    first, second = (
+        each.ravel()
+        for each in np.broadcast_arrays(k[:, None, None] * size + unknowns[:, None], j[:, None, None] * size + unknowns)
+    )
     first, second = first[second > first], second[second > first]
     later = second[np.lexsort((second, first))]
-    pointer = np.searchsorted(np.sort(first), np.arange(len(adjacent) * size + 1))
+    pointer = np.searchsorted(np.sort(first), np.arange(early * size + 1))
 
     def each(values: Index) -> Index:
         return np.asarray((values[:, None] * size + unknowns).ravel())
@@ -84,16 +85,23 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
 
 
 @compiled
-def _least_degrees(adjacent, order):  # type: ignore[no-untyped-def]
-    """Symbolic elimination of nodes of least degree while that is small: their number; `order` is permuted in place.
+def _least_degrees(start, node, order):  # type: ignore[no-untyped-def]
+    """Symbolic elimination of nodes of least degree while that is small; `order` is permuted in place.
 
-    Rows of `adjacent` (nodes, nodes) of eliminated nodes become their later neighbours and themselves.
+    Nodes of a group, `node[start[g]:start[g + 1]]`, are adjacent. Returns the later neighbours of eliminated nodes and
+    the nodes themselves, in compressed form: pointers (eliminated + 1,), and nodes.
     """
     count = len(order)
+    adjacent = np.zeros((count, count), dtype=np.bool_)
+    for g in range(len(start) - 1):
+        for a in range(start[g], start[g + 1]):
+            for b in range(start[g], start[g + 1]):
+                adjacent[node[a], node[b]] = True
     degree = np.zeros(count, dtype=np.int64)
-    neighbours = np.empty(count, dtype=np.int64)
     for v in range(count):
+        adjacent[v, v] = True
         degree[v] = adjacent[v].sum() - 1
+    pointer, later = np.zeros(count + 1, dtype=np.int64), np.empty(count, dtype=np.int64)
     for early in range(count):
         least = early
         for k in range(early, count):
@@ -101,22 +109,27 @@ def _least_degrees(adjacent, order):  # type: ignore[no-untyped-def]
                 least = k
         v = order[least]
         if degree[v] > _DENSE_DEGREE * (count - early):
-            return early
+            return pointer[: early + 1], later
         order[least], order[early] = order[early], v
-        size = 0
+        begin = pointer[early]
+        stop = begin + degree[v] + 1
+        if stop > len(later):
+            later = np.append(later, np.empty(stop, dtype=np.int64))
+        later[begin] = v
+        stop = begin + 1
         for k in range(early + 1, count):
             if adjacent[v, order[k]]:
-                neighbours[size] = order[k]
-                size += 1
-        for a in range(size):
-            j = neighbours[a]
-            adjacent[j, v] = False
+                later[stop] = order[k]
+                stop += 1
+        pointer[early + 1] = stop
+        for a in range(begin + 1, stop):
+            j = later[a]
             degree[j] -= 1
-            for b in range(size):
-                if not adjacent[j, neighbours[b]]:
-                    adjacent[j, neighbours[b]] = True
+            for b in range(begin + 1, stop):
+                if not adjacent[j, later[b]]:
+                    adjacent[j, later[b]] = True
                     degree[j] += 1
-    return count
+    return pointer, later
 
 
 class Factors:
@@ -140,8 +153,7 @@ class Factors:
         self.diagonal = np.ones(early)
         self.low, self.up = np.zeros((2, len(order.later)))
         end = np.zeros((len(along) - early,) * 2, order="F")
-        diagonal = np.einsum("ii->i", end)
-        diagonal += 1.0
+        np.einsum("ii->i", end)[:] = 1.0
         lists = order.pointer, order.later, self.diagonal, self.low, self.up, end
         if others is not None:
             _add_entries(order.place[others[0]], order.place[others[1]], others[2], *lists)
@@ -153,12 +165,15 @@ class Factors:
         _forward_substitute(order.pointer, order.later, self.low, self.along)
         self.last = 1 + float(self.along[:early] ** 2 @ (1 / self.diagonal))
         if along.any():
-            end += np.outer(self.along[early:], self.along[early:] / self.last)
+            end = blas.dsyr(1 / self.last, self.along[early:], a=end, lower=1, overwrite_a=1)
+        diagonal = end.diagonal()
         self.scale = 1 / np.sqrt(np.where(diagonal > _ROUNDED, diagonal, 1.0))
-        end *= self.scale
-        end *= self.scale[:, None]
-        diagonal[:] = 1.0
-        self.factor = factored(end.astype(np.float32) if single else end, symmetric)
+        end = end.astype(np.float32) if single else end
+        scale = self.scale.astype(end.dtype)
+        end *= scale
+        end *= scale[:, None]
+        np.einsum("ii->i", end)[:] = 1.0
+        self.factor = factored(end, symmetric)
 
     def solve(self, given: Array) -> Array:
         """Solve for a right-hand side (unknowns,): substitution in the early unknowns, and the dense factors."""

@@ -46,7 +46,7 @@ _PADDED_PAIRS = 20_000
 #: Pairs with tasks are predicted from the solution at a finite alpha, `_PREDICTOR_ALPHA`, to the tolerance
 #: `_PREDICTOR_TOL`: a pair is excluded if its part of the user's tasks is less than `_EXCESS_RATIO` times its relative
 #: excess cost.
-_PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 128.0, 1.0, 0.1
+_PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 256.0, 1e-4, 0.1
 
 
 def filled(polytope: Polytope, criterion: Criterion) -> Array:
