@@ -64,7 +64,7 @@ def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds
     full = np.flatnonzero(held >= limits.most * (1 - _FULL))
     for k in full[np.argsort(-np.diff(limits.start)[full], kind="stable")].tolist():
         below = users[limits.user[limits.start[k] : limits.start[k + 1]]]
-        by[below[found.by[below] != "task limit"]] = f"the limit of {filling.limited[k]}"
+        by[below[found.by[below] != "task limit"]] = f"the limit of {limits.names[k]}"
     kept = by == "capacity"
     return Holds(by.astype(str), np.where(kept, found.server, -1), np.where(kept, found.resource, -1))
 
