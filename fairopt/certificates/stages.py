@@ -35,7 +35,7 @@ def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
 
 def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[float, str]:
     """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers)."""
-    held = filling.held(tasks[polytope.users].sum(axis=1))
+    held = filling.held(filling.limits, tasks[polytope.users].sum(axis=1))
     over = held / np.maximum(filling.limits.most, np.finfo(float).tiny) - 1
     k = int(over.argmax()) if len(over) else -1
     return (float(over[k]), f"largest for {filling.limits.names[k]}, above its limit") if k >= 0 else (0.0, "")

@@ -230,8 +230,8 @@ def tree_criterion(
         raise DataError(f"combine is {short(combine)}; it must be 'sum' or 'vector'")
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
     rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
-    rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool))
-    rates *= np.where(np.isfinite(rule.share), rule.share, 0.0)  # of users that can run nothing it is infinite
+    rates = rule.filling(cluster, everybody).rates()
+    rates = rates * np.where(np.isfinite(rule.share), rule.share, 0.0)  # of users that can run nothing it is infinite
     # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
@@ -256,12 +256,6 @@ class Bounds(NamedTuple):
     user: Index
     use: Array
     most: Array
-
-    @classmethod
-    def none(cls) -> Bounds:
-        """No bounds."""
-        index = np.zeros(0, dtype=np.intp)
-        return cls(index, index, [], from_sizes([]), index, np.zeros(0), np.zeros(0))
 
     @property
     def row(self) -> Index:
@@ -309,7 +303,6 @@ class _State(NamedTuple):
     speed : (nodes, resources + tables), amounts of resources and costs by tables for a rise by 1
     used, bound : (nodes, resources), amounts used below nodes, and at most
     stop, cut, rate : (users,), see `Path`
-    short : (users,), True for users that a budget stops below their quota
     """
 
     tasks: Array
@@ -328,7 +321,6 @@ class _State(NamedTuple):
     stop: Index
     cut: Index
     rate: Array
-    short: Mask
 
 
 class Path(NamedTuple):
@@ -384,76 +376,70 @@ class Filling:
         for one in queues.queues.values():
             if one.parent not in place:
                 raise DataError(f"{one.parent!r} is a user of the cluster, and the parent of a queue; users are leaves")
-        above = [place[one.parent] for one in entries]
-        above[0], depth, order = -1, [0] * len(entries), [0]
-        below: list[list[int]] = [[] for _ in entries]
-        for k in range(1, len(entries)):
-            below[above[k]].append(k)
-        for k in order:
-            order += below[k]
-            for child in below[k]:
-                depth[child] = depth[k] + 1
-        size, number = [1] * len(entries), [0] * len(entries)
+        parent, given = (
+            [place[one.parent] for one in entries],
+            np.append(np.ones(len(names) + 1), cluster.weight[users]),
+        )
+        lines: list[list[int]] = [[k] if k else [] for k in range(len(entries))]
+        for line in lines:
+            while line and parent[line[0]]:
+                line.insert(0, parent[line[0]])
+        order = sorted(range(len(entries)), key=lines.__getitem__)
+        size = np.ones(len(entries), dtype=np.intp)
         for k in reversed(order[1:]):
-            size[above[k]] += size[k]
-        for k in order:
-            following = number[k] + 1
-            for child in below[k]:
-                number[child], following = following, following + size[child]
-        at: Index = np.argsort(number)
-        given = np.append(np.ones(len(names) + 1), cluster.weight[users])
-        weight = np.array([w if one.weight is None else one.weight for one, w in zip(entries, given, strict=True)])
+            size[parent[k]] += size[k]
+        at = np.array(order)
+        entries, named = [entries[k] for k in order], ["", *names, *leaves]
         self._nodes = _Nodes(
-            np.append(number, -1)[np.array(above)][at],
-            np.arange(len(at)) + np.array(size)[at],
-            weight[at],
-            np.array([one.priority for one in entries])[at],
+            np.where(at > 0, np.argsort(at)[np.array(parent)[at]], -1),
+            np.arange(len(at)) + size[at],
+            np.array([w if one.weight is None else one.weight for one, w in zip(entries, given[at], strict=True)]),
+            np.array([one.priority for one in entries]),
             np.where(at > len(names), at - len(names) - 1, -1),
             share[users],
             ratio(1.0, cluster.pooled_capacity) if combine == "vector" else np.zeros(0),
         )
-        self._names, self._demand, self._index = [*names, *leaves], cluster.demand[users], cluster.resources
-        self.limits = self._bounds("limit", {number[k]: (k, one.limit) for k, one in enumerate(entries) if one.limit})
-        self._quotas = []
-        for level in sorted({depth[k] for k, one in enumerate(entries) if one.quota}, reverse=True):
-            some = {number[k]: (k, one.quota) for k, one in enumerate(entries) if one.quota and depth[k] == level}
-            self._quotas.append(self._bounds("quota", some))
+        self._demand, self._resources, self._names = cluster.demand[users], cluster.resources, [named[k] for k in order]
+        self.limits = self._bounds("limit", {k: one.limit for k, one in enumerate(entries) if one.limit})
+        quotas, deep = {k: one.quota for k, one in enumerate(entries) if one.quota}, [len(lines[k]) for k in order]
+        self._quotas = [
+            self._bounds("quota", {k: one for k, one in quotas.items() if deep[k] == level})
+            for level in sorted({deep[k] for k in quotas}, reverse=True)
+        ]
 
-    def _bounds(self, kind: str, given: Mapping[int, tuple[int, Mapping[str, float]]]) -> Bounds:
-        """Bounds of nodes of the tree, each with its entry's number and amounts by resource."""
-        node, resources, names, users, most = [], [], [], [np.zeros(0, dtype=np.intp)], []
-        for k, (entry, amounts) in given.items():
-            below = self._nodes.user[k : self._nodes.end[k]]
-            below = below[below >= 0]
-            for resource, amount in amounts.items():
-                name = self._names[entry - 1]
-                if resource not in self._index:
-                    known = ", ".join(self._index)
-                    raise DataError(
-                        f"the {kind} of queue {name!r} is of {resource!r}, no resource here; known: {known}"
-                    )
-                r = self._index.index(resource)
-                node.append(k)
-                resources.append(r)
-                names.append(f"{resource!r} of queue {name!r}")
-                users.append(below[self._demand[below, r] > 0])
-                most.append(amount)
-        start, user = from_sizes([len(one) for one in users[1:]]), np.concatenate(users)
-        of = np.array(resources, dtype=np.intp)
+    def _bounds(self, kind: str, given: Mapping[int, Mapping[str, float]]) -> Bounds:
+        """Bounds of nodes of the tree, given as amounts by resource."""
+        node, resource, names, users, most = [], [], [], [np.zeros(0, dtype=np.intp)], []
+        for k, what, amount in ((k, what, amount) for k, amounts in given.items() for what, amount in amounts.items()):
+            if what not in self._resources:
+                known = ", ".join(self._resources)
+                raise DataError(
+                    f"the {kind} of queue {self._names[k]!r} is of {what!r}, no resource here; known: {known}"
+                )
+            below, r = self._nodes.user[k : self._nodes.end[k]], self._resources.index(what)
+            users.append(below[(below >= 0) & (self._demand[below, r] > 0)])
+            node.append(k)
+            resource.append(r)
+            names.append(f"{what!r} of queue {self._names[k]!r}")
+            most.append(amount)
+        start, user, of = (
+            from_sizes([len(one) for one in users[1:]]),
+            np.concatenate(users),
+            np.array(resource, np.intp),
+        )
         use = self._demand[user, np.repeat(of, np.diff(start))]
-        return Bounds(np.array(node, dtype=np.intp), of, names, start, user, use, np.array(most, dtype=float))
+        return Bounds(np.array(node, np.intp), of, names, start, user, use, np.array(most, float))
 
-    def rates(self, rising: Mask) -> Array:
-        """Tasks per unit of time of users if `rising`, (users,), can still rise; users of lower priority have 0."""
-        at, rate = self._state(np.where(rising, 1.0, 0.0), np.zeros((0, len(rising)))), np.zeros(len(rising))
-        _rates(self._nodes, at, rising, rate)
-        return rate
+    def rates(self) -> Array:
+        """Tasks per unit of time at first, (users,); users of lower priority have 0."""
+        at = self._state(np.ones(len(self._demand)), np.zeros((0, len(self._demand))))
+        _rates(self._nodes, at)
+        return at.rate
 
-    def held(self, tasks: Array) -> Array:
-        """Amounts that count towards each limit, (rows,), at tasks (users,)."""
-        limits = self.limits
-        found = np.bincount(limits.row, limits.use * tasks[limits.user], len(limits.most))
-        return np.asarray(found, dtype=float)
+    @staticmethod
+    def held(bounds: Bounds, tasks: Array) -> Array:
+        """Amounts that count towards each bound, (rows,), at tasks (users,)."""
+        return np.asarray(np.bincount(bounds.row, bounds.use * tasks[bounds.user], len(bounds.most)), dtype=float)
 
     def _table(self, bounds: Bounds) -> Array:
         """Bounds of all nodes, infinite where there are none, (nodes, resources)."""
@@ -470,9 +456,8 @@ class Filling:
         size, none = len(most), np.zeros(nodes, dtype=bool)
         return _State(
             np.zeros(size), most, np.ones(size, dtype=bool), none, none.copy(), np.zeros(nodes + 1), np.zeros(nodes),
-            np.zeros(nodes), np.zeros(nodes, dtype=np.intp), np.zeros(nodes), speed, np.zeros((nodes, resources)),
+            np.zeros(nodes), np.zeros(nodes, dtype=np.intp), np.ones(nodes), speed, np.zeros((nodes, resources)),
             np.full((nodes, resources), np.inf), np.zeros(size, dtype=np.intp), np.full(size, -1), np.zeros(size),
-            np.zeros(size, dtype=bool),
         )  # fmt: skip
 
     def path(
@@ -492,26 +477,28 @@ class Filling:
         refuse : function of users and names of quotas, optional
             Called with the users, (users,), that a budget stops below a quota.
         """
-        size, limits, at = len(most), self.limits, self._state(most, cost)
-        limit = self._table(limits) if budget is not None else at.bound.copy()
+        at, rows, count, final = self._state(most, cost), self.limits, 1, budget is None
+        limit = at.bound.copy() if final else self._table(rows)
         budget = np.full(len(cost), np.inf) if budget is None else budget.copy()
-        parts, last = [(np.zeros(1), np.zeros((1, len(cost))), np.zeros((1, len(limits.most))))], Bounds.none()
-        for quotas in [*self._quotas, last]:
-            before, quota, members = sum(len(each[0]) for each in parts), self._table(quotas), np.ones(size, dtype=bool)
-            if quotas is not last:  # a user that demands none of these resources has no guarantee
-                members[:], members[quotas.user] = False, True
+        every = [*self._quotas, self._bounds("quota", {})]
+        room = (len(every) + 1) * (len(most) + len(rows.most) + len(self._names)) + len(cost) + 1
+        events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(rows.most)))
+        for quotas in every:
+            alive, quota, members = at.alive.copy(), self._table(quotas), np.full(len(most), quotas is every[-1])
+            members[quotas.user] = True  # a user that demands none of these resources has no guarantee
+            if final:  # tasks at which users stopped there have rounding errors
+                quota *= 1 - ROUNDING
             at.bound[:] = np.minimum(quota, limit)
-            room = 2 * size + len(quotas.most) + len(limits.most) + len(cost) + 1
-            events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(limits.most)))
-            count = _fill(self._nodes, at, members, quota < limit, limits.node, limits.resource, budget, events, before)
-            parts.append((events[0][:count], events[1][:count], events[2][:count]))
-            rows = np.unique(quotas.row[at.short[quotas.user]])
-            if refuse is not None and len(rows):
-                refuse(at.short, [quotas.names[k] for k in rows])
-        times, costs, amounts = (np.concatenate(each) for each in zip(*parts, strict=True))
-        left = np.zeros(costs.shape)  # sums of what is paid later, which no rounding can make zero
-        left[:-1] = np.cumsum(costs[:0:-1], axis=0)[::-1]
-        return Path(times, left, amounts, at.stop, at.cut, at.rate, at.tasks)
+            count = _fill(self._nodes, at, members, quota < limit, rows.node, rows.resource, budget, events, count)
+            met = self.held(quotas, at.tasks) >= quotas.most * (1 - ROUNDING)
+            stuck = alive & ~at.alive & (at.cut >= 0)
+            stuck[quotas.user[met[quotas.row]]] = False
+            if refuse is not None and (unmet := np.unique(quotas.row[stuck[quotas.user]])).size:
+                refuse(stuck & members, [quotas.names[k] for k in unmet])
+        time, paid, held = (one[:count] for one in events)
+        left = np.zeros(paid.shape)  # sums of what is paid later, which no rounding can make zero
+        left[:-1] = np.cumsum(paid[:0:-1], axis=0)[::-1]
+        return Path(time, left, held, at.stop, at.cut, at.rate, at.tasks)
 
 
 @compiled(inner=True)
@@ -526,12 +513,12 @@ def _begin(nodes, at, members):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _rates(nodes, at, rising, rate):  # type: ignore[no-untyped-def]
-    """Write tasks per unit of time of users, (users,), to `rate`: see `Filling.rates`."""
-    _begin(nodes, at, rising)
+def _rates(nodes, at):  # type: ignore[no-untyped-def]
+    """Write the rates of users, while none has stopped."""
+    _begin(nodes, at, at.alive)
     for k in range(len(nodes.end)):
         if nodes.user[k] >= 0:
-            rate[nodes.user[k]] = _rate(nodes, at, k)
+            at.rate[nodes.user[k]] = _rate(nodes, at, k)
 
 
 @compiled(inner=True)
@@ -550,13 +537,11 @@ def _visit(nodes, at, k):  # type: ignore[no-untyped-def]
     clock = at.clock[nodes.parent[k]]
     rise = (clock - at.seen[k]) * nodes.weight[k] if at.runs[k] else 0.0
     at.seen[k] = clock
-    if rise > 0:
-        if nodes.user[k] >= 0:
-            at.tasks[nodes.user[k]] += rise / nodes.share[nodes.user[k]]
-        else:
-            at.clock[k] += rise / at.norm[k]
-        for r in range(at.used.shape[1]):
-            at.used[k, r] += rise * at.speed[k, r]
+    at.clock[k] += rise / at.norm[k]
+    if nodes.user[k] >= 0:
+        at.tasks[nodes.user[k]] += rise / nodes.share[nodes.user[k]]
+    for r in range(at.used.shape[1]):
+        at.used[k, r] += rise * at.speed[k, r]
 
 
 @compiled(inner=True)
@@ -587,14 +572,14 @@ def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
         if runs:
             if not at.runs[c]:
                 at.seen[c] = at.clock[k]
-            total += nodes.weight[c]
+            total += 0.0 if len(nodes.pool) else nodes.weight[c]
             for r in range(at.speed.shape[1]):
                 at.speed[k, r] += nodes.weight[c] * at.speed[c, r]
             if at.seen[c] + at.ahead[c] < soon:
                 soon, at.event[k] = at.seen[c] + at.ahead[c], c
         at.runs[c], c = runs, nodes.end[c]
     for r in range(len(nodes.pool)):
-        total = at.speed[k, r] * nodes.pool[r] if r == 0 else max(total, at.speed[k, r] * nodes.pool[r])
+        total = max(total, at.speed[k, r] * nodes.pool[r])
     if total > 0:
         at.norm[k] = total
         for r in range(at.speed.shape[1]):
@@ -603,44 +588,15 @@ def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def _met(nodes, at, quota, leaf):  # type: ignore[no-untyped-def]
-    """Node at or above a leaf, and resource, whose quota is reached up to rounding; -1 if there is none."""
-    k = leaf
-    while k >= 0:
-        for r in range(at.used.shape[1]):
-            if quota[k, r] and at.speed[leaf, r] > 0 and at.used[k, r] >= at.bound[k, r] * (1 - ROUNDING):
-                return k, r
-        k = nodes.parent[k]
-    return -1, -1
-
-
-@compiled(inner=True)
-def _descend(nodes, at, quota):  # type: ignore[no-untyped-def]
-    """Visit nodes from the root to that of the next event; its bounded resource, -1 for a user with all its tasks."""
-    k = 0
-    _visit(nodes, at, k)
-    while at.event[k] > k:
-        k = at.event[k]
-        _visit(nodes, at, k)
-    if at.event[k] < 0:
-        return k, -1 - at.event[k]
-    at.tasks[nodes.user[k]] = at.most[nodes.user[k]]
-    above, r = _met(nodes, at, quota, k)
-    return (above, r) if above >= 0 else (k, -1)
-
-
-@compiled(inner=True)
 def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
     """Stop users at or below node k: who demand resource r, or pay for a cut, unless these are -1."""
     column = at.used.shape[1] + cut if cut >= 0 else r
     for j in range(k, nodes.end[k]):
-        _visit(nodes, at, j)
-    for j in range(k, nodes.end[k]):
         n = nodes.user[j]
+        _visit(nodes, at, j)
         if n < 0 or not at.alive[n] or (column >= 0 and not at.speed[j, column] > 0):
             continue
         if r < 0 or not quota[k, r]:
-            at.short[n] = cut >= 0 and at.can[j] and at.tasks[n] < at.most[n] and _met(nodes, at, quota, j)[0] < 0
             at.stop[n], at.cut[n], at.rate[n], at.alive[n] = event, cut, _rate(nodes, at, j), False
         at.can[j] = False
     if r >= 0:
@@ -653,14 +609,14 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fill(nodes, at, members, quota, node, resource, budget, events, before):  # type: ignore[no-untyped-def]
+def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
     """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
 
     `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for the time being. `node` and
-    `resource` are the rows of limits whose amounts are recorded, `before` is the number of earlier events. Budgets are
-    reduced by what is paid, in place; `events` are times, costs paid since the event before, and amounts of limits.
+    `resource` are the rows of limits whose amounts are recorded. `events`, of which `count` have been, are times, costs
+    paid since the event before, which reduce the budgets, and amounts of limits.
     """
-    resources, count, (time, paid, held) = at.used.shape[1], 0, events
+    resources, (time, paid, held) = at.used.shape[1], events
     _begin(nodes, at, members)
     while at.can[0] and count < len(time):
         step, cut, k, r = at.ahead[0], -1, 0, -1
@@ -672,9 +628,15 @@ def _fill(nodes, at, members, quota, node, resource, budget, events, before):  #
         for t in range(len(budget)):
             paid[count, t] = step * at.speed[0, resources + t]
             budget[t] -= paid[count, t]
+        _visit(nodes, at, 0)
         if cut < 0:
-            k, r = _descend(nodes, at, quota)
-        _stop(nodes, at, quota, k, r, cut, before + count)
+            while at.event[k] > k:
+                k = at.event[k]
+                _visit(nodes, at, k)
+            r = -1 - at.event[k] if at.event[k] < 0 else -1
+            if r < 0:
+                at.tasks[nodes.user[k]] = at.most[nodes.user[k]]
+        _stop(nodes, at, quota, k, r, cut, count)
         time[count] = at.clock[-1]
         for row in range(len(node)):
             held[count, row] = at.used[node[row], resource[row]]
