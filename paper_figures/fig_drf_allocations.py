@@ -1,4 +1,4 @@
-"""DRF figures 3 and 4: 9 CPU and 18 GB under DRF, asset fairness and CEEI, with the paper's values as diamonds."""
+"""DRF figures 3 and 4 (sections 4.1, 5.1 and 5.2): 9 CPU and 18 GB under DRF, asset fairness and CEEI."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -51,7 +49,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     return drawn
 
 
-def over_time(panels: Sequence[Axes], shares: pd.DataFrame) -> None:
+def over_time(panels: np.ndarray, shares: pd.DataFrame) -> None:
     """Parts of CPU and memory and dominant shares of both jobs under First-Fit in the first draw."""
     of = shares[(shares["policy"] == "first-fit-drfh") & (shares["repetition"] == 0)]
     phases = []

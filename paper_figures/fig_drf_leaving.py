@@ -1,4 +1,4 @@
-"""DRF figure 7: the departure of user 3 reduces the tasks of user 2 under CEEI, and of nobody under DRF."""
+"""DRF figure 7 (theorem 5): the departure of user 3 reduces the tasks of user 2 under CEEI, and of nobody under DRF."""
 
 from __future__ import annotations
 

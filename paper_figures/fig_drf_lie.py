@@ -1,4 +1,4 @@
-"""DRF figure 6: a misreport gains tasks for user 1 under CEEI, and not under DRF."""
+"""DRF figure 6 (theorem 4): a misreport gains tasks for user 1 under CEEI, and not under DRF."""
 
 from __future__ import annotations
 

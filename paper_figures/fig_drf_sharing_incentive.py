@@ -1,4 +1,4 @@
-"""DRF figure 5: asset fairness violates the sharing incentive of a user, with less than half of every resource."""
+"""DRF figure 5 (theorem 1): asset fairness gives a user less than half of every resource."""
 
 from __future__ import annotations
 

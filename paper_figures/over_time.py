@@ -69,7 +69,7 @@ def parts(shares: pd.DataFrame, demands: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def of_users(
-    panels: Sequence[Axes], table: pd.DataFrame, users: Sequence[str],
+    panels: np.ndarray, table: pd.DataFrame, users: Sequence[str],
     theirs: Mapping[str, Sequence[tuple[float, float, float]]],
 ) -> None:  # fmt: skip
     """CPU, memory and dominant shares over time from a table of `parts`; `theirs` are the paper's values by panel."""

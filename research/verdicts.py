@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,13 @@ FOLDER = Path(_judged.__file__).parent / "data"
 DIGITS = 6
 
 
+def compact(one: papers.Judged, setups: pd.DataFrame) -> pd.DataFrame:
+    """Set-ups in the format of the files: `statement`, `setup` (JSON), `mean`, `half`, `n`."""
+    by = [axis.name for axis in one.assumptions if axis.name in setups]
+    texts = [json.dumps(dict(zip(by, row, strict=True))) for row in setups[by].to_numpy().tolist()]
+    return setups[["mean", "half", "n"]].assign(statement=one.statement, setup=texts)
+
+
 def write(paper: str, results: Results, folder: Path = FOLDER) -> Path:
     """Evaluate all statements of a paper.
 
@@ -37,7 +45,7 @@ def write(paper: str, results: Results, folder: Path = FOLDER) -> Path:
         found = results.of(judging.wide(one.experiment))
         if stand_ins := [note for note in found.notes if "stand in" in note]:
             raise DataError(f"verdicts are on real traces; {stand_ins[0]}")
-        parts.append(judging.compact(one, judging.evaluate(one, found)))
+        parts.append(compact(one, judging.evaluate(one, found)))
     path = folder / f"judged-{paper.lower()}.csv"
     pd.concat(parts).to_csv(path, index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
     return path

@@ -85,7 +85,8 @@ def test_a_papers_page_has_figures_and_tables_beside_what_is_printed(
     [
         ("VI, figure 6a", {"figure 6"}), ("DRFH figures 5 to 8", {"figure 5", "figure 6", "figure 7", "figure 8"}),
         ("PF figures 4, 6 and 7 over a day", {"figure 4", "figure 6", "figure 7"}), ("table II", {"table II"}),
-        ("DRF theorems 3 and 6", {"theorem 3", "theorem 6"}), ("7.1, set-up", set()),
+        ("DRF theorems 3 and 6", {"theorem 3", "theorem 6"}), ("7.1, set-up", {"section 7.1"}), ("VI, (7)", set()),
+        ("figures 3 and 4 (sections 4.1 and 5.2)", {"figure 3", "figure 4", "section 4.1", "section 5.2"}),
     ],
 )  # fmt: skip
 def test_figures_that_a_text_names(text: str, found: set[str]) -> None:

@@ -35,8 +35,8 @@ from fairopt.properties._base import described
 #: Page: name, title, entry in lists, and text.
 Page = tuple[str, str, str, str]
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
-#: Figures, tables and theorems that a text names.
-_NUMBERED = re.compile(r"\b(figure|table|theorem)s? ((?:\d+|[IVX]+)(?:(?:, | and | to )\d+)*)")
+#: Figures, tables, theorems and sections that a text names.
+_NUMBERED = re.compile(r"\b(figure|table|theorem|section)s? ((?:[\d.]+|[IVX]+)(?:(?:, | and | to )[\d.]+)*)")
 #: Interactive clusters, as written by `fairopt explore FILE --out`.
 _EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
 #: Parameters with which mechanisms are drawn.
@@ -211,18 +211,21 @@ def _sections(name: str | None) -> Iterator[tuple[str, Sequence[str], str]]:
 
 
 def _of_section(frame: pd.DataFrame, heading: str, needs: Sequence[str]) -> pd.DataFrame:
-    """Claims with a print that name a figure, table or theorem of the heading, or are judged by its experiments."""
-    judged = [one.statement for one in papers.judged() if one.experiment in needs]
+    """Claims with a print that are judged by the experiments, or without any about a figure or table of the heading."""
+    judged = {one.statement: one.experiment in needs for one in papers.judged()}
     named = frame["where"].map(lambda where: bool(_numbered(where) & _numbered(heading)))
     sources = {one.text.removeprefix("paper:") for need in needs for one in load(need).sources}
     if not _numbered(heading):  # as of the lecture
         named = frame["instance"].isin(sources)
-    return frame[(frame["verdict"] != papers.DERIVED) & (frame["claim"].isin(judged) | named)]
+    return frame[(frame["verdict"] != papers.DERIVED) & frame["claim"].map(judged).fillna(named).astype(bool)]
 
 
 def _numbered(text: str) -> set[str]:
-    """Figures, tables and theorems that a text names: `figures 5 to 7` are figure 5, figure 6 and figure 7."""
-    found = set[str]()
+    """Figures, tables, theorems and sections that a text names: `figures 5 to 7` are figure 5, figure 6 and figure 7.
+
+    A number at its beginning is that of a section.
+    """
+    found = {f"section {number}" for number in re.findall(r"^\d+(?:\.\d+)?(?=,|$)", text)}
     for kind, numbers in _NUMBERED.findall(text):
         for one in re.split(", | and ", numbers):
             low, _, high = one.partition(" to ")
@@ -248,7 +251,9 @@ def _of_rows(rows: pd.DataFrame) -> str:
     """Table of printed values beside those here; statements on simulations have intervals, others values."""
     here = rows["ours"].where(rows["ours"] != "", rows["note"])
     shown = rows[["statement", "where", "claim"]].assign(**{"the paper prints": rows["printed"], "here": here})
-    return _markdown(shown.assign(verdict=rows["verdict"])) if len(rows) else "The paper prints nothing about it."
+    return (
+        _markdown(shown.assign(verdict=rows["verdict"])) if len(rows) else "No statement of the paper is judged by it."
+    )
 
 
 def _markdown(frame: pd.DataFrame) -> str:

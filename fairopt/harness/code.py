@@ -34,6 +34,7 @@ _SITES = {"site-packages", "dist-packages"}
 VIOLATIONS = ("properties", "study/solve_many.py")
 
 
+@cache
 def solving() -> tuple[str, ...]:
     """Packages that determine the allocations of mechanisms."""
     rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}

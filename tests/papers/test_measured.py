@@ -35,10 +35,8 @@ def test_verdicts_are_of_the_data() -> None:
     assert not frame["verdict"].str.startswith(NOT_REPRODUCED).any(), frame.to_string()
     verdicts = dict(zip(frame["claim"], frame["verdict"], strict=True))
     assert verdicts[claim_of("the larger alpha").statement] == verdicts[claim_of("to 1e-6").statement] == DERIVED
-    assert (
-        "on bitbrains and thousands and google, not on small"
-        in verdicts[claim_of("more rounds at alpha = 3").statement]
-    )
+    rounds = verdicts[claim_of("more rounds at alpha = 3").statement]
+    assert "on bitbrains and thousands and google, not on small" in rounds
     assert frame["note"].str.contains(r"\d").all()
 
 

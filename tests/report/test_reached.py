@@ -70,6 +70,21 @@ fit = "alpha"
 """
 
 
+def test_mechanisms_are_compared_on_the_same_draw_whatever_their_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "gains.toml"
+    path.write_text('title = "x"\nrepetitions = 2\nclusters.a = "lognormal?users=4&servers=3"\n[[grid]]\n'
+                    'mechanisms = ["drfh", "ps-dsf", "alphapf-vds"]\nalphas = [1, 2]\n')  # fmt: skip
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    found = Results(tmp_path / "store").of(path)
+    frame = found.table(["mechanism", "alpha"], "utilization", less={"mechanism": "drfh"}).frame
+    wide = found.cells.pivot(index=["name", "alpha"], columns="repetition", values="utilization")
+    for name, alpha, mean in frame[["mechanism", "alpha", "utilization"]].to_numpy().tolist():
+        assert mean == pytest.approx((wide.loc[name, alpha] - wide.loc["drfh"].iloc[0]).mean())
+    assert len(frame) == 3
+    with pytest.raises(DataError, match="no cells are alike but for utilization"):
+        found.table("mechanism", "utilization", less={"utilization": found.cells["utilization"].iloc[0]})
+
+
 def test_games_of_a_sweep(tmp_path: Path) -> None:
     """Against the curves themselves: when each residual is at or below the level for good."""
     path = tmp_path / "games.toml"

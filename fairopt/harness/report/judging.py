@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -50,13 +49,6 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
         table = pd.DataFrame({"mean": [np.nan], "half": [np.nan], "n": [0]})
     pairs = zip(table["mean"], table["half"], strict=True)
     return table.assign(outcome=[one.outcome(mean, half) for mean, half in pairs])
-
-
-def compact(one: Judged, setups: pd.DataFrame) -> pd.DataFrame:
-    """Convert set-ups to the format of shipped intervals: `statement`, `setup` (JSON), `mean`, `half`, `n`."""
-    by = [axis.name for axis in one.assumptions if axis.name in setups]
-    texts = [json.dumps(dict(zip(by, row, strict=True))) for row in setups[by].to_numpy().tolist()]
-    return setups[["mean", "half", "n"]].assign(statement=one.statement, setup=texts)
 
 
 def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str], str] = str) -> pd.DataFrame:

@@ -37,35 +37,24 @@ def _copy(one, to):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def _fits(t, g, free):  # type: ignore[no-untyped-def]
-    """True if all waiting tasks of a group fit; they are taken out of `free`, from the first servers with room."""
+def _placed(t, g, room, free, really):  # type: ignore[no-untyped-def]
+    """Place the waiting tasks of a group on the first servers with room, and take them out of `free`.
+
+    True if all have a place; `really` starts them.
+    """
     left = t.groups[g, WAIT]
     for s in range(len(free)):
         if left > 0 and t.eligible[t.groups[g, PLACEMENT], s]:
             count = left
             for r in range(free.shape[1]):
                 if t.demand[g, r] > 0:
-                    count = min(count, max(free[s, r], 0) // t.demand[g, r])
+                    count = min(count, max(room[s, r], 0) // t.demand[g, r])
             for r in range(free.shape[1]):
                 free[s, r] -= count * t.demand[g, r]
             left -= count
-    return left == 0
-
-
-@compiled(inner=True)
-def _start(t, g, free):  # type: ignore[no-untyped-def]
-    """Start all waiting tasks of a group on the first servers with room, and take them out of `free`."""
-    for s in range(len(t.free)):
-        while t.groups[g, WAIT] > 0 and t.eligible[t.groups[g, PLACEMENT], s]:
-            for r in range(free.shape[1]):
-                if t.free[s, r] < t.demand[g, r]:
-                    break
-            else:
-                for r in range(free.shape[1]):
-                    free[s, r] -= t.demand[g, r]
+            for _ in range(count if really else 0):
                 start(t, g, s)
-                continue
-            break
+    return left == 0
 
 
 @compiled(inner=True)
@@ -88,7 +77,7 @@ def _reserved(t, head):  # type: ignore[no-untyped-def]
                 for a in range(then.shape[1]):
                     then[t.runs[r, SERVER], a] += t.demand[t.runs[r, GROUP], a]
         _copy(then, t.plan[_BESIDE])
-        if _fits(t, head, t.plan[_BESIDE]):
+        if _placed(t, head, t.plan[_BESIDE], t.plan[_BESIDE], False):
             return at
 
 
@@ -107,9 +96,9 @@ def gangs(t):  # type: ignore[no-untyped-def]
         _copy(t.free, here)
         if head < 0:
             return
-        if not _fits(t, head, here):
+        if not _placed(t, head, here, here, False):
             break
-        _start(t, head, here)
+        _placed(t, head, t.free, here, True)
     if GANGS < 2:
         return
     base, size, first, g, at = t.queues[0, BASE], t.queues[0, SIZE], t.queues[0, FIRST], head, np.int64(-1)
@@ -122,17 +111,17 @@ def gangs(t):  # type: ignore[no-untyped-def]
         if g < first:
             return
         _copy(t.free, here)
-        if not _fits(t, g, here):
+        if not _placed(t, g, here, here, False):
             continue
         if at < 0:
             at = _reserved(t, head)
         _copy(then, beside)
         if t.n[NOW] + t.lasts[g] <= at:
-            _start(t, g, beside)
+            _placed(t, g, t.free, beside, True)
             continue
         # Its tasks are on the servers on which they would start now.
         for s in range(len(here)):
             for r in range(here.shape[1]):
                 beside[s, r] += here[s, r] - t.free[s, r]
-        if _fits(t, head, beside):
-            _start(t, g, then)
+        if _placed(t, head, beside, beside, False):
+            _placed(t, g, t.free, then, True)
