@@ -128,8 +128,8 @@ def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | No
         done = here * cluster.rate[some, i] if cluster.rated else here
         there = needs & (done > DIGITS * totals[some])[:, None]
         top = np.where(there, level, 0.0).max(axis=0, initial=0.0)
-        owed = hungry[some, None] & (~needs | (level * (1 + DIGITS) < top)).all(axis=1, keepdims=True)
-        lowest = np.where(needs & owed, level, np.inf).min(axis=0, initial=np.inf)
+        could_rise = hungry[some, None] & (~needs | (level * (1 + DIGITS) < top)).all(axis=1, keepdims=True)
+        lowest = np.where(needs & could_rise, level, np.inf).min(axis=0, initial=np.inf)
         result[some[(there & (level > lowest * (1 + DIGITS))).any(axis=1)]] = np.inf
     return None if np.isnan(result).all() else result
 

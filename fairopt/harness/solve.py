@@ -47,7 +47,7 @@ VIOLATED = (
     "envy-freeness",
     "per-server-bottleneck-fairness",
 )
-LIES = 60
+MISREPORTS = 60
 #: Fraction of users who leave and come back in the measure `churn`.
 _LEAVING = 0.1
 #: Smallest cluster that exercises all mechanisms.
@@ -284,10 +284,10 @@ def power_of_ten(level: float) -> str:
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
-    """Violations by property: the largest over `LIES` misreports, and over departures of users."""
+    """Violations by property: the largest over `MISREPORTS` misreports, and over departures of users."""
     from ..properties import report  # other cells do without these imports
 
-    frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)
+    frame = report(mechanism, cluster, VIOLATED, changes=MISREPORTS, rng=rng)
     return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
 
 

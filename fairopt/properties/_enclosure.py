@@ -200,7 +200,9 @@ class _Equations:
         self.start = numbers(np.concatenate([tasks[there], prices[self.rows]]))
         if not 0 < len(self.start) <= _SIZE:
             raise ZeroDivisionError("there are too many equations, or none")
-        self.worth = np.array([self._worth(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)])
+        self.log_coefficient = np.array(
+            [self._log_coefficient(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)]
+        )
         #: Mask of users at their limits; use of each (server, resource) per task, by pair; pairs of users.
         self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
         self.amounts = zeros(len(self.user), *cluster.capacity.shape)
@@ -211,7 +213,7 @@ class _Equations:
         own = self.user[: self.count]
         self.held = self.full[own]
         self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
-        self.target = np.where(self.held, logs(self.limit[own]), self.worth[: self.count])
+        self.target = np.where(self.held, logs(self.limit[own]), self.log_coefficient[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
         """Linearly independent rows; those that are exhausted because others are get marked as `implied`."""
@@ -227,7 +229,7 @@ class _Equations:
                 self.implied[i, r] = True
         return sorted(rows)
 
-    def _worth(self, criterion: Criterion, n: int, i: int) -> Any:
+    def _log_coefficient(self, criterion: Criterion, n: int, i: int) -> Any:
         """Enclosure of `log K` with `K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
         needs = self.demand[n] > 0
         share = (
@@ -277,7 +279,9 @@ class _Equations:
         over = high(total) > np.where(free, self.cluster.max_tasks, np.inf)[self.user]
         if (low(tasks) <= 0).any() or (low(total) <= 0).any() or (high(used)[others] > 1).any() or over.any():
             return None
-        if not all(self._content(k, one, cost) for k, one in enumerate(self.worth - logs(total) * self.alpha)):
+        if not all(
+            self._content(k, one, cost) for k, one in enumerate(self.log_coefficient - logs(total) * self.alpha)
+        ):
             return None
         ends = zeros(2, *self.cluster.shape[:2])
         for n, i, one in zip(self.user, self.server, tasks, strict=False):

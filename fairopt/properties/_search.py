@@ -397,9 +397,9 @@ def moved(instance: Instance, rng: Generator) -> Instance:
 
 
 def _moved(instance: Instance, rng: Generator) -> Instance:
-    lies = disagreements(instance)
-    if lies and rng.random() < 0.4:
-        argument, place = lies[int(rng.integers(len(lies)))]
+    differing = disagreements(instance)
+    if differing and rng.random() < 0.4:
+        argument, place = differing[int(rng.integers(len(differing)))]
     else:
         argument = str(rng.choice(["demand", "demand", "capacity", "capacity", "weight"]))
         table = getattr(instance[0], argument)
