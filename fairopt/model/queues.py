@@ -231,7 +231,7 @@ def tree_criterion(
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
     rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
     rates = rule.filling(cluster, everybody).rates(np.ones(len(everybody), dtype=bool))
-    rates *= np.where(np.isfinite(rule.share), rule.share, 0.0)  # of users that can run nothing it is infinite
+    rates *= np.where(np.isfinite(rule.share), rule.share, 0.0)  # the share of users that can run no tasks is infinite
     # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
