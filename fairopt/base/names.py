@@ -65,7 +65,7 @@ def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
 
 def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
     """Convert a name, given as a string or a number, to a string that can be encoded in UTF-8."""
-    if not isinstance(name, str | Real) or name != name:  # naN marks a missing name
+    if not isinstance(name, str | Real) or name != name:  # NaN marks a missing name
         raise DataError(f"a {what} is called {short(name)}; a name must be text or a number", where)
     try:
         text = str(name)

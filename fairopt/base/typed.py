@@ -62,7 +62,7 @@ def _described(kind: Any) -> list[str]:
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """A type and those that it is made of."""
+    """A type and the types of which it is composed."""
     yield kind
     for part in get_args(kind):
         yield from _parts(part)

@@ -178,7 +178,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
             levels = np.where(there, mine * share[users, some[:, None]] / criterion.weight[users], np.inf)
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
-        if cluster.rated:  # in work, which on this server may rise by the rate times what is left of the limit
+        if cluster.rated:  # in units of work: tasks left below the limit, times the rate of this server, bound its rise
             rate = np.where(there, cluster.rate[users, some[:, None]], 1.0)
             demand, here = demand / rate[:, :, None], here * rate
             limits = limits if alone else totals[users] + rate * room[users]

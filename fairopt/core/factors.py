@@ -68,7 +68,7 @@ def _cholesky(matrix: Array) -> Array:
 
 
 def _solved(factor: Array, given: Array) -> Array:
-    """Solve with a factor of `_cholesky`."""
+    """Solve a linear system by the factor that `_cholesky` returned."""
     if factor.dtype != np.float32:
         return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
     size = max(float(np.abs(given).max()), TINY)

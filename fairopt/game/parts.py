@@ -50,8 +50,8 @@ from ..core.factors import LOG_RANGE, TINY, UNDERFLOW, stack_solved
 from ..model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
-#: Number of starts of Newton's method, numbers of points of two grids, the second finer by these, and largest number of
-#: solutions of a cell.
+#: Number of starts of Newton's method, numbers of points of a grid and of the grids that refine its intervals, and
+#: largest number of solutions of a cell.
 _STARTS, _GRIDS, _MOST = 12, (289, 101), 16
 #: Number of rounds of bound propagation for all cells, then for the remaining ones; and relative relaxation of bounds,
 #: which covers their rounding errors.

@@ -1,4 +1,4 @@
-"""The columns of stores: one row per cell, with its long tables inside. Changing one raises the format's number."""
+"""The columns of stores: one row per cell, with its long tables inside. A change requires a new format number."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ CHANCE_INSIDE = "seconds"
 #: A mechanism on a cluster.
 CELLS = Schema("fairopt-cells-3", "", "cluster", INPUTS, FOUND, CHANCE, LONG)
 
-#: A policy on a workload over time; seconds of the workload are in the columns that have no other unit. `simulate` is
-#: the processor's, `wall` what passed meanwhile.
+#: A policy on a workload over time. Columns without a unit are in seconds of the workload; of the simulation itself
+#: `simulate` is the CPU time, and `wall` the elapsed time.
 SIMULATIONS = Schema(
     "fairopt-simulations-1",
     "simulations",

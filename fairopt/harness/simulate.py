@@ -44,7 +44,7 @@ _SUMMARY = (
     "end",
     "certificate",
 )
-#: Significant digits of demands: coarse bins would make unequal ones equal, and hide what is a fifth beside a slot.
+#: Significant digits of demands; with fewer, demands that a scheduler distinguishes would count as equal.
 _DIGITS = 3
 
 

@@ -61,6 +61,8 @@ class CEEI(Mechanism):
         return maximise(p.weight @ cp.log(p.work), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        if cluster.rated:  # what is held is no utility there, and any share per unit of work cancels
+        # Utility is work, which is not proportional to the resources held if rates differ; at alpha = 1 all shares per
+        # unit of work have the same optimum.
+        if cluster.rated:
             return criterion(cluster, partial(task_share_per_task, cluster), 1.0, self.scope, share_rule="alone")
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")

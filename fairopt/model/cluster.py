@@ -198,7 +198,8 @@ class Cluster:
         """
         if unknown := set(changes) - set(ARGUMENTS):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
-        if "rate" in changes and self.rated and "eligible" not in changes:  # former rates of 0 bar no longer
+        # A rate of 0 made its user ineligible, which a new rate must revoke.
+        if "rate" in changes and self.rated and "eligible" not in changes:
             changes = changes | {"eligible": self.eligible | (self.rate == 0)}
         return Cluster(**self._arguments() | ({} if self.rated else {"rate": None}) | changes)
 

@@ -163,7 +163,8 @@ def report(
     rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
     known, end = dict[int, Numbers | None](), clock.cpu() + seconds
-    for prop in sorted(wanted, key=lambda each: each.compares):  # properties of a single allocation come first
+    # Properties of a single allocation come first, since the others take further solves until the time is up.
+    for prop in sorted(wanted, key=lambda each: each.compares):
         left = end - clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
             rows[prop.name] = np.nan, f"not defined here: {reason}"

@@ -55,7 +55,7 @@ _RATIO: Tasks = ((), 0, 0)
 
 
 class Row(NamedTuple):
-    """The inequality `form . x <= most`, with its name: property, profile, user, and other user, lie or resource."""
+    """Inequality `form . x <= most` and its name: property, profile, user, and other user, misreport or resource."""
 
     name: tuple[str, Profile, int, int]
     form: Form
@@ -125,7 +125,7 @@ class Grid:
         return [(tuple(taken), seat, int(i)) for i in np.flatnonzero(self.cluster.eligible[user])]
 
     def most(self, unknown: Tasks) -> Fraction:
-        """Tasks of an unknown at most: those that the user could run on the server alone."""
+        """Upper bound on an unknown: the tasks that the user could run on the server alone."""
         profile, user, server = unknown
         return Fraction(self.alone[profile[user], server])
 
@@ -134,12 +134,12 @@ class Grid:
         return sum(map(self.most, self.on(profile, user)), Fraction(0))
 
     def welfare(self, profile: Profile) -> Form:
-        """The sum of all users' tasks, each as a part of those that it could run alone."""
+        """Welfare of a profile: the sum over users of their tasks relative to those that each could run alone."""
         users = range(len(profile))
         return summed((one, 1 / self.whole(profile, n)) for n in users for one in self.on(profile, n))
 
     def within(self, profile: Profile) -> Iterator[Row]:
-        """Capacities of a profile, and its properties but for strategy-proofness."""
+        """Inequalities of one profile: capacities, sharing incentive and envy-freeness."""
         weight: Any = numbers(self.cluster.weight)
         used = [(one, kind) for n, kind in enumerate(profile) for one in self.on(profile, n)]
         for (i, r), capacity in np.ndenumerate(self.cluster.capacity):
@@ -202,7 +202,7 @@ class Grid:
                 return tasks
 
     def bound(self, multipliers: Mapping[tuple[Any, ...], Fraction]) -> Fraction:
-        r"""Largest ratio of welfare that multipliers leave possible.
+        r"""Upper bound on the ratio of welfare that the multipliers prove.
 
         .. math:: z \sum_p y_p W_p \le \sum_k y_k b_k + \sum_j u_j \max(0, g_j), \quad
             g = \sum_p y_p w_p - \sum_k y_k a_k

@@ -15,7 +15,7 @@ from ._base import Case, Deviation, Dues, Numbers, Property, only, true_tasks
 
 #: Data that users report.
 REPORTS = ("demand", "eligible", "max_tasks")
-#: Factors of misreported amounts that are not integers, or of a wide range.
+#: Factors by which misreports multiply demands that are not integers, or that span a wide range.
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 

@@ -226,7 +226,7 @@ def fitted(seconds: Array, ended: Mask) -> Lognormal:
 
 @lru_cache(maxsize=4)
 def _fitted(durations: bytes, over: bytes) -> Lognormal:
-    """Fit once for all draws from a trace: it takes seconds."""
+    """Fit once for all draws from a trace, since a fit takes seconds."""
     seconds, ended = np.frombuffer(durations), np.frombuffer(over, dtype=bool)
     data = stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])
     sd, _, median = stats.lognorm.fit(data, floc=0)

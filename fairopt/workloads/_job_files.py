@@ -27,8 +27,7 @@ def read_swf(path: str | Path) -> Workload:
 
     Without a header there are as many servers of one processor as the largest job requests. Memory is a resource if all
     jobs state it; servers then have the memory that their processors would need at the largest request. The requested
-    time is the `walltime`. Jobs that did
-    not run (no run time, no processors) are excluded and counted.
+    time is the `walltime`. Jobs that did not run (no run time, no processors) are excluded and counted.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def hosts(value: object, of: str) -> list[str]:
 
 
 def elements(value: object, of: str) -> tuple[int, int | None]:
-    """Number of elements of an array such as `1-10:2,20%4`, and its throttle; `...` ends a list that is cut."""
+    """Number of elements of an array such as `1-10:2,20%4`, and its throttle; `...` ends a truncated list."""
     listed, _, throttle = text(value, of).partition("%")
     listed = listed.replace("...", "").strip(",[] ")
     wrong = f"{of} is {str(value)[:40]!r}; it must read like 1-10 or 1-9:2,20"

@@ -362,7 +362,7 @@ def _counts(tasks: Mapping[str, float]) -> list[str]:
 
 
 def _limit(shape: Shape, asks: Array, rows: Array, resources: Sequence[str], limited: bool) -> float:
-    """Task limit of a user; a task that exceeds every eligible node is capped, with the reason."""
+    """Task limit of a user, infinite unless `limited`; waiting tasks larger than every eligible node become capped."""
     fit = (rows >= asks * (1 - _ROUNDED)).all(axis=1)
     if fit.any():
         return shape.wanted if limited else float("inf")

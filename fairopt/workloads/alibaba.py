@@ -184,7 +184,7 @@ def cluster(
 
 
 def allowed(models: NDArray[np.str_], spec: str) -> Mask:
-    """(nodes,): which nodes, by their models, a gpu_spec (`G2|T4`; empty: any) admits."""
+    """Mask (nodes,) of nodes whose model a gpu_spec admits (`G2|T4`; an empty one admits all)."""
     if spec == "":
         return np.ones(len(models), dtype=bool)
     return np.isin(models, spec.split("|"))
@@ -200,7 +200,7 @@ def _find(directory: str | Path) -> Path:
 def _table(
     directory: str | Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str] | None
 ) -> pd.DataFrame:
-    """One of the tables, with our units."""
+    """Read one of the tables, with additional columns `cpu` [cores] and `memory` [GiB]."""
     folder = _find(directory)
     files = _csv.table_files(folder, start)
     named = [path for path in files if path.name.removeprefix(start) in _csv.SUFFIXES]

@@ -63,7 +63,7 @@ _TASKS = _csv.Format(
 _REMOVE = 1
 SUBMIT = 0
 SCHEDULE = 1
-_RUNNING = (SCHEDULE, 8)  # and UPDATE_RUNNING
+_RUNNING = (SCHEDULE, 8)  # 8 is UPDATE_RUNNING
 ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
 _TASK = ["job", "task"]
 

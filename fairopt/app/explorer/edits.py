@@ -226,7 +226,7 @@ def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ..
 
 
 def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[str]]:
-    """Indices of the servers of every entry."""
+    """Names of the servers of every entry."""
     members: list[list[str]] = [[] for _ in range(count)]
     for name, entry in zip(servers, entry_of.tolist(), strict=True):
         members[entry].append(name)

@@ -114,7 +114,7 @@ def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
-    """Report as plain text; `table` formats a frame. Texts that no column has room for are lines below it."""
+    """Report as plain text; `table` formats a frame. Texts too wide for a column follow as lines."""
 
     def shown(frame: pd.DataFrame) -> str:
         longer = [name for name in ("limited by", "could give") if name in frame]

@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, *self.server.texts[place])
 
     def do_POST(self) -> None:
-        """Answer a question; invalid ones get an error message."""
+        """Reply to a request of the page; an invalid one gets an error message."""
         if not self._admitted():
             return
         size = self.headers.get("Content-Length", "")

@@ -200,7 +200,7 @@ class Session:
         return self._found[_key(state), mechanism]
 
     def know(self, state: State, found: Allocation) -> None:
-        """Store an answer as that of a state."""
+        """Cache the allocation of a state; the oldest of more than `_KEPT` are dropped."""
         self._found[_key(state), self.mechanism(state)] = found
         while len(self._found) > _KEPT:
             self._found.popitem(last=False)
@@ -217,7 +217,7 @@ class Session:
         return Allocation.of(cluster, table, "running", throw=False)
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Record a state whose answer the view has already."""
+        """Record a state whose answer the view already has."""
         self.edited(_state(question))
         self.mechanism(_state(question))
         return {}

@@ -92,7 +92,10 @@ class Together:
         self.found: dict[float, tuple[Found, float]] = {}
 
     def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
-        """Solution of a problem as a stack of one, and its part of the time in seconds; None for another cluster."""
+        """Solution at the alpha of a problem, and its part of the CPU seconds; None for another cluster.
+
+        The first call solves its cluster at all alphas together, of which later calls return one each.
+        """
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
             self.cluster, begun = cluster, clock.cpu()

@@ -442,7 +442,7 @@ def _null(matrix: Array) -> Array | None:
 
 
 def _irregular(k: Index) -> Array:
-    """Pseudo-random number in (1, 2) for every k; differences are distinct, as ties involve two users and servers."""
+    """Number in (1, 2) for every index k, pseudo-random as only unequal perturbations break ties; equal in all runs."""
     return np.asarray(1 + np.random.default_rng(0).random(int(k.max(initial=-1)) + 1)[k])
 
 

@@ -368,7 +368,7 @@ def _subject(claim: Claim) -> Cluster | Measurements | None:
 
 @cache
 def _own() -> frozenset[str]:
-    """Names of the experiment and of the instances of this project, whose values without a print are found here."""
+    """Names of the experiment and of the instances of this project, whose values are printed in no paper."""
     return frozenset((pf_measured.EXPERIMENT, *(one.name for one in _PAPERS[-1].instances)))
 
 

@@ -67,7 +67,7 @@ def is_maxmin_ram(cluster: Cluster, mechanism: str) -> bool:
 
 
 def uses_more_ram(cluster: Cluster, better: str, than: tuple[str, ...]) -> bool:
-    """True if a mechanism uses more RAM than each other, and no less of the CPU of server 2."""
+    """True if a mechanism uses more RAM than every other one, and no less of the CPU of server 2."""
 
     def used(mechanism: str) -> tuple[float, float]:
         found = solve(cluster, mechanism)

@@ -20,7 +20,7 @@ from ...scheduling import policies
 
 #: Fraction of jobs that a trimmed mean omits at each end.
 _TRIMMED = 0.05
-#: Mean use of a resource of a cluster from which it counts: what is hardly used decides nothing.
+#: Mean utilization from which a resource counts in comparisons, since a resource that is hardly used decides nothing.
 _COUNTS = 0.1
 #: Sizes of jobs by number of tasks: DRF figure 14, of which the paper prints two, and five bins for DRFH figure 6.
 SIZES = {"DRF": (1, 2, 11, 51, np.inf), "DRFH": (1, 2, 11, 101, 501, np.inf)}
@@ -117,7 +117,7 @@ def _rows(found: Any, axes: Sequence[str], of: str, where: Mapping[str, Any]) ->
 
 
 def _like(values: Iterable[Any], wanted: Any) -> list[Any]:
-    """Values that are wanted; policies of a text, or if it has parameters, or none is called so, those of its name."""
+    """Wanted values; a text that equals none, or has parameters, selects policies by name and by these parameters."""
     every = [*dict.fromkeys(values)]
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         return [one for part in wanted for one in _like(every, part)]
@@ -148,7 +148,7 @@ def _named(values: pd.Series) -> pd.DataFrame:
 
 
 def _largest(each: pd.Series, axes: Sequence[str], over: str) -> pd.DataFrame:
-    """Values of the row and column whose mean over draws is the largest, or the largest in size."""
+    """Values of the row and column whose mean over draws, or the absolute value of that, is the largest."""
     kind = [name for name in each.index.names if name != "repetition"]
     means = each.groupby(level=kind, sort=False).mean()
     sizes = means.abs() if over == "largest size" else means
@@ -217,7 +217,7 @@ def _trimmed_mean(values: pd.Series) -> float:
 
 
 def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
-    """Least lead over all times of the part of jobs that are done within it against another policy, in points."""
+    """Minimum over times t of the fraction of jobs completed within t, less that of another policy, in points."""
     times = np.geomspace(1.0, 86400.0, 60)
     jobs = found.long("each_job").groupby([*axes, "repetition", "policy"], sort=False)["response"]
     done = jobs.apply(lambda of: (of.to_numpy(dtype=float)[:, None] <= times).mean(axis=0)).unstack()
@@ -230,13 +230,13 @@ _STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
 
 
 def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = False) -> pd.DataFrame:
-    """Largest difference of dominant shares from those of DRFH at a time, in points: of fluid DRFH, or equal ones.
+    """Largest difference of dominant shares, in points, from those of fluid DRFH, and between users at one time.
 
     Times are those of `_STEADY`, in DRFH figure 4. With `least`, the least share of a user relative to that under fluid
     DRFH, whose players are jobs, one of each user, in per cent.
     """
     shares, draw = found.long("shares"), [*axes, "repetition"]
-    same, parts = [one for one in axes if one != "policy"], []  # what is fluid has no draws
+    same, parts = [one for one in axes if one != "policy"], []  # fluid allocations are not random, hence not repeated
     exact = shares[shares["policy"] == "fluid:drfh"].assign(user=lambda t: t["user"].str.replace("job", "user"))
     mine = shares[shares["policy"].isin(_like(shares["policy"], policy))]
     for begin, end in _STEADY:

@@ -1,6 +1,6 @@
 """The document that `fairopt report --json` prints, as types; `fairopt schema report` prints its JSON Schema.
 
-A number that has no limit or is not known is null. `version` changes if a key changes its meaning or goes.
+An infinite or unknown number is null. `version` changes if a key is removed or changes its meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 VERSION = 1
 
 Number = float | None
-#: One number to alert on.
+#: The number on which an alert is based.
 Distance = Annotated[Number, msgspec.Meta(
     description="dominant shares that would have to change hands until every user runs what it is entitled to: near 0 "
     "where all do (tasks are whole, entitlements are not); alert where it stays above a threshold such as 0.1",
@@ -55,7 +55,7 @@ class Start(msgspec.Struct):
 
 
 class Verdict(msgspec.Struct):
-    """Running tasks judged by what a mechanism gives; `below` and `above` by the largest share first."""
+    """Running tasks judged by the entitlements of a mechanism; `below` and `above` are in order of decreasing share."""
 
     mechanism: str
     sentences: list[str]
@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct):
 
 
 class User(msgspec.Struct):
-    """A user; `entitled` by mechanism, and what depends on running tasks null where these are not known."""
+    """A user; `entitled` is by mechanism, and numbers that depend on running tasks are null where these are unknown."""
 
     user: str
     group: str
@@ -92,7 +92,7 @@ class WhatIf(msgspec.Struct):
 
 
 class Stage(msgspec.Struct):
-    """Users of a queue that stop at a level of max-min filling, each with what it is limited by, and the others."""
+    """Users of a queue that stop at a level of max-min filling, each with its bottleneck, and the number of others."""
 
     level: float
     users: list[str]
@@ -101,7 +101,7 @@ class Stage(msgspec.Struct):
 
 
 class Why(msgspec.Struct):
-    """Why a user or queue runs what it runs (`--user`, `--queue`): what it wants, what holds it and who, and what if.
+    """Explanation of the running tasks of a user or queue (`--user`, `--queue`): bottleneck, competitors and what-ifs.
 
     Tasks of a queue are sums over its users, and shares dominant ones of the cluster; only queues have stages.
     """

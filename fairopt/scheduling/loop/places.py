@@ -266,7 +266,7 @@ def _write(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _split(t, b):  # type: ignore[no-untyped-def]
-    """Split a full block; as no block is empty, one block per server suffices."""
+    """Split a full block. There are at most as many blocks as servers, since no block is empty."""
     directory, filled, blocks, half = t.directory, t.filled, t.n[BLOCKS], t.ids.shape[1] // 2
     d, new = directory[b], directory[blocks]
     for k in range(half, filled[d]):
@@ -281,14 +281,14 @@ def _split(t, b):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _shift(row, begin, end, step):  # type: ignore[no-untyped-def]
-    """Shift entries from `begin` to `end` by one step in this direction."""
+    """Replace each entry from `begin` up to `end` by the next one in the direction `step`, 1 or -1."""
     for p in range(begin, end, step):
         row[p] = row[p + step]
 
 
 @compiled(inline=True)
 def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
-    """Shift blocks of the directory, with their largest free amounts, by one step."""
+    """Apply `_shift` to blocks of the directory, with their largest free amounts."""
     _shift(t.directory, begin, end, step)
     for r in range(t.most.shape[1]):
         _shift(t.most[:, r], begin, end, step)
@@ -296,7 +296,7 @@ def _shift_blocks(t, begin, end, step):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _shift_servers(t, d, begin, end, step):  # type: ignore[no-untyped-def]
-    """Shift entries of block d, with their free amounts and ratios, by one step."""
+    """Apply `_shift` to the entries of block d, with their free amounts and ratios."""
     _shift(t.ids[d], begin, end, step)
     for r in range(t.ratios.shape[1]):
         _shift(t.ratios[d, r], begin, end, step)

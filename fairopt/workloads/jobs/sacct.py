@@ -66,7 +66,7 @@ _OURS = ("job", "user", "arrival", "start", "duration", "tasks", "nodes")
 
 
 def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs with their lines."""
+    """Jobs of the output of `--parsable2`, each with its file and line for error messages."""
     heads, *lines = (line.split("|") for line in content.splitlines() or [""])
     heads = [name.strip() for name in heads]
     for name in ("JobID", "Submit", "Start", "End", "AllocTRES"):
@@ -81,7 +81,7 @@ def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _of_json(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs in the words of the text."""
+    """Jobs of the output of `--json`, with the column names and formats of `_of_text`."""
     for job in objects(files.parse_json(content, path), "jobs", path, _REMEDY):
         name, times, found = str(job.get("job_id")), job.get("time"), job.get("tres")
         if not isinstance(times, Mapping) or not isinstance(found, Mapping):
@@ -97,7 +97,7 @@ def _of_json(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _row(job: Mapping[str, Any], where: str, by: str) -> Iterator[dict[str, Any]]:
-    """The row of a job that ran."""
+    """Yield the row of a job, unless it never ran; `by` selects whether its account or its user becomes the user."""
     with files.inside(where):
         submit, start, end = (_time(job[key]) for key in ("Submit", "Start", "End"))
         uses = tres(job["AllocTRES"], f"AllocTRES of job {job['JobID']}")
@@ -122,7 +122,7 @@ def _time(text: str) -> float | None:
 
 
 def _servers(jobs: pd.DataFrame, resources: list[str]) -> pd.DataFrame:
-    """Nodes with the most that was held at once; without names, as many as the largest job has, each for its tasks."""
+    """Nodes, with the largest amounts held at once as capacities; if unnamed, as many as the largest job needs."""
     parts = jobs.explode("nodes").dropna(subset=["nodes"])
     if parts.empty:
         return pd.DataFrame([{"count": int(jobs["tasks"].max())} | jobs[resources].max().to_dict()])
