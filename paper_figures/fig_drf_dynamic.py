@@ -33,7 +33,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     shares = results.of("drf_dynamic").long("shares")
     narrow = width < NARROW
     drawn, table = new(width, 6.9 if narrow else 4.2, *((6, 1) if narrow else (2, 3)))
-    panels = list(table.ravel())
+    panels = table.ravel()
     over_time(panels[:3], shares)
     late = shares[shares["time"] >= shares["time"].max() / 4]
     mean = late.groupby(["workload", "policy", "repetition", "user"], sort=False)["share"].mean().reset_index()

@@ -31,7 +31,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     shares = found.long("shares", chosen[chosen["repetition"] == 0])
     demands = {one: np.array(of) / _TOTAL for one, of in _DEMANDS.items()}
     drawn, table = new(width, 2.1, 1, 3, stack=True, sharey=True)
-    of_users(list(table.ravel()), parts(shares, demands), [*_DEMANDS], _PRINTED)
+    of_users(table.ravel(), parts(shares, demands), [*_DEMANDS], _PRINTED)
     for axes in table.ravel():
         axes.set_ylim(0, 0.8)
     legend(drawn, table[0, 0])

@@ -60,7 +60,8 @@ def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds
     cluster = allocation.cluster
     users = np.flatnonzero(cluster.runnable)
     filling, by = rule.filling(cluster, users), found.by.astype(object)
-    limits, held = filling.limits, filling.held(allocation.arrays.user_tasks[users])
+    limits = filling.limits
+    held = filling.held(limits, allocation.arrays.user_tasks[users])
     full = np.flatnonzero(held >= limits.most * (1 - _FULL))
     for k in full[np.argsort(-np.diff(limits.start)[full], kind="stable")].tolist():
         below = users[limits.user[limits.start[k] : limits.start[k + 1]]]
