@@ -49,9 +49,9 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     for count in range(_CUTS):
         prices = np.array(tables)
         cost, rows = costs(polytope, prices)
-        worth = rows.sum(axis=1)
-        cost[cost < _NEGLIGIBLE * worth[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
-        path = filling.path(most, cost, worth, refuse)
+        value = rows.sum(axis=1)
+        cost[cost < _NEGLIGIBLE * value[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
+        path = filling.path(most, cost, value, refuse)
         part, fractions, bound = _placement(polytope, path.tasks)
         if part >= 1 - _PLACED:
             placed = polytope.user_tasks(fractions)
