@@ -276,10 +276,10 @@ class _Conditions:
         Where a user's time is used up to tau, its price is the least at which the user would buy no more,
         :math:`\mu_n = \max(0, \max_i (G_n a_{ni} - \sum_r \lambda_{ir} d_{nr}))`.
         """
-        rate, worth = self.polytope.rate, (self.marginal - shift[self.seller])[self.user]
+        rate, log_value = self.polytope.rate, (self.marginal - shift[self.seller])[self.user]
         assert rate is not None
-        top = np.maximum.reduceat(np.maximum(worth, price), self.first)[self.user]
-        lacking = (np.exp(worth - top) - np.exp(price - top)) * rate
+        top = np.maximum.reduceat(np.maximum(log_value, price), self.first)[self.user]
+        lacking = (np.exp(log_value - top) - np.exp(price - top)) * rate
         own = np.where(self.timed & (self.room <= tau), np.maximum.reduceat(lacking, self.first), 0.0)
         time = own > 0
         with np.errstate(divide="ignore"):

@@ -345,7 +345,14 @@ class _UsersFirst:
         (self._lists if at.pairs.order == "users listed" else self._tables)(at, border)
 
     def _lists(self, at: Equations, border: Array) -> None:
-        """Factor the sparse complement, in which rows are ordered by server first; `border` (resources, servers)."""
+        r"""Factor the sparse Schur complement S, scaled to a unit diagonal, with rows ordered by server first.
+
+        .. math:: S_{ii} = W_i + \sum_n \omega_{ni} \Big(1 - \frac{\omega_{ni}}{\Omega_n}\Big) a_{ni} a_{ni}^T, \qquad
+            S_{ij} = -\sum_n \frac{\omega_{ni} \omega_{nj}}{\Omega_n} a_{ni} a_{nj}^T
+
+        plus the outer product of `border` (resources, servers); :math:`\Omega_n` is `Equations.whole`. With values of
+        pairs, in the game, the second factor of every product is divided by them.
+        """
         pairs, own = at.pairs, at.own
         self.diagonal = np.maximum(np.einsum("rrk->rk", own) + at.idle.T, TINY)
         scale = np.where(at.row.T, 1 / np.sqrt(self.diagonal), 0.0)

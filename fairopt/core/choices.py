@@ -271,17 +271,20 @@ class Choices:
         return taken
 
     def tied(self) -> Array:
-        """Log prices (servers,), changed as little as rounding, at which nearly tied pairs are exactly tied.
+        r"""Log prices (servers,), changed by little more than rounding, at which nearly tied pairs are exactly tied.
 
-        Of the pairs with a part above `_TIED` those of a maximum spanning forest are made ties: ties on a cycle could
-        contradict each other.
+        Pairs with a part of their user's tasks above `_TIED` are nearly tied. As ties on a cycle could contradict each
+        other, those of a spanning forest of largest parts are made exact. In every tree one server keeps its price,
+        from which those of the others follow by
+
+        .. math:: \log X_n + \pi_i = \log(\phi_n \gamma_{ni})
         """
         users, servers = len(self.total), len(self.price)
         near, nodes = np.flatnonzero(self.near > _TIED), users + servers
         ends = self.user[near], users + self.server[near]
         graph = sp.csr_array((1 - np.log(self.near[near]), ends), (nodes, nodes))
         forest = csgraph.minimum_spanning_tree(graph).tocoo()
-        # SciPy's indices are of 32 bits, which the number of a pair of nodes may exceed.
+        # The pairs of the forest, found by their numbers among pairs of nodes, which may exceed 32 bits.
         edges = near[
             np.searchsorted(ends[0] * nodes + ends[1], np.sort(forest.row.astype(np.intp) * nodes + forest.col))
         ]
@@ -289,7 +292,7 @@ class Choices:
         tree = self._connected(self.user[edges], self.server[edges])
         roots = np.zeros(nodes - len(edges), dtype=np.intp)
         roots[tree] = np.arange(nodes)  # servers, which are the last
-        # On ties log X_n + pi_i = log(phi_n gamma_ni), which determines a tree from one server whose price is kept.
+        # log X of users, then pi of servers; every pass determines the neighbours of known nodes.
         value, known = np.append(np.zeros(users), self.price), np.bincount(roots, minlength=nodes) > 0
         while (new := known[user] != known[server]).any():
             new = np.flatnonzero(new)

@@ -30,8 +30,8 @@ class Point:
         self.q, self.z, self.log_rows = q, z, log_rows
         tasks = z * q.gamma
         total = np.add.reduce(tasks, axis=1) + q.unused
-        # At alpha = 0 marginal utilities are finite at zero tasks: fractions are then relative to the monopoly tasks.
         self.total = total
+        # At alpha = 0 marginal utilities are finite at zero tasks: fractions are then relative to the monopoly tasks.
         self.unit = np.where(q.alpha > 0, total, np.add.reduce(q.gamma, axis=1) + q.unused)
         self.possible = (self.unit > 0).all(axis=0) & np.isfinite(total).all(axis=0)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)

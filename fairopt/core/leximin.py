@@ -474,25 +474,35 @@ class Levels:
 
     @np.errstate(all="ignore")
     def prices(self) -> Array:
-        """Prices per resource unit that prove the levels, (stages, servers, resources)."""
+        r"""Prices per resource unit that prove the levels, (stages, servers, resources).
+
+        In the order of increasing levels, the prices of stage l are
+
+        .. math:: \lambda^l + \sum_{k < l} m_{lk} \lambda^k
+
+        with the duals :math:`\lambda^k` of stage k, in which rows and pairs that earlier stages removed are missing.
+        For k = l - 1, ..., 0, prices are given to what stage k removed, and :math:`m_{lk}` is the least multiple by
+        which they are valid (`_multiples`).
+        """
         stages, pairs = sorted(self.stages, key=lambda stage: stage.level), self.pairs
         result, user_price = (np.zeros((len(stages), *shape)) for shape in (self.inverse.shape, self.level.shape))
-        for number in reversed(range(len(stages))):
-            stage, prices_above, user_prices_above = stages[number], result[number + 1 :], user_price[number + 1 :]
-            result[number, stage.servers], user_price[number, stage.users] = stage.prices, stage.user_price
-            # Prices of equations that were removed with a pair, at which that pair costs what its user pays.
-            for pair, column in reversed(stage.determined):
-                user, server, of_row = pairs.user[pair], pairs.server[pair], column >= 0
-                cost = np.einsum("pr,spr->sp", pairs.takes[pair], prices_above[:, server])
-                missing = user_prices_above[:, user] - cost
-                user_prices_above[:, user[~of_row]] = cost[:, ~of_row]
-                takes = pairs.takes[pair[of_row], column[of_row]]
-                prices_above[:, server[of_row], column[of_row]] += missing[:, of_row] / takes
-            multiple = self._multiples(stage, prices_above, user_prices_above)
+        for k in reversed(range(len(stages))):
+            stage, later_prices, later_user_prices = stages[k], result[k + 1 :], user_price[k + 1 :]
+            result[k, stage.servers], user_price[k, stage.users] = stage.prices, stage.user_price
+            # Prices of equations (of a row, or of a user: -1) that were removed with a pair, at which that pair costs
+            # what its user pays.
+            for pair, resource in reversed(stage.determined):
+                user, server, of_row = pairs.user[pair], pairs.server[pair], resource >= 0
+                cost = np.einsum("pr,spr->sp", pairs.takes[pair], later_prices[:, server])
+                missing = later_user_prices[:, user] - cost
+                later_user_prices[:, user[~of_row]] = cost[:, ~of_row]
+                takes = pairs.takes[pair[of_row], resource[of_row]]
+                later_prices[:, server[of_row], resource[of_row]] += missing[:, of_row] / takes
+            multiple = self._multiples(stage, later_prices, later_user_prices)
             scaled = np.flatnonzero(multiple)
             multiple = _STRICT * multiple[scaled, None]
-            prices_above[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
-            user_prices_above[scaled[:, None], stage.users] += multiple * stage.user_price
+            later_prices[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
+            later_user_prices[scaled[:, None], stage.users] += multiple * stage.user_price
         return np.asarray(np.maximum(result, 0.0) * self.inverse)
 
     def _multiples(self, stage: Stage, prices: Array, user_prices: Array) -> Array:

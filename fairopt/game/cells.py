@@ -141,15 +141,21 @@ def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
 
 
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
-    """Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
+    r"""Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
 
-    Every user's first server is compared with all others by inequalities, and those in which it also is by equations,
-    with largest coefficients of 1. `chosen`, (cells, servers), are faces of some servers; prices are (cells, servers,
-    resources), 0 off the rows.
+    With log gains g, prices :math:`p = v^\alpha`, the first server i of user n in the cell, and every other one j,
+
+    .. math:: e^{\alpha (g_{nj} - g_{ni})} \sum_r D_{nir} p_{ir} \le \sum_r D_{njr} p_{jr}
+
+    with equality if n is on j as well. These are scaled to largest coefficients of 1, and :math:`\sum p \le 1`. The
+    linear program maximises a lower bound of all prices if `strict`, and otherwise their sum, which is positive if and
+    only if prices are feasible; failures count as feasible. `chosen`, (cells, servers), are faces of some servers;
+    prices are (cells, servers, resources), 0 off the rows.
     """
     on, active, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
     (cells, count, users), resources = on.shape, active.shape[2]
     first, gain = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
+    # Cells, the servers after the first one (j, cyclically), and users.
     c, a, n = np.ogrid[:cells, : count - 1, :users]
     other = (first + 1 + a) % count
     compared = on.any(axis=1, keepdims=True) & (gain[c, other, n] > -np.inf)

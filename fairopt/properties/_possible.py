@@ -89,8 +89,8 @@ class Grid:
     anonymous: bool
 
     @cached_property
-    def worth(self) -> Numbers:
-        """Tasks of each type that a task of another one's bundle runs, (types, types)."""
+    def tasks_per_bundle(self) -> Numbers:
+        """Tasks of one type that the bundle of a task of another type can run, (types, types)."""
         return tasks_per_task(self.types, self.types)
 
     @cached_property
@@ -153,7 +153,7 @@ class Grid:
                 yield Row(("sharing-incentive", profile, n, n), summed(own), -part)
             for m, other in enumerate(profile):
                 if "envy-freeness" in self.properties and m != n:
-                    by = self.worth[kind, other] * weight[n] / weight[m]
+                    by = self.tasks_per_bundle[kind, other] * weight[n] / weight[m]
                     bundle = [(one, by) for one in self.on(profile, m) if self.cluster.eligible[n, one[-1]]]
                     yield Row(("envy-freeness", profile, n, m), summed(own + bundle))
 
@@ -168,7 +168,7 @@ class Grid:
             for n, kind in enumerate(profile):
                 for lie in range(len(self.types) if "strategy-proofness" in self.properties else 0):
                     told = self.on((*profile[:n], lie, *profile[n + 1 :]), n)
-                    gain = [(one, self.worth[kind, lie]) for one in told]
+                    gain = [(one, self.tasks_per_bundle[kind, lie]) for one in told]
                     form = summed([*gain, *((one, -1) for one in self.on(profile, n))])
                     yield Row(("strategy-proofness", profile, n, lie), form)
 

@@ -45,7 +45,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     # A finite bound beyond what a user can have, so that prices and not this bound stop it.
     most = np.minimum(polytope.limit, 2 * polytope.reach)
     prices = np.array([polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources])
-    cost, worth = np.zeros((0, len(most))), np.zeros(0)
+    cost, value = np.zeros((0, len(most))), np.zeros(0)
 
     def refuse(stuck: Mask, quotas: list[str]) -> None:
         who = listed([repr(polytope.cluster.users[n]) for n in polytope.users[stuck]], 3)
@@ -58,8 +58,8 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     for count in range(_ROUNDS):
         more, rows = costs(polytope, prices[len(cost) :])
         more[more < _NEGLIGIBLE * rows.sum(axis=1)[:, None] / np.maximum(polytope.reach, 1e-300)] = 0.0
-        cost, worth = np.vstack([cost, more]), np.append(worth, rows.sum(axis=1))
-        path = filling.path(most, cost, worth, refuse)
+        cost, value = np.vstack([cost, more]), np.append(value, rows.sum(axis=1))
+        path = filling.path(most, cost, value, refuse)
         if not (path.tasks <= placed * (1 + _PLACED)).all():
             found = _placements(problem, path)
             first = next(found, first)

@@ -215,17 +215,26 @@ def gauge(g: Game, at: Place) -> None:
 class Active:
     """Numbering of the unknowns at a point: active pairs, active rows, binding limits, and log alpha.
 
-    Events are numbered as well: pairs, rows, limits of users, and log alpha, which attains a target.
+    Conditions are those of pairs, rows and limits of users, numbered in this order. Events have their numbers, and the
+    last one is that log alpha attains a target.
+
+    Attributes
+    ----------
+    members, pairs : numbers of the active conditions, (unknowns,), and of active pairs
+    count, whole : numbers of unknowns and of conditions
+    place, of_row, of_limit : unknown of every condition, of every row, and of every user's limit; -1 if inactive
+    of_reference : (servers,), unknown of the reference row, -1 without one
     """
 
     def __init__(self, g: Game, at: Place) -> None:
         self.g, self.at = g, at
         self.members, self.pairs = np.flatnonzero(at.on), np.flatnonzero(at.pair_on)
         self.count, self.whole = len(self.members), len(at.on)
-        self.place = np.full(self.whole, -1)  # -1 if inactive, which as a column is that of log alpha
+        # As a column -1 is that of log alpha, which `slopes` fills in last, so that entries of inactive ones vanish.
+        self.place = np.full(self.whole, -1)
         self.place[self.members] = np.arange(self.count)
         _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
-        self.of_reference = np.full(int(g.host.max()) + 1, -1)  # (servers,), unknown of the reference row
+        self.of_reference = np.full(int(g.host.max()) + 1, -1)
         self.of_reference[g.host[at.reference]] = self.of_row[at.reference]
 
     def slopes(self, v: Values, some: Index) -> Array:

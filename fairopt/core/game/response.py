@@ -114,7 +114,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 @compiled(inline=True)
 def share_at(curve, log_cost):  # type: ignore[no-untyped-def]
-    """Log share at which marginal utility is the cost, and minus its elasticity in the cost, from a `curve`."""
+    """Log share at which marginal utility equals the cost, and minus its elasticity in the cost, from a `curve`."""
     low, high = 0, curve.shape[1] - 1
     while high - low > 1:
         middle = (low + high) // 2

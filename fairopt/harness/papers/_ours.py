@@ -29,7 +29,7 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks of the entries with `wants` in a tree with the others above, (users,), or the beginning of the error."""
+    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`, or the start of its error."""
     from ...mechanisms.tree import Tree  # as in `solve`
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]

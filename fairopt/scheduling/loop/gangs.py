@@ -25,7 +25,7 @@ from .tables import (
 
 #: 1: gangs, 2: with backfilling; 0 for policies that start single tasks.
 GANGS = 0
-#: Tables of `plan`: what is free now, when the first group starts, and then beside another group.
+#: Tables of `plan`: free amounts now, when the first group starts, and at that time beside another group (`gangs`).
 _HERE, _THEN, _BESIDE = range(3)
 
 
@@ -89,7 +89,13 @@ def _until(t, r):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def gangs(t):  # type: ignore[no-untyped-def]
-    """Start groups of the only queue in order, and others that do not delay the first one that does not fit."""
+    """Start groups of the only queue in order, and others that do not delay the first one that does not fit, the head.
+
+    The head is expected to start at the time `at` at which it fits if running tasks last as long as they may. A later
+    group that fits now starts if it ends by then, or if the head still fits beside it at that time. The tables of
+    `plan` are free amounts: `here`, now, after a group that is tried; `then`, at the time `at`, before the head starts;
+    and `beside`, a copy of `then` from which the group that is tried is subtracted, and then the head.
+    """
     here, then, beside = t.plan[_HERE], t.plan[_THEN], t.plan[_BESIDE]
     while True:
         head = first_of(t, 0)

@@ -146,7 +146,7 @@ def _next_queue(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _update_limits(t):  # type: ignore[no-untyped-def]
-    """Update limits, and list waiting groups of queues whose tasks ended or whose limits rose as fresh."""
+    """Update limits, and mark as fresh the waiting groups of queues whose tasks ended or whose limits rose."""
     for q in range(len(t.queues)):
         if t.n[ACTIVE] and not ANEW:
             most = limit(t, q) if t.queues[q, SINCE] >= 0 else t.limit[q]
@@ -164,7 +164,7 @@ def _update_limits(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _all_fresh(t):  # type: ignore[no-untyped-def]
-    """List all groups that fit the largest free amounts of servers with released capacity as fresh."""
+    """Mark as fresh all groups that fit the largest free amounts of servers with released capacity."""
     _envelope(t, t.n[GAINED])
     q = _next_queue(t, -1)
     while q >= 0:
@@ -179,7 +179,7 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Collect candidate queues, with fresh groups, or for pairs with one that may fit, and return their number."""
+    """Collect queues with a fresh group (for pairs: with a group that may fit) as candidates: their number."""
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
     for k in range(1, t.n[FRESH]):  # insertion sort, as they are nearly sorted
         g, j = fresh[k], k
