@@ -363,7 +363,8 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            if _entries(own_pairs) <= largest and own_faces.rising.all() and not constrained:
+            apart = self.of_user[own_faces.user].any()  # proofs of pairs left out need prices inside of the face
+            if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
                 self.small.append((own_pairs, own_faces, lower_level))
                 continue
             large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
@@ -436,7 +437,7 @@ class Levels:
         """Record the solution y (columns,) and the prices (rounds, rows) of a component by the simplex method."""
         y, nothing = y[: len(pairs.user)], np.zeros(0)
         attained = pairs.sums(y)
-        self.level[faces.user], self.amount[faces.pair] = attained + self.given[faces.user], y
+        self.level[faces.user], self.amount[faces.pair] = attained, y
         for of_round in prices[:, : pairs.inverse.size].reshape(-1, *pairs.inverse.shape):
             cost, full = pairs.least(pairs.cost(of_round)), of_round > NEGLIGIBLE * of_round.max()
             level = float(attained[cost > NEGLIGIBLE * cost.max()].max(initial=level))
