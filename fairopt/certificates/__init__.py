@@ -12,12 +12,13 @@ import numpy as np
 from ..base.errors import DataError
 from ..model import _intake
 from ..model._arrays import Array, Frozen, Index, deferred, ratio
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, SparseCluster
 from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_task
 from ..model.merging import Split, merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..model.queues import TreeCriterion
+from . import sparse_pool
 from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking
 from .bottleneck import exploitability, rises, taking
@@ -280,6 +281,12 @@ def certify_problem(
     violation, where = feasibility(cluster, tasks, limits, criterion.floor)
     if not np.isfinite(violation):
         return Certificate(violation, np.inf, _measure(criterion), where), None
+    if isinstance(cluster, SparseCluster):
+        x = tasks.user_tasks if isinstance(tasks, Split) else tasks.sum(axis=1)
+        rise = sparse_pool.rise(cluster, x, criterion, limits)
+        n = int(rise.argmax())
+        where = where if violation > rise[n] else f"largest for user {cluster.users[n]!r}"
+        return Certificate(violation, float(rise[n]), _measure(criterion), where), None
     if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)  # each server is judged separately, without tasks on other servers
     has_levels = bool(np.isinf(criterion.alpha)) and criterion.scope in ("pool", "servers")

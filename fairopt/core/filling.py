@@ -12,9 +12,12 @@ there are at most as many rounds as resources. Arrays begin with the axis of ser
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 
-from ..model._arrays import Array
+from ..base.loops import compiled
+from ..model._arrays import Array, Index
 
 #: Number of (level, user) combinations that a step of the k-ary search evaluates for each server (measured).
 _PROBES = 4000
@@ -74,3 +77,55 @@ def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array
         if not (rising.any(axis=1) & np.isfinite(reached)).any():
             break
     return np.where(rising, room, tasks)
+
+
+@compiled
+def stopping_levels(
+    start: Index, resource: Index, rate_of: Array, begin: Index, user: Index, limit: Array, order: Index
+) -> Array:
+    """Levels at which users of one pool stop, (users,), by events in a heap, in O(nonzeros log resources).
+
+    Each user stops once: when a resource that it uses is exhausted, or at its limit. What it used is then taken from
+    the rates of its other resources, so that these are exhausted later than the heap says, and return to it.
+
+    Parameters
+    ----------
+    start, resource, rate_of : compressed rows: resources of each user, and the fraction of each used per unit of level
+    begin, user : compressed columns: users of each resource
+    limit : (users,), levels at which users attain their limits
+    order : users with finite limits, by these
+    """
+    levels, some = np.full(len(start) - 1, np.inf), len(begin) - 1
+    rate, left, since, rising = np.zeros(some), np.ones(some), np.zeros(some), np.diff(begin)
+    for k in range(len(resource)):
+        rate[resource[k]] += rate_of[k]
+    heap = [(1.0 / rate[r], r) for r in range(some) if rising[r] > 0]
+    heapq.heapify(heap)
+    one, following = np.zeros(1, dtype=user.dtype), 0
+    while len(heap) > 0:
+        level, full = heap[0]
+        if rising[full] == 0:
+            heapq.heappop(heap)
+            continue
+        now = since[full] + max(left[full], 0.0) / rate[full]
+        while following < len(order) and levels[order[following]] < np.inf:
+            following += 1
+        if following < len(order) and limit[order[following]] <= level:
+            one[0], now = order[following], limit[order[following]]
+            stopping = one
+        elif now > level:
+            heapq.heapreplace(heap, (now, full))
+            continue
+        else:
+            stopping = user[begin[full] : begin[full + 1]]
+        for n in stopping:
+            if levels[n] < np.inf:
+                continue
+            levels[n] = now
+            for k in range(start[n], start[n + 1]):
+                r = resource[k]
+                left[r] -= (now - since[r]) * rate[r]
+                since[r] = now
+                rate[r] -= rate_of[k]
+                rising[r] -= 1
+    return levels

@@ -12,8 +12,9 @@ import numpy as np
 from ..base import loops
 from ..base import progress as _progress
 from ..base.errors import FairoptError
-from ..base.libraries import pd
+from ..base.libraries import pd, sp
 from ..mechanisms import Mechanism, chosen
+from ..mechanisms.drf import DRF
 from ..model.cluster import Cluster
 from ..model.problem import Problem
 from ..scheduling.simulator import simulate
@@ -35,6 +36,8 @@ def _questions() -> Iterator[Question]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
     yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
+    many = sp.eye_array(1001, format="csr")  # the demand stays sparse
+    yield lambda: DRF().solve(Cluster(np.ones((1, 1001)), many))
     # Arrays of a single resource have another memory layout, and hence another signature.
     for mechanism, cluster in product(chosen(None), (TINY, TINY.select(resources=TINY.resources[:1]))):
         for engine in mechanism.engines():

@@ -14,12 +14,13 @@ from ..certificates import Certificate, advice, feasibility
 from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
 from ..core import last_digits
+from ..core.engines import sparse_pool
 from ..core.engines.maxmin import check_floors
 from ..core.solution import LAST_DIGITS, Run, Solution
 from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
-from ..model.cluster import Cluster, expected
+from ..model.cluster import Cluster, SparseCluster, expected
 from ..model.criterion import ConcaveWelfare, Criterion, FairnessEfficiency
 from ..model.merging import Merging, Split, merge, unmerged
 from ..model.problem import Problem
@@ -383,6 +384,8 @@ def solve(
     seen, notes = mechanism.prepare(cluster)
     problem = Problem(seen, mechanism.criterion(seen))
     engines, tol, solver, earlier = _checked(mechanism, cluster, problem, tol, engine, solver, start)
+    if isinstance(seen, SparseCluster):
+        return _of_sparse(mechanism, problem, notes, tol, throw, watch)
     merging = _merged(mechanism, problem, earlier)
     reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
     check_floors(reduced)
@@ -402,6 +405,32 @@ def solve(
     allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:
         raise mechanism.complaint(allocation, tol, found.tried)
+    return allocation
+
+
+def _of_sparse(
+    mechanism: Solvable, problem: Problem, notes: tuple[str, ...], tol: float, throw: bool, watch: clock.Watch
+) -> Allocation:
+    """Allocation of a pool with a sparse demand: by events, which the certificate judges."""
+    cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
+    assert isinstance(cluster, SparseCluster)
+    if (
+        type(rule) is not Criterion
+        or rule.alpha < np.inf
+        or cluster.gamma.shape != (*rule.share.shape, 1)
+        or any(rule.floor)
+    ):
+        cluster.demand  # noqa: B018 - which raises, and says what takes such a demand
+    tasks = frozen(sparse_pool.filled(cluster, rule, problem.limits)[:, None])
+    run, begun = Run("water filling", clock.cpu() - begun), clock.cpu()
+    certificate = mechanism.certify(cluster, tasks)[0]
+    found = Solution(tasks, None, "native", (run,), rounds=1, status="exact")
+    stats = _stats(found, 0.0, clock.cpu() - begun, watch.loops)
+    notes += idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
+    judge = mechanism.certify
+    allocation = Allocation(str(mechanism), cluster, tasks, certificate, rule, None, stats, notes, tol, judge)
+    if allocation.flagged and throw:
+        raise SolverError(f"{mechanism}: {certificate} misses tol={tol:g}")
     return allocation
 
 

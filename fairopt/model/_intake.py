@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import DataError
+from ..base.libraries import sp
 from ..base.names import labels, short, some
 from ._arrays import Array, Mask, frozen
 
@@ -78,6 +79,47 @@ def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str]
             f"Pass a list of rows, even for a single {rows}: [[...]]"
         )
     return array
+
+
+#: Number of entries up to which a sparse demand becomes an array, which all mechanisms take; also if half are not zero.
+_DENSE = 1_000_000
+
+
+def packed(demand: object) -> bool:
+    """True for a sparse matrix of SciPy."""
+    return hasattr(demand, "tocsr")
+
+
+def unpacked(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a cluster with a sparse demand, or one by names, as compressed rows, or as an array if small."""
+    demand = given["demand"]
+    if isinstance(demand, Mapping) and all(isinstance(row, Mapping) for row in demand.values()):
+        resources, users, rows = (
+            labels(given["resources"] or (), "resource"),
+            labels(demand, "user"),
+            [*demand.values()],
+        )
+        place = {name: k for k, name in enumerate(resources)}
+        for user, row in zip(users, rows, strict=True):
+            if odd := {*row} - {*place}:
+                raise DataError(
+                    f"user {user!r} demands {short(odd.pop())}; give amounts by names of resources={resources}"
+                )
+        if given["users"] is not None:
+            raise DataError("users are named by the demand; leave out users=")
+        amounts = plain([value for row in rows for value in row.values()], "demand")
+        columns, ends = [place[name] for row in rows for name in row], np.cumsum([0, *map(len, rows)])
+        demand = sp.csr_array((amounts, columns, ends), (len(rows), len(place)))
+        given = given | {"users": users, "resources": resources}
+    if not packed(demand):
+        return given
+    if demand.ndim != 2 or demand.dtype.kind not in "iuf":
+        raise DataError(f"a sparse demand must have numbers by user and resource; got {demand.dtype}, {demand.shape}")
+    demand = sp.csr_array(demand, dtype=float, copy=True)
+    demand.sum_duplicates()
+    demand.eliminate_zeros()
+    small = demand.shape[0] * demand.shape[1] <= max(_DENSE, 2 * demand.nnz)
+    return given | {"demand": demand.toarray() if small else demand}
 
 
 def vector(values: Any, what: str, users: Sequence[str], default: float) -> Array:

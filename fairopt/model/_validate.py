@@ -66,26 +66,39 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
 
         given = _frames.aligned(given)
     capacity = _intake.matrix(given["capacity"], "capacity", "server", "resource")
-    demand = _intake.matrix(given["demand"], "demand", "user", "resource")
+    demand, packed = given["demand"], _intake.packed(given["demand"])
+    if not packed:
+        demand = _intake.matrix(demand, "demand", "user", "resource")
     if capacity.shape[1] != demand.shape[1]:
         raise DataError(
             f"capacity has {capacity.shape[1]} resources and demand has {demand.shape[1]}; "
             "give both one column per resource, in the same order"
         )
     resources = _names.names(given["resources"], capacity.shape[1], "resource")
-    users = _names.names(given["users"], len(demand), "user")
+    users = _names.names(given["users"], demand.shape[0], "user")
     servers = _names.names(given["servers"], len(capacity), "server")
     weight = _intake.vector(given["weight"], "weight", users, 1.0)
     max_tasks = _intake.vector(given["max_tasks"], "max_tasks", users, np.inf)
     eligible = _intake.eligibility(given["eligible"], users, servers)
     amounts(capacity, "server", "capacity", servers, resources)
-    amounts(demand, "user", "demand", users, resources)
-    people(users, weight, max_tasks, demand)
-    rate = _intake.rates(given["rate"], users, servers)
+    some, rate = demand, _intake.rates(given["rate"], users, servers)
+    if packed:
+        if any(eligible.strides) or any(rate.strides):
+            raise DataError(
+                "placement constraints and rates are not supported with a sparse demand of more than a million pairs"
+            )
+        some = np.diff(demand.indptr)[:, None]
+        for k in np.flatnonzero(~inside(demand.data))[:1].tolist():
+            row = int(np.searchsorted(demand.indptr, k, "right")) - 1
+            amounts(demand[[row]].toarray(), "user", "demand", users[row:], resources)
+    else:
+        amounts(demand, "user", "demand", users, resources)
+    people(users, weight, max_tasks, some)
     if any(rate.strides):
         amounts(rate, "user", "rate", users, servers)
         eligible = eligible if rate.all() else frozen(eligible & (rate > 0))
-    for own in (capacity, demand, weight, max_tasks, rate):  # `eligible` is read-only already
+    rows = (demand.data, demand.indices, demand.indptr) if packed else (demand,)
+    for own in (capacity, *rows, weight, max_tasks, rate):  # `eligible` is read-only already
         read_only(own)
     values = capacity, demand, weight, eligible, max_tasks, resources, users, servers, rate
     return dict(zip(ARGUMENTS, values, strict=True))

@@ -35,7 +35,9 @@ class Cluster:
     capacity : (servers, resources)
         :math:`c_{ir} \ge 0`, in resource units; 0 if the server lacks the resource.
     demand : (users, resources)
-        :math:`d_{nr} \ge 0`, in resource units per task, with a positive entry for every user.
+        :math:`d_{nr} \ge 0`, in resource units per task, with a positive entry for every user. A sparse matrix of
+        SciPy, or a dict of dicts of amounts by user and resource (of which `resources` are then all names), stays
+        sparse above a million entries: `SparseCluster`.
     weight : (users,) or float, optional
         :math:`\phi_n > 0`, dimensionless. Default: 1.
     eligible : (users, servers) of bool, or dict of lists, optional
@@ -91,7 +93,10 @@ class Cluster:
         rate: ArrayLike | Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         given = capacity, demand, weight, eligible, max_tasks, resources, users, servers, rate
-        self.__dict__.update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
+        data = _intake.unpacked(dict(zip(ARGUMENTS, given, strict=True)))
+        self.__dict__.update(_validate.cluster(data))
+        if _intake.packed(data["demand"]):
+            object.__setattr__(self, "__class__", SparseCluster)
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
@@ -186,6 +191,10 @@ class Cluster:
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
         return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
+    def used(self, tasks: Array) -> Array:
+        r"""Use :math:`\sum_n x_{ni} d_{nr}` by tasks (users,) or (users, servers), in resource units."""
+        return np.asarray(tasks.T @ self.demand)
+
     # -- other clusters --------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Cluster:
@@ -215,12 +224,14 @@ class Cluster:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
         if data["rate"] is None or not any(data["rate"].strides):
             data["rate"] = _intake.rates(None, data["users"], data["servers"])
-        new = object.__new__(Cluster)
-        new.__dict__.update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
+        new = object.__new__(type(self))
+        names = {name: tuple(v) for name, v in data.items() if isinstance(v, list | tuple)}
+        arrays = {name: frozen(v) for name, v in data.items() if isinstance(v, np.ndarray)}
+        new.__dict__.update(data | names | arrays)
         return new
 
     def _arguments(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ARGUMENTS}
+        return {name: vars(self)[name] for name in ARGUMENTS}
 
     def select(
         self,
@@ -438,6 +449,72 @@ class Cluster:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Cluster is immutable; {name} cannot be deleted")
+
+
+class SparseCluster(Cluster):
+    """Cluster of more than a million pairs (user, resource) whose demand is sparse: of DRF and other max-min of a pool.
+
+    `Cluster(capacity, demand)` returns one if the demand is sparse. All that needs a dense demand is a `DataError`. Two
+    of them are equal only if they are the same.
+
+    >>> import scipy.sparse, fairopt as fo
+    >>> cluster = fo.Cluster([[1.0] * 2000], scipy.sparse.eye_array(2000).tocsr())
+    >>> cluster.sparse_demand.nnz, fo.DRF().solve(cluster).user_tasks.tolist()[:2]
+    (2000, [1.0, 1.0])
+    """
+
+    @property
+    def sparse_demand(self) -> Any:
+        """The demand, (users, resources) in SciPy's format of compressed rows, without zeros."""
+        return vars(self)["demand"]
+
+    @property
+    def demand(self) -> Array:  # type: ignore[override]
+        """Not available: `sparse_demand` is."""
+        raise DataError(
+            f"the demand of these {self.shape[0]:,} users for {self.shape[2]:,} resources is sparse, and only max-min "
+            "on one pool takes it as it is, such as DRF and asset fairness; where memory suffices, give "
+            "cluster.sparse_demand.toarray()"
+        )
+
+    def _of_rows(self, how: np.ufunc, values: Array) -> Array:
+        """Reduce values of the nonzero demands, (..., nonzeros), by user."""
+        return np.asarray(how.reduceat(values, self.sparse_demand.indptr[:-1], axis=-1))
+
+    @cached_property
+    def gamma0(self) -> Array:
+        """As of any cluster, (users, servers)."""
+        demand = self.sparse_demand
+        tasks = [self._of_rows(np.minimum, row[demand.indices] / demand.data) for row in self.capacity]
+        return read_only(np.stack(tasks, axis=1))
+
+    @cached_property
+    def runnable(self) -> Mask:
+        """As of any cluster, (users,)."""
+        return read_only(self.gamma.any(axis=1) & (self.max_tasks > 0))
+
+    @cached_property
+    def share_per_task(self) -> Any:
+        """Share of a resource per task, in the format of `sparse_demand`."""
+        share = self.sparse_demand.copy()
+        with np.errstate(divide="ignore"):
+            share.data = share.data / self.pooled_capacity[share.indices]
+        return share
+
+    @cached_property
+    def dominant_share_per_task(self) -> Array:
+        """As of any cluster, (users,)."""
+        return read_only(self._of_rows(np.maximum, self.share_per_task.data))
+
+    def used(self, tasks: Array) -> Array:
+        """As of any cluster."""
+        return np.asarray(tasks.T @ self.sparse_demand)
+
+    def _shown(self) -> list[pd.DataFrame]:
+        return []
+
+    __eq__ = object.__eq__  # by identity
+    __hash__ = None
 
 
 def expected(cluster: object, in_tasks: str = "") -> Cluster:

@@ -261,5 +261,5 @@ class Split:
     @property
     def use(self) -> Array:
         r"""Use of resources, :math:`\sum_n x_{ni} d_{nr}`, (servers, resources), in resource units."""
-        whole = self.merged.T @ self.merging.original.demand
+        whole = self.merging.original.used(self.merged)
         return np.asarray(whole[self.merging.server_of] * self.merging.server_part[:, None])

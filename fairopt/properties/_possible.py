@@ -25,7 +25,7 @@ from ..base.errors import DataError, SolverError
 from ..base.libraries import pd, sp
 from ..base.names import items, short
 from ..base.typed import typed
-from ..certificates.rational import WORK, Dictionary, numbers
+from ..certificates.rational import WORK, Dictionary, TooMuch, numbers
 from ..mechanisms import Mechanism, one
 from ..model import _validate, cluster_file, linear
 from ..model.cluster import Cluster, expected
@@ -178,14 +178,13 @@ class Grid:
         Sharing incentive is a penalty that grows until it holds, so that no tasks at all are a vertex to begin at. That
         all inequalities hold is verified.
         """
-        gain, penalty = self.welfare(profile), Fraction(1)
+        gain = self.welfare(profile)
         place = {unknown: k for k, unknown in enumerate(gain)}
         rows = [
             ({place[one]: value / gain[one] for one, value in row.form.items()}, row.most)
             for row in self.within(profile)  # an unknown of the program is its welfare
         ]
-        while True:
-            penalty *= 1000
+        for penalty in (Fraction(10) ** power for power in range(3, 25, 3)):
             table, width = list[tuple[dict[int, Fraction], Fraction]](), len(gain)
             for form, most in rows:
                 if most < 0:
@@ -195,11 +194,15 @@ class Grid:
                     width += 1
                 table.append((form, most))
             program = Dictionary(table, width, WORK)
-            program.maximise(*range(width))
+            try:
+                program.maximise(*range(width))
+            except TooMuch:
+                raise DataError("too many users and servers for rational arithmetic; take fewer") from None
             found = program.values()
             tasks = {unknown: found.get(k, Fraction(0)) / gain[unknown] for unknown, k in place.items()}
             if min(tasks.values()) >= 0 and all(of(row.form, tasks) <= row.most for row in self.within(profile)):
                 return tasks
+        raise SolverError("no tasks with these properties are found")
 
     def bound(self, multipliers: Mapping[tuple[Any, ...], Fraction]) -> Fraction:
         r"""Upper bound on the ratio of welfare that the multipliers prove.
@@ -311,7 +314,7 @@ class Possible:
         return files.read_json(path, "bound", cls.of)
 
     def __repr__(self) -> str:
-        grid, at = self.grid, f"{self.bound} = " if self.bound.denominator < 10_000 else ""
+        grid, at = self.grid, f"{self.bound} = " if 1 < self.bound.denominator < 10_000 else ""
         names = [_SHORT[name] for name in grid.properties]
         fair = ", ".join(name for name in names if name != "SP") or "no property"
         return (

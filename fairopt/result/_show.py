@@ -19,7 +19,7 @@ from .arrays import NOTHING, ROUNDING, SOME, Answer
 #: Arrays (users,) by name of column.
 Columns = Mapping[str, Array]
 
-#: Largest number of users displayed.
+#: Largest number of users, and of resources, displayed.
 _ROWS = 20
 
 
@@ -49,7 +49,8 @@ def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[st
 def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
     """Text of an allocation: users, utilization, certificate, notes; tables are broken at `width` characters."""
     used = zip(allocation.cluster.resources, allocation.arrays.utilization.tolist(), strict=True)
-    use = ", ".join(f"{name} {value:.1%}" for name, value in used if not math.isnan(value))
+    uses = [f"{name} {value:.1%}" for name, value in used if not math.isnan(value)]
+    use = ", ".join(uses if len(uses) <= _ROWS else [*uses[:_ROWS], "..."])
     below = [f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
     below += [f"note: {note}" for note in _notes(allocation)]
     if width is not None:

@@ -160,7 +160,7 @@ class Arrays:
     def utilization(self) -> Array:
         """Used fraction of the total capacity, `sum_n x_n d[n,r] / C_r`, (resources,); NaN where `C_r` is 0."""
         cluster = self._of.cluster
-        return ratio(self.user_tasks @ cluster.demand, cluster.pooled_capacity, np.nan)
+        return ratio(cluster.used(self.user_tasks), cluster.pooled_capacity, np.nan)
 
     @property
     def prices(self) -> Array | None:

@@ -105,6 +105,7 @@ def test_forged_proofs(bound: Possible, tmp_path: Path, capsys: pytest.CaptureFi
         (on(2, max_tasks=[1, 2]), {}, "task limits"),
         (on(2, [[1, 0], [0, 1]]), {}, "can run no task"),
         (on(9), {}, "constraints, more than"),
+        (on(2, [[k, 300 - k] for k in range(1, 200)]), {"types": 3}, "rational arithmetic"),
     ],
 )
 def test_refusals(cluster: fo.Cluster, options: dict[str, Any], message: str) -> None:
