@@ -18,6 +18,7 @@ from .errors import DataError
 
 __all__ = [
     "blas",
+    "clarabel",
     "cp",
     "csgraph",
     "lapack",
@@ -58,6 +59,7 @@ def of_an_extra(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    import clarabel
     import cvxpy as cp
     import pandas as pd
     import pyarrow as pa
@@ -90,6 +92,7 @@ else:
         "special": "scipy.special",
         "stats": "scipy.stats",
         "blas": "scipy.linalg.blas",
+        "clarabel": "clarabel",
         "lapack": "scipy.linalg.lapack",
         "csgraph": "scipy.sparse.csgraph",
         "sparse_linalg": "scipy.sparse.linalg",

@@ -92,7 +92,6 @@ def lexicographic_rise(
         n = polytope.users[int(beyond.argmax())]
         return np.inf, None, f"user {users[n]!r}, whose level is beyond the range of numbers"
     to_limit = polytope.limit / x - 1
-    prices = None if len(polytope.timed) else prices  # they are of capacities alone, and own time has a price as well
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, level, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
@@ -164,16 +163,59 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
         if not 0 < (top := rows.max(initial=0.0)) < np.inf:
             continue
         rows = np.where(rows > _NEGLIGIBLE * top, rows / top, 0.0)
-        cost = polytope.price_per_task(rows) * x[polytope.pair_user]
+        cost = polytope.price_per_task(rows)
+        expense, left = np.add.reduceat(part * cost, start) * x, np.zeros(len(x))
+        if len(polytope.timed):
+            more, left = own_time(polytope, fractions, cost)
+            cost = cost + more
+        cost = cost * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
-        above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
-        gap = float(rows @ idle) + unprotected(above[order], (least * spare)[order])
+        above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start) + left
+        # Users above a level may lose all but their floors; with own time, which then has no price, all that they pay.
+        taken = expense - above if len(polytope.timed) else least * spare
+        gap = float(rows @ idle) + unprotected(above[order], taken[order])
         bound[order] = least_rises(level[order], gap, np.where(least > _NEGLIGIBLE, least, 0.0)[order])
         better = bound < best
         best[better], which[better] = bound[better], s
         spent = np.bincount(rank, least, len(groups))[rank]
         condition[better] = rows.sum() / spent[better]
     return Proof(best, which, condition)
+
+
+def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, Array]:
+    r"""Costs of own time of a unit of work, (pairs,), and of what is left of it, (users,), at costs of work (pairs,).
+
+    The price of a user's time makes its mean rate :math:`w_n / q_n` optimal: with a server's rate a and its cost C of a
+    task, and (0, 0) for time that is left, the lower hull of all points (a, C) has a tangent there, with the price of
+    work as its slope and minus that of time as its intercept. Any price proves a bound, and this one the best.
+    """
+    assert polytope.rate is not None
+    users, user = polytope.timed, polytope.pair_user
+    place = np.arange(len(user)) - polytope.start[user]
+    rate, costs = np.full((2, len(polytope.users), int(place.max()) + 2), np.inf)
+    rate[user, place], costs[user, place] = polytope.rate, cost * polytope.rate
+    rate[:, -1], costs[:, -1] = 0.0, 0.0
+    quota, done = polytope.quota[users], polytope.user_tasks(fractions)[users]
+    rate, costs, price = rate[users], costs[users], np.zeros(len(polytope.users))
+    mean = (done / quota * (1 + SAME_LEVEL**2))[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (costs[:, None] - costs[:, :, None]) / (rate[:, None] - rate[:, :, None])
+        slower, faster = rate <= mean, (rate > mean) & np.isfinite(rate)
+        height = np.where(
+            slower[:, :, None] & faster[:, None], costs[:, :, None] + slope * (mean - rate)[:, :, None], np.inf
+        )
+        best = height.reshape(len(users), -1).argmin(axis=1)
+        tangent = slope.reshape(len(users), -1)[np.arange(len(users)), best]
+        # On the fastest server alone the tangent is the edge to slower ones.
+        top = np.where(np.isfinite(rate), rate, -1.0).argmax(axis=1)
+        edge = np.where(rate < rate.max(axis=1, initial=0.0, where=np.isfinite(rate))[:, None],
+                        slope[np.arange(len(users)), top], -np.inf).max(axis=1)  # fmt: skip
+        tangent = np.where(faster.any(axis=1), tangent, edge)
+        price[users] = np.nanmax(np.where(np.isfinite(rate), tangent[:, None] * rate - costs, -np.inf), axis=1)
+    tasks = polytope.part_of_limit(polytope.gamma * fractions)[users] * quota
+    left = np.zeros(len(price))
+    left[users] = price[users] * np.maximum(quota - tasks, 0.0)
+    return price[user] / polytope.rate, left
 
 
 def unprotected(above: Array, spare: Array) -> Array:

@@ -230,7 +230,7 @@ class Mechanism(Solvable):
         for found in native.solutions(problem, tol, warm):
             yield found
         rule = problem.criterion
-        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
+        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or len(problem.polytope.timed):
             return
         from ..core.engines.welfare import fixed_at_floors
         from ..core.game import equilibria

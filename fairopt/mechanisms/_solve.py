@@ -77,7 +77,8 @@ def _moved(
     problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
 ) -> Solution | None:
     polytope, criterion, begun = problem.polytope, problem.criterion, clock.cpu()
-    if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
+    unfit = isinstance(criterion, FairnessEfficiency) or criterion.floor.any() or len(polytope.timed) > 0
+    if offer.log_prices is None or unfit:
         return None
     log_rows = polytope.log_row_prices(offer.log_prices)
     if offer.log is None:  # prices of a conic solver may be scaled differently on every server
@@ -324,10 +325,6 @@ def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
     return False
 
 
-#: Engines for which a task limit is a bound on work, which it is not where a user's rates differ.
-_WITHOUT_OWN_TIME = ("native", "equilibrium", "best-response")
-
-
 def _checked(
     mechanism: Solvable,
     cluster: Cluster,
@@ -341,9 +338,9 @@ def _checked(
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
-    served = problem.criterion.scope == "game" and problem.criterion.alpha == 0  # by a program a server, with limits
-    if problem.cluster.rated and not served and len(problem.polytope.timed):
-        known = tuple(name for name in known if name not in _WITHOUT_OWN_TIME)
+    game = problem.criterion.scope == "game" and problem.criterion.alpha > 0
+    if problem.cluster.rated and game and len(problem.polytope.timed):
+        known = ("declarative",)
         if engine not in (None, *known):
             raise DataError(
                 f"the {engine} engine knows no task limits of users whose rates differ between servers; the "

@@ -126,6 +126,18 @@ def test_a_user_one_percent_short_is_seen(name: str, timed: bool) -> None:
         assert certify(cluster, short, found.criterion)[0].residual > 2e-3
 
 
+@pytest.mark.parametrize("name", GLOBAL[:3])
+def test_own_time_of_many_users(name: str) -> None:
+    """On few servers, with own time of all users: the native engine is certified by its own prices, and so is CVXPY."""
+    cluster, mechanism = drawn(17, 80, 3).replace(max_tasks=0.2), fo.mechanisms.one(name)
+    found, declared = mechanism.solve(cluster), mechanism.solve(cluster, engine="declarative")
+    assert found.stats.engine == "native"
+    assert found.log_prices is not None
+    assert_allclose(found.arrays.work, declared.arrays.work, rtol=1e-5)
+    full = found.arrays.user_tasks > 0.2 * (1 - 1e-6)
+    assert 0.1 < full.mean() < 0.9
+
+
 def test_own_time_has_a_price() -> None:
     """One GPU of each kind for two jobs: the one that gains more from the fast kind has it for longer.
 

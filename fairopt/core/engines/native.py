@@ -68,6 +68,11 @@ def handles(criterion: Criterion) -> bool:
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Candidates of increasing cost, for certificates to accept the first."""
+    if len(problem.polytope.timed):
+        from . import own_time
+
+        yield from own_time.solutions(problem)
+        return
     yield from served(problem, "native")
     yield from small.solutions(problem, tol, "native", warm)
     if np.isinf(problem.criterion.alpha):

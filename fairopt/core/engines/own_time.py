@@ -1,0 +1,261 @@
+r"""Global programs in which users with different rates have task limits: own time, a row of each with a price.
+
+Such a limit bounds no work, as a user may trade time on a slow server for time on a fast one. Other engines, for which
+limits are bounds on work, do not apply.
+
+Welfare at finite alpha > 0, by a primal-dual interior point for few rows. With fractions z of pairs, their work g, time
+tau and use D, prices lambda of rows, mu of own time and p of work, the conditions are
+
+.. math:: s_{ni} = \sum_r D_{nir} \lambda_{ir} + \tau_{ni} \mu_n - g_{ni} p_n \ge 0 \perp z_{ni} \ge 0, \qquad
+    1 - D z \ge 0 \perp \lambda \ge 0, \qquad 1 - \tau z \ge 0 \perp \mu \ge 0,
+
+and p is the marginal utility of w = g z. The equations of a user, one for each of its servers and one for its time, are
+solved for all users together, which leaves a dense system in the prices of rows. Products of users are relative to
+their expenditure. alpha is raised from 1 by factors of 2, with units of work that make the users' present work 1.
+
+Max-min, by linear programs: a common level t is feasible iff users can have :math:`\min(t, \ell_n)` each, with the
+level :math:`\ell_n` of a user that has all of its time on its best servers. If it is not, the prices of the least total
+shortage prove
+
+.. math:: \sum_n p_n \min(t, \ell_n) \le \sum_r \lambda_r + \sum_n \mu_n
+
+for every feasible t. Its largest solution is the next t, which falls to the level itself in a few programs, however
+many users attain their own bounds on the way. Users with a price are then frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...base import clock
+from ...base.libraries import clarabel, sp
+from ...model._arrays import Array
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ...model.problem import Problem
+from ..accuracy import ACCURATE, NEGLIGIBLE, NEWTON_ROUNDING, REFINED, VISIBLE
+from ..central_path import LEAST, LEAST_CENTRING, TO_BOUNDARY
+from ..factors import TINY
+from ..solution import Run, Solution
+
+#: Largest numbers of rows, and of entries of the equations of users.
+_ROWS, _ENTRIES = 1_000, 20_000_000
+#: Largest number of Newton steps, least step that counts as one, and mean product at which alpha is raised.
+_STEPS, _SHORTEST, _ROUGH = 100, 1e-8, 1e-2
+
+
+def solutions(problem: Problem) -> Iterator[Solution]:
+    """At most one candidate: of max-min, or of alpha-fair welfare with few rows."""
+    rule, polytope, begun = problem.criterion, problem.polytope, clock.cpu()
+    if type(rule) is not Criterion or rule.alpha == 0 or rule.floor.any():
+        return
+    if np.isinf(rule.alpha):
+        solver, found = "CLARABEL", _levels(polytope, rule)
+    else:
+        sizes = np.diff(polytope.start) + 1.0
+        if len(polytope.row_server) > _ROWS or sizes @ sizes > _ENTRIES:
+            return
+        with np.errstate(all="ignore"):
+            solver, found = "interior point by users", _welfare(polytope, rule)
+    if found is not None:
+        tasks = polytope.allocation(polytope.inside(found[0]))
+        run = Run(solver, clock.cpu() - begun)
+        yield Solution(tasks, None, "native", (run,), 0.0, found[2], "converged", log=found[1])
+
+
+class _Point(NamedTuple):
+    """Iterate: fractions z and slacks s (pairs,), prices and slacks of rows, and of own time (1 without), and p."""
+
+    z: Array
+    s: Array
+    lam: Array  # (rows,)
+    v: Array
+    mu: Array  # (users,)
+    u: Array
+    p: Array  # (users,)
+
+
+class _Program:
+    """Alpha-fair welfare of work in units of users, `worth` (users,) at a unit each."""
+
+    def __init__(self, polytope: Polytope, unit: Array, worth: Array, alpha: float) -> None:
+        self.start, self.user, self.worth, self.alpha = polytope.start[:-1], polytope.pair_user, worth, alpha
+        self.use, self.gain = polytope.use.T.tocsr(), polytope.gamma / unit[self.user]
+        self.has = np.zeros(len(unit), dtype=bool)
+        self.has[polytope.limited] = True
+        self.time = np.where(self.has[self.user], polytope.instances / polytope.quota[self.user], 0.0)
+        #: Position of a pair among those of its user, and all pairs of pairs of one user.
+        self.place = np.arange(len(self.user)) - polytope.start[self.user]
+        same = sp.csr_matrix((np.ones(len(self.user)), (np.arange(len(self.user)), self.user)))
+        self.both = (same @ same.T).tocoo()
+        self.paid = worth.sum() / self.use.shape[1]
+
+    def sums(self, of_pairs: Array) -> Array:
+        """Sums over each user's pairs, (users,)."""
+        return np.asarray(np.add.reduceat(of_pairs, self.start))
+
+    def begin(self, z: Array) -> _Point:
+        """Point at fractions z, at which nothing is used up."""
+        value = self.gain * self.worth[self.user]
+        lam = np.maximum(self.use.T @ (value * z), LEAST * self.paid) / np.maximum(self.use.T @ z, TINY)
+        mu = np.where(self.has, self.worth, 1.0)
+        cost = self.use @ lam + self.time * mu[self.user]
+        u = np.where(self.has, 1 - self.sums(self.time * z), 1.0)
+        return _Point(z, np.maximum(cost - value, LEAST * value), lam, 1 - self.use.T @ z, mu, u, self.worth)
+
+    def gap(self, at: _Point) -> float:
+        """Mean product, relative to expenditures."""
+        of_users = np.bincount(self.user, at.z * at.s, len(self.worth)) + np.where(self.has, at.mu * at.u, 0.0)
+        total = (of_users / self.worth).sum() + (at.lam * at.v).sum() / self.paid
+        return float(total / (len(at.z) + len(at.lam) + np.count_nonzero(self.has)))
+
+    def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
+        """Point at which products vanish up to `accuracy`, by Mehrotra's predictor and corrector."""
+        zero = _Point(*(0 * one for one in at))
+        steps = 0
+        while steps < _STEPS:
+            gap, newton = self.gap(at), _Newton(self, at)
+            if gap < accuracy and newton.residual < REFINED:
+                break
+            affine = newton.direction(0.0, zero)
+            ahead = self.gap(_moved(at, affine, _longest(at, affine)))
+            change = newton.direction(min(max((ahead / gap) ** 3, LEAST_CENTRING), 0.5) * gap, affine)
+            t = _longest(at, change)
+            if not t > _SHORTEST:
+                break
+            at, steps = _moved(at, change, min(1.0, max(TO_BOUNDARY, 1 - gap) * t)), steps + 1
+        return at, steps
+
+
+def _moved(at: _Point, change: _Point, t: float) -> _Point:
+    return _Point(*(one + t * more for one, more in zip(at, change, strict=True)))
+
+
+def _longest(at: _Point, change: _Point) -> float:
+    """Longest step, at most 1, that keeps everything nonnegative; NaN beyond the range of numbers."""
+    return 1 / float(np.max([1.0, *((-more / one).max() for one, more in zip(at, change, strict=True))]))
+
+
+class _Newton:
+    """Newton's equations at a point."""
+
+    def __init__(self, program: _Program, at: _Point) -> None:
+        q, self.program, self.at = program, program, at
+        user, w = q.user, q.sums(q.gain * at.z)
+        self.dual = q.use @ at.lam + q.time * at.mu[user] - q.gain * at.p[user] - at.s
+        self.rows = 1 - q.use.T @ at.z - at.v
+        self.own = np.where(q.has, 1 - q.sums(q.time * at.z) - at.u, 0.0)
+        #: `dp = misfit - slope dw`
+        off = np.log(q.worth / at.p) - q.alpha * np.log(w)
+        self.slope, self.misfit = q.alpha * at.p / w, at.p * off
+        residuals = self.dual / (q.gain * at.p[user]), self.rows, self.own, off
+        self.residual = max(float(np.abs(each).max()) for each in residuals)
+        # Equations of users in changes of z and mu.
+        users, width = len(w), int(q.place.max()) + 1
+        matrix, gain = np.zeros((users, width + 1, width + 1)), np.zeros((users, width))
+        gain[user, q.place] = q.gain
+        matrix[:, :width, :width] = gain[:, :, None] * (self.slope[:, None] * gain)[:, None]
+        diagonal = np.ones((users, width))
+        diagonal[user, q.place] = at.s / at.z
+        matrix[:, np.arange(width), np.arange(width)] += diagonal
+        matrix[user, q.place, width] = matrix[user, width, q.place] = q.time
+        matrix[:, width, width] = np.where(q.has, -at.u / at.mu, -1.0)
+        self.inverse, (i, j) = np.linalg.inv(matrix), (q.both.row, q.both.col)
+        of_pairs = sp.csr_matrix((self.inverse[user[i], q.place[i], q.place[j]], (i, j)), shape=q.both.shape)
+        self.schur = (q.use.T @ (of_pairs @ q.use)).toarray() + np.diag(at.v / at.lam)
+
+    def _of_users(self, of_pairs: Array, of_time: Array) -> tuple[Array, Array]:
+        """Solve the equations of users for changes of z and mu."""
+        q, right = self.program, np.zeros(self.inverse.shape[:2])
+        right[q.user, q.place], right[:, -1] = of_pairs, of_time
+        found = (self.inverse @ right[:, :, None])[:, :, 0]
+        return found[q.user, q.place], np.where(q.has, found[:, -1], 0.0)
+
+    def direction(self, target: float, second: _Point) -> _Point:
+        """Direction to products `target`, with the products of `second`, a direction, in the next order."""
+        q, at, aim = self.program, self.at, target * self.program.worth
+        of_pairs = aim[q.user] - second.z * second.s - at.z * at.s
+        of_rows = target * q.paid - second.lam * second.v - at.lam * at.v
+        of_time = np.where(q.has, self.own - (aim - second.mu * second.u - at.mu * at.u) / at.mu, 0.0)
+        taken = of_pairs / at.z - self.dual + q.gain * self.misfit[q.user]
+        free = self._of_users(taken, of_time)[0]
+        lam = np.linalg.solve(self.schur, q.use.T @ free - self.rows + of_rows / at.lam)
+        z, mu = self._of_users(taken - q.use @ lam, of_time)
+        p, u = self.misfit - self.slope * q.sums(q.gain * z), np.where(q.has, self.own - q.sums(q.time * z), 0.0)
+        return _Point(z, (of_pairs - at.s * z) / at.z, lam, self.rows - q.use.T @ z, mu, u, p)
+
+
+def _welfare(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | None:
+    """Fractions (pairs,), log prices per resource unit, and number of Newton steps; None for numbers out of range."""
+    # Half of every server is divided evenly, and of own time at most half is used.
+    even = 0.5 / np.bincount(polytope.pair_server)[polytope.pair_server]
+    even = even * np.minimum(1.0, 0.5 / polytope.part_of_limit(polytope.gamma * even))[polytope.pair_user]
+    own, z, alpha, steps = rule.restrict(polytope.users), even, min(rule.alpha, 1.0), 0
+    while True:
+        unit = polytope.user_tasks(z)
+        log = replace(own, alpha=alpha).log_marginal(unit) + np.log(unit)
+        level = float(log.max() + np.log(np.exp(log - log.max()).mean()))
+        program = _Program(polytope, unit, np.exp(log - level), alpha)
+        at, more = program.solved(program.begin(z), NEWTON_ROUNDING if alpha == rule.alpha else _ROUGH)
+        steps += more
+        if not np.isfinite(at.z).all():
+            return None
+        if alpha == rule.alpha:
+            return at.z, polytope.log_unit_prices(np.log(at.lam) + level), steps
+        z, alpha = (1 - LEAST) * at.z + LEAST * even, min(2 * alpha, rule.alpha)
+
+
+def _levels(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | None:
+    """Fractions (pairs,), log prices (levels, servers, resources), and number of programs; None if one fails."""
+    own, users, pairs = rule.restrict(polytope.users), len(polytope.users), len(polytope.gamma)
+    most, level, free = own.levels(polytope.reach), np.zeros(users), np.ones(users, dtype=bool)
+    share = sp.diags(own.share / own.weight / most) @ polytope.tasks  # relative to the user's largest level
+    limits = sp.vstack([polytope.use, polytope.use_of_limit])
+    count, rows = limits.shape[0], len(polytope.row_server)
+    least = -sp.identity(pairs + users)
+    table = sp.vstack([sp.bmat([[limits, None], [-share, -sp.identity(users)]]), least], format="csc")
+    cost, nothing = np.repeat([0.0, 1.0], [pairs, users]), sp.csc_matrix((pairs + users,) * 2)
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.tol_gap_abs, settings.tol_gap_rel, settings.tol_feas = False, *(ACCURATE,) * 3
+    z, prices, programs = np.zeros(pairs), [], 0
+    while free.any():
+        t, price = float(most[free].max()), np.zeros(users)
+        while True:
+            level = np.where(free, np.minimum(t / most, 1.0), level)
+            bounds = np.concatenate([np.ones(count), -level, np.zeros(pairs + users)])
+            cones = [clarabel.NonnegativeConeT(len(bounds))]
+            found, programs = (
+                clarabel.DefaultSolver(nothing, cost, table, bounds, cones, settings).solve(),
+                programs + 1,
+            )
+            z, dual = np.array(found.x)[:pairs], np.maximum(found.z, 0.0)
+            if not np.isfinite(z).all():
+                return None
+            now, value = dual[count : count + users], dual[:count].sum()
+            below = _affordable(now * free, most, float(value - (now * level)[~free].sum()))
+            if not below < t * (1 - NEGLIGIBLE):
+                break
+            t, price, rows_price = below, now, dual[:rows]
+        frozen = free & ((most <= t) | (price > VISIBLE * price.max()))
+        if not frozen.any():
+            return None
+        if price.any():
+            with np.errstate(divide="ignore"):
+                prices.append(polytope.log_unit_prices(np.log(rows_price)))
+        free &= ~frozen
+    return z, np.array(prices or [np.full(polytope.cluster.capacity.shape, -np.inf)]), programs
+
+
+def _affordable(price: Array, most: Array, value: float) -> float:
+    """Level t with `sum price min(t / most, 1) = value`, the largest of `most` if that is less."""
+    order = np.argsort(most)
+    price, most = price[order], most[order]
+    slope = np.cumsum((price / most)[::-1])[::-1]
+    below = np.cumsum(price) - price
+    enough = below + slope * most >= value
+    k = int(np.argmax(enough))
+    return float((value - below[k]) / slope[k]) if enough[k] else float(most[-1])
