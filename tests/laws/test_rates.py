@@ -138,6 +138,14 @@ def test_own_time_of_many_users(name: str) -> None:
     assert 0.1 < full.mean() < 0.9
 
 
+@pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds(alpha=3)"])
+def test_own_time_in_the_game(name: str) -> None:
+    cluster = drawn(5, 4, timed=True)
+    found = fo.mechanisms.one(name).solve(cluster)
+    assert found.stats.engine == "declarative"
+    assert (found.arrays.user_tasks > cluster.max_tasks * (1 - 1e-5)).sum() == 2
+
+
 def test_own_time_has_a_price() -> None:
     """One GPU of each kind for two jobs: the one that gains more from the fast kind has it for longer.
 

@@ -116,6 +116,8 @@ class Start:
         codes: list[Array] = [cluster.capacity + 0.0]
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
+        if cluster.rated:
+            codes.append(cluster.rate.T + 0.0)
         # In large clusters all identical servers form one entry; in small ones only those with a common prefix of their
         # names (`rack-1`, `rack-2`), since tables can show the others one by one.
         if len(cluster.servers) < 25:
@@ -194,6 +196,7 @@ class Start:
                 base.resources,
                 [base.users[n] for n in user_of],
                 _servers(self, count),
+                base.rate[:, self.first][np.ix_(user_of, entry_of)] if base.rated else None,
             )
         except DataError as error:
             raise DataError(str(error), _field(error.where, entry_of, user_of, base.resources)) from None

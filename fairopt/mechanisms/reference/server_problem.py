@@ -416,10 +416,14 @@ def _best_responses(
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         column, problem = tasks[:, server].copy(), problems[server]
         if gaps[server] > idle:
-            program, total = problem.program, tasks[problem.program.users].sum(axis=1)
-            elsewhere = np.maximum(total - column[program.users], 0.0)
+            program, here = problem.program, polytope.cluster.rate[problem.program.users, server]
+            users, total = program.users, polytope.cluster.work(tasks)[program.users]
+            elsewhere = np.maximum(total - here * column[users], 0.0)
+            if polytope.rate is not None:  # what own time leaves for this server, as a limit of work
+                left = polytope.quota[program.members] - tasks[users].sum(axis=1) + column[users]
+                program.limit = elsewhere + here * np.maximum(left, 0.0)
             fraction, prices[program.rows] = problem.respond(elsewhere, total / program.gamma, solver)
-            column[program.users] = program.gamma * fraction
+            column[users] = program.gamma * fraction / here
             runs.extend(problem.runs)
             problem.runs.clear()
         return column
