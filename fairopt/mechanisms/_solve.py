@@ -415,7 +415,7 @@ def _of_sparse(
         type(rule) is not Criterion
         or rule.alpha < np.inf
         or cluster.gamma.shape != (*rule.share.shape, 1)
-        or any(rule.floor)
+        or rule.floor.any()
     ):
         cluster.demand  # noqa: B018 - which raises, and says what takes such a demand
     tasks = frozen(sparse_pool.filled(cluster, rule, problem.limits)[:, None])
