@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -133,6 +133,22 @@ class Cell:
     def rng(self) -> np.random.Generator:
         """Random generator of the solution, seeded by the question, and thus independent of process and order."""
         return np.random.default_rng(int(self.question, 16))
+
+
+class Work(NamedTuple):
+    """One cell, or several that are solved together; rows with keys in `wanted` are returned, by default all.
+
+    The others are solved again so that rows do not depend on the content of the store: sums over stacks of another size
+    round differently.
+    """
+
+    cells: tuple[Cell, ...]
+    wanted: frozenset[str] | None = None
+
+    @property
+    def asked(self) -> list[Cell]:
+        """Cells whose rows are returned."""
+        return [cell for cell in self.cells if self.wanted is None or cell.key in self.wanted]
 
 
 def _digest(value: object) -> str:

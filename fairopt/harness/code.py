@@ -26,7 +26,7 @@ ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "st
 #: Modules that only display or store results.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
 #: Modules of excluded packages that determine results and measures, and the one that determines how loops are compiled.
-_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/simulate.py", "base/loops.py",
+_ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
            "study/entitlement.py", "study/metrics.py")  # fmt: skip
 #: Folders that installers put packages into.
 _SITES = {"site-packages", "dist-packages"}

@@ -1,8 +1,8 @@
 """Executors of cells: this process, processes of this machine, or any other. All give the same rows.
 
 `Execute` gives packed rows in the order in which cells finish; closing it stops the work. Workers get small cells by
-the dozen, and hand in what they have after a quarter of a second: what dies with one is that much and the cell it was
-at.
+the dozen, or a stack of them that is solved together (`stack`), and hand in what they have after a quarter of a second:
+what dies with one is that much and the cell or the stack it was at.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from typing import Any
 
 from ..base.errors import FairoptError
 from ..base.libraries import of_an_extra
-from .cell import Cell, Row
+from . import stack
+from .cell import Cell, Row, Work
 from .ends import Elsewhere, Stopped
-from .run import run, warm_up
+from .run import run, together, warm_up
 from .store import Packed, pack
 
-#: Function of cells, the folder of traces, and the number of threads.
-Execute = Callable[[Sequence[Cell], str | None, int | None], Iterator[Packed]]
+#: Function of units of work, the folder of traces, and the number of threads.
+Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
 #: Libraries that start threads, which a forked process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
@@ -50,23 +51,47 @@ _PARENT_DEATH_SIGNAL, _HEARTBEAT = 1, 1.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
+def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
+    """Form units of work for the `missing` keys, in the order of cells: a stack of similar cells, or a single one."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
+        groups.setdefault(alike if stack.may_be(cell) else cell.key, []).append(cell)
+    wanted = frozenset(missing)
+    found = (Work(tuple(group), wanted.intersection(cell.key for cell in group)) for group in groups.values())
+    return [work for work in found if work.wanted]
+
+
 def several(
-    todo: Sequence[Cell], traces: str | None, threads: int | None, seconds: float = _SECONDS
-) -> tuple[Packed, list[Cell]]:
-    """Compute cells for about `seconds`, at least one: their rows, and the remaining cells."""
-    end, left, rows = time.monotonic() + seconds, deque(todo), list[Row]()
+    todo: Sequence[Work], traces: str | None, threads: int | None, seconds: float = _SECONDS
+) -> tuple[Packed, list[Work]]:
+    """Compute work for about `seconds`, at least one cell: its rows, and the remaining work."""
+    end, left = time.monotonic() + seconds, deque(todo)
+    schema, rows = todo[0].cells[0].job.schema, list[Row]()
     while left and (not rows or time.monotonic() < end):
-        rows.append(run(left.popleft(), traces, threads))
-    return pack(rows, todo[0].job.schema), list(left)
+        work = left.popleft()
+        if len(work.cells) == 1:
+            rows.append(run(work.cells[0], traces, threads))
+            continue
+        found, alone = together(work.cells, traces, threads)
+        asked = {cell.key for cell in work.asked}
+        rows += [row for row in found if row["key"] in asked]
+        left.extendleft(Work((cell,)) for cell in reversed(alone) if cell.key in asked)
+    return pack(rows, schema), list(left)
 
 
-def batches(todo: Sequence[Cell], workers: int) -> list[list[Cell]]:
+def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
     """Group cells into messages, since a message costs as much as a small cell; those of a cluster stay together."""
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
-    return [list(todo[k : k + size]) for k in range(0, len(todo), size)]
+    found: list[list[Work]] = []
+    for work in todo:
+        if not found or len(found[-1]) == size or len(found[-1][-1].cells) > 1 or len(work.cells) > 1:
+            found.append([])
+        found[-1].append(work)
+    return found
 
 
-def serial(todo: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[Packed]:
+def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
     """Execute cells sequentially in this process."""
     while todo:
         found, todo = several(todo, traces, threads, 0.0)
@@ -79,7 +104,7 @@ def on(given: Executor, workers: int) -> Execute:
     It is left as it is at the end; what has not begun is cancelled.
     """
 
-    def execute(todo: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[Packed]:
+    def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
         at: dict[Future[Any], Any] = {}
         try:
             yield from _handed_in(batches(todo, workers), lambda: given, 0, len(todo), workers, at, traces, threads)
@@ -93,8 +118,8 @@ def on(given: Executor, workers: int) -> Execute:
 def processes(jobs: int) -> Execute:
     """Execute cells in `jobs` processes of this machine."""
 
-    def execute(todo: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[Packed]:
-        warm_up(todo)
+    def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
+        warm_up(work.cells[0] for work in todo)
         made: list[Any] = []
 
         def make() -> Executor:
@@ -114,7 +139,7 @@ def processes(jobs: int) -> Execute:
 
 
 def _handed_in(
-    todo: Iterable[list[Cell]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
+    todo: Iterable[list[Work]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
     at: dict[Future[Any], Any], traces: str | None, threads: int | None,
 ) -> Iterator[Packed]:  # fmt: skip
     """Yield rows as they complete, with at most `ahead` pending batches, which `at` maps to their executors.
@@ -146,10 +171,11 @@ def _handed_in(
                     if not breaks:
                         raise Stopped("processes die again and again (memory?); use fewer of them (--jobs)") from None
                     breaks, pool = breaks - 1, make()
-                if len(batch) > 1 or isinstance(error, BrokenExecutor):
-                    queue.extend([cell] for cell in batch)
+                alone = [Work((cell,)) for work in batch for cell in work.asked]
+                if len(alone) > 1 or isinstance(error, BrokenExecutor):
+                    queue.extend([work] for work in alone)
                 else:
-                    dead.append((batch[0], error))
+                    dead.append((alone[0].cells[0], error))
             else:
                 queue.extend(batches(left, workers))
                 yield rows
@@ -161,7 +187,7 @@ def _handed_in(
         )
 
 
-def _submitted(pool: Executor, batch: list[Cell], traces: str | None, threads: int | None) -> Future[Any]:
+def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: int | None) -> Future[Any]:
     """Submit a batch; a failed future if the executor is broken."""
     try:
         return pool.submit(several, batch, traces, threads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..base.errors import DataError
 from ..base.libraries import of_an_extra
 from ..base.loops import compiling
 from ..mechanisms.reference import solvers
+from . import stack
 from .cell import Cell, Row
 from .ends import Elsewhere
 from .solve import Solve
@@ -49,6 +50,31 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     except Exception as error:  # an error of one cell must not end the sweep
         row = failed(cell, error)
     return row | here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
+
+
+def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], list[Cell]]:
+    """Compute the rows of draws that are solved together, and return the cells that have to be solved individually.
+
+    Raises
+    ------
+    Elsewhere
+        As `run`.
+    """
+    check(cells[0])
+    watch, found = clock.Watch(), dict[str, Row]()
+    try:
+        with pools().limit(limits=threads), compiling():
+            cells[0].job.warm()
+            found = stack.rows(cells, traces)
+    except Elsewhere:
+        raise
+    except Exception:  # the individual solutions attribute the error to its cell
+        return [], [*cells]
+    took = {"elapsed": watch.seconds / len(cells), "loops": watch.loops / len(cells)}
+    done = [cell for cell in cells if cell.key in found]
+    return [cell.requested | found[cell.key] | here(threads) | took for cell in done], [
+        cell for cell in cells if cell.key not in found
+    ]
 
 
 def check(cell: Cell) -> None:

@@ -253,7 +253,8 @@ def sweep(
                 executor, jobs = stack.enter_context(executors.dask(dask))
             alone = executors.serial if jobs == 1 else executors.processes(jobs)
             execute = alone if executor is None else executors.on(executor, jobs)
-            found = found.followed_by(_compute(planned, execute(planned.missing, traces, threads), progress))
+            todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
+            found = found.followed_by(_compute(planned, execute(todo, traces, threads), progress))
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 

@@ -237,7 +237,7 @@ class _Found:
 
     def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
         """Solve a stack of problems; returns those that remain to be solved one by one."""
-        (tasks, certificates, unstable), alone = _together(kind, [problem for _, problem in stack], self.tol), []
+        (tasks, certificates, unstable), alone = together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
             if unstable[k] or (not certificate <= self.tol and (self.fallback or kind in ("psdsf", "leximin"))):
@@ -288,7 +288,7 @@ class _Found:
 _AIM = 0.1
 
 
-def _together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
+def together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
     """Solve a stack of problems of one kind and shape.
 
     Tasks (problems, users, servers), certificates (problems,), inf where the kernel fails, and where the equilibrium

@@ -43,7 +43,7 @@ def test_every_mechanism_answers_or_says_why_not(name: str) -> None:
 
 
 def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = solve_many._together
+    whole = solve_many.together
 
     def short(*arguments: object) -> tuple[Array, Array, Array]:
         """The second problem is missed by a part of 1e-3, and the third has no answer."""
@@ -52,7 +52,7 @@ def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.Monk
         certificate[1:] = 1e-3, np.inf
         return tasks, certificate, unstable
 
-    monkeypatch.setattr(solve_many, "_together", short)
+    monkeypatch.setattr(solve_many, "together", short)
     rng = np.random.default_rng(3)
     capacity, demand = rng.uniform(2, 9, (3, 2, 2)), rng.uniform(0.5, 4, (3, 3, 2))
     found = fo.solve_many(fo.CEEI(), capacity, demand)

@@ -18,13 +18,17 @@ import pytest
 from fairopt import harness, mechanisms
 from fairopt.errors import FairoptError
 from fairopt.harness import executors
-from fairopt.harness.cell import Named
+from fairopt.harness.cell import Named, Work
 from fairopt.harness.ends import Stopped
 from fairopt.harness.run import run
 
 from .small import CELLS, cells_of, command, dask_cluster, keys_stored, sweep, until
 
 ENDED = {"status": "ok", "finished": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+def works(cells: list[harness.Cell]) -> list[Work]:
+    return executors.works(cells, [cell.key for cell in cells])
 
 
 def all_there(store: harness.Store, serial: harness.Store) -> None:
@@ -46,14 +50,14 @@ def killed(when: Callable[[], bool], kill: Callable[[], None]) -> Iterator[None]
 
 def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker has is handed in after a quarter of a second; the other cells are given back, not kept waiting."""
-    todo = cells_of(file)
+    todo = works(cells_of(file))
     clock = iter([0.0, 0.1, 0.2, 0.3])
     monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key} | ENDED)
     rows, rest = executors.several(todo, None, 1)
-    assert (rows.keys, rest) == ([cell.key for cell in todo[:3]], todo[3:])
+    assert (rows.keys, rest) == ([work.cells[0].key for work in todo[:3]], todo[3:])
     found = executors.batches(todo * 20, 2)
-    assert [cell for batch in found for cell in batch] == todo * 20
+    assert [work for batch in found for work in batch] == todo * 20
     assert {len(batch) for batch in found} == {16, len(todo) * 20 % 16}
 
 
@@ -115,7 +119,7 @@ class Deadly(Executor):
         self.deadly, self.error = deadly, error
 
     def submit(self, function: object, /, *given: Any, **_: Any) -> Future[Any]:
-        future, keys = Future[Any](), [cell.key for cell in given[0]]
+        future, keys = Future[Any](), [cell.key for work in given[0] for cell in work.cells]
         if self.deadly in keys:
             future.set_exception(self.error)
         else:
@@ -137,9 +141,9 @@ def test_what_becomes_of_a_sweep_whose_workers_die_of_a_cell(
 ) -> None:
     """Of other errors than those of a whole executor nobody knows what the cell would have raised: it is no failed
     cell, and the others are computed."""
-    todo = cells_of(file)
-    keys = {cell.key for cell in todo}
-    deadly = todo[5].key
+    todo = works(cells_of(file))
+    keys = {work.cells[0].key for work in todo}
+    deadly = todo[5].cells[0].key
     rows = executors.on(Deadly(deadly, error), 2)(todo, None, 1)
     got: list[str] = []
     with pytest.raises(raised, match=said):
