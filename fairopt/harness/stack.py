@@ -85,11 +85,11 @@ def _tiny(job: Solve) -> Stats:
 
 
 def _plain(cluster: Cluster) -> bool:
-    """True if `solve` neither transforms nor annotates a cluster: no placement, limits, proportional servers or users.
+    """True if `solve` neither transforms nor annotates it: no placement, limits, rates, proportional servers or users.
 
     The division of tasks among proportional servers is not unique.
     """
-    if cluster.constrained or not np.isinf(cluster.max_tasks).all():
+    if cluster.constrained or cluster.rated or not np.isinf(cluster.max_tasks).all():
         return False
     for amounts in (cluster.capacity, cluster.demand):
         part = amounts / amounts.sum(axis=1, keepdims=True)
