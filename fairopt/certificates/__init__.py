@@ -17,7 +17,7 @@ from ..model.criterion import Criterion, FairnessEfficiency, virtual_share_per_t
 from ..model.merging import Split, merge, unmerged
 from ..model.polytope import Polytope
 from ..model.problem import Problem
-from ..model.queues import TreeCriterion
+from ..model.tree_filling import TreeCriterion
 from . import sparse_pool
 from .backward import BackwardError, backward_error, by_server, log_price_per_task, searched
 from .blocking import Blocking, blocking

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..model._arrays import Array, ratio
 from ..model.polytope import Polytope
-from ..model.queues import ROUNDING, Filling
+from ..model.tree_filling import ROUNDING, Filling
 
 #: Relative rise within which users count as stopping at the same time.
 _SAME = 1e-7

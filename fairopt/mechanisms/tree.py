@@ -13,7 +13,8 @@ from ..core.solution import Solution
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.problem import Problem
-from ..model.queues import Combine, Queues, tree_criterion
+from ..model.queues import Combine, Queues
+from ..model.tree_filling import tree_criterion
 from ._base import Mechanism
 from .alpha_fair import Share, share_of, share_per_task, share_rule
 from .reference.program import Program, Statement, lexmaxmin

@@ -24,7 +24,8 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.cluster_file import known_keys
 from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_share_per_task
-from ..model.queues import Queues, TreeCriterion, tree_criterion
+from ..model.queues import Queues
+from ..model.tree_filling import TreeCriterion, tree_criterion
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1

@@ -17,7 +17,7 @@ from ..base.errors import DataError, SolverError
 from ..certificates.blocking import blocking
 from ..model._arrays import Index, ratio
 from ..model.merging import Split, unmerged
-from ..model.queues import TreeCriterion
+from ..model.tree_filling import TreeCriterion
 
 if TYPE_CHECKING:
     from .allocation import Allocation

@@ -12,7 +12,7 @@ import numpy as np
 from ...base.errors import DataError
 from ...base.names import some
 from ...harness.report.reported import Stage, WhatIf, Why
-from ...model.queues import TreeCriterion
+from ...model.tree_filling import TreeCriterion
 from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...workloads import Snapshot

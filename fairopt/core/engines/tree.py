@@ -24,7 +24,7 @@ from ...certificates.stages import costs
 from ...model._arrays import Mask, ratio
 from ...model.criterion import criterion
 from ...model.problem import Problem
-from ...model.queues import Path, TreeCriterion
+from ...model.tree_filling import Path, TreeCriterion
 from ..solution import Solution
 from . import maxmin
 
