@@ -62,11 +62,9 @@ _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
 _DIVERGED, _MAY_RISE = 1e3, accuracy.VISIBLE
 #: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
 _RESIDUAL = accuracy.CONVERGED
-#: A step has passed an event whose distance is below `-_PASSED`, or a target of log alpha by more than
-#: `_PASSED_TARGET`. Number of bisections by which an entry is located.
+#: A step has passed an event at distances below `-_PASSED`, and log alpha below `-_PASSED_TARGET`; bisections of entries.
 _PASSED, _PASSED_TARGET, _BISECTIONS = accuracy.REFINED, accuracy.NEWTON_ROUNDING, 60
-#: Slope of log alpha along the tangent up to which alpha neither rises nor falls, and difference of log alphas that
-#: counts as zero.
+#: Slope up to which alpha neither rises nor falls along the tangent, and difference of log alphas that counts as zero.
 _TURNING, _SAME_LOG_ALPHA = accuracy.NEGLIGIBLE, accuracy.ACCURATE
 
 
@@ -361,10 +359,8 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
-        yield (
-            problem.cluster.tasks_of(stack.tasks(found.z)[0]),
-            found.log_rows[polytope.row_resource, polytope.row_server, 0],
-        )
+        tasks = problem.cluster.tasks_of(stack.tasks(found.z)[0])
+        yield tasks, found.log_rows[polytope.row_resource, polytope.row_server, 0]
     for other in engine.solutions(problem, _CORE_ERROR):
         if other.log_prices is not None:
             yield other.tasks, polytope.log_row_prices(other.log_prices)
