@@ -62,7 +62,7 @@ _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
 _DIVERGED, _MAY_RISE = 1e3, accuracy.VISIBLE
 #: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
 _RESIDUAL = accuracy.CONVERGED
-#: A step has passed an event at distances below `-_PASSED`, and log alpha below `-_PASSED_TARGET`; bisections of entries.
+#: A step has passed an event at a distance below `-_PASSED`, and log alpha below `-_PASSED_TARGET`; bisections taken.
 _PASSED, _PASSED_TARGET, _BISECTIONS = accuracy.REFINED, accuracy.NEWTON_ROUNDING, 60
 #: Slope up to which alpha neither rises nor falls along the tangent, and difference of log alphas that counts as zero.
 _TURNING, _SAME_LOG_ALPHA = accuracy.NEGLIGIBLE, accuracy.ACCURATE
@@ -455,9 +455,8 @@ def _perturbed(g: Game, at: Place) -> bool:
         return False
     g.jitter[:] = np.where(at.pair_on, -v.slack, np.maximum(-v.slack, 0.0) + of_pairs)
     g.room[:] = np.where(at.row_on, -v.idle, np.maximum(-v.idle, 0.0) + of_rows)
-    largest = max(
-        np.abs(g.jitter).max(), np.abs(g.room).max(), np.abs((v.x / g.limit - 1)[at.limit_on]).max(initial=0.0)
-    )
+    off = np.abs((v.x / g.limit - 1)[at.limit_on]).max(initial=0.0)
+    largest = max(np.abs(g.jitter).max(), np.abs(g.room).max(), off)
     at.xi += of_users
     g.limit[at.limit_on] = v.x[at.limit_on]
     g.jitter[:] -= of_users[g.user]
