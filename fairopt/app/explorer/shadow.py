@@ -102,7 +102,7 @@ class Shadow:
                 axes.fill_between(times, low - k, high - k, step="post", color=colour, linewidth=0, label=named)
             axes.step(times, due - k, where="post", color="#332288", linewidth=1, label=None if k else "entitled")
         axes.set_yticks([0.0 - k for k in range(len(names))], [plain(name) for name in names])
-        axes.set(xlabel="time (UTC)", ylabel=f"dominant share of a queue (distance of two: {whole / 0.8:.2g})")
+        axes.set(xlabel=f"time (UTC); rows are {whole / 0.8:.2g} of dominant share apart", ylabel="queue")
         axes.tick_params(axis="x", rotation=30)
         axes.legend(fontsize="x-small", frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return figure
