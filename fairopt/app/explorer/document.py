@@ -59,25 +59,18 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _verdict(found: Standing, judged: Verdict, snapshot: Snapshot | None) -> reported.Verdict:
-    cluster, has = judged.runs.cluster, judged.runs.arrays.user_tasks
-    groups = [found.session.start.groups[n] for n in found.session.edited(found.session.state).user_of]
-    measures = _records(found.measures)[0]
+    cluster, lacks, measures = judged.runs.cluster, judged.lacks.tolist(), _records(found.measures)[0]
     leaving = {} if snapshot is None else snapshot.leaving
+    has, due = judged.runs.arrays.user_tasks.tolist(), judged.due.tolist()
+    # The first fields of both: the user, its group, its running tasks and its entitlement.
+    rows = list(zip(cluster.users, found.users["group"], has, due, strict=True))
     below = [
-        reported.Below(
-            cluster.users[n], groups[n], float(has[n]), float(judged.due[n]), float(judged.below[n]),
-            float(in_shares(cluster, judged.below)[n]), judged.held[n].words, dict(judged.held[n].reasons),
-            judged.held[n].could_start, dict(judged.over(n)),
-        )
-        for n in largest(in_shares(cluster, judged.below))
+        reported.Below(*rows[n], float(judged.below[n]), lacks[n], held.words, dict(held.reasons), held.could_start,
+                       judged.over(n))
+        for n in largest(judged.lacks) for held in [judged.held[n]]
     ]  # fmt: skip
-    above = [
-        reported.Above(
-            cluster.users[n], groups[n], float(has[n]), float(judged.due[n]), float(judged.above[n]),
-            leaving.get(cluster.users[n], 0.0),
-        )
-        for n in largest(in_shares(cluster, judged.above))
-    ]  # fmt: skip
+    above = [reported.Above(*rows[n], float(judged.above[n]), leaving.get(cluster.users[n], 0.0))
+             for n in largest(in_shares(cluster, judged.above))]  # fmt: skip
     starts = Counter((cluster.users[n], cluster.servers[i]) for n, i in next_starts(judged.runs, judged.due))
     return reported.Verdict(
         judged.mechanism, list(judged.sentences), measures["distance"], measures["satisfaction"],

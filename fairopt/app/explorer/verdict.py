@@ -75,19 +75,21 @@ class Verdict:
     held: Sequence[Held]
     sentences: tuple[str, ...]
 
+    @property
+    def lacks(self) -> Array:
+        """Deficits in dominant shares, (users,)."""
+        return in_shares(self.runs.cluster, self.below)
+
     def givers(self, n: int) -> str:
         """Sources of a user's missing tasks: idle capacity, and users above their entitlement on its nodes."""
-        return "; ".join(
-            filter(None, (self.held[n].room, listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n)])))
-        )
+        above = listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n).items()])
+        return "; ".join(filter(None, (self.held[n].room, above)))
 
-    def over(self, n: int) -> list[tuple[str, float]]:
+    def over(self, n: int) -> dict[str, float]:
         """Users above their entitlement on eligible nodes of user n, with their excess tasks, largest share first."""
         cluster = self.runs.cluster
-        return [
-            (cluster.users[j], float(self.above[j]))
-            for j in largest(in_shares(cluster, self.above * self.complains[n]))
-        ]
+        order = largest(in_shares(cluster, self.above * self.complains[n]))
+        return {cluster.users[j]: float(self.above[j]) for j in order}
 
 
 def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
