@@ -119,6 +119,7 @@ class Session:
         if (own := self.state.mechanism) not in mechanisms.names():
             known.append({"name": own, "title": str(self.mechanism(self.state)), "alpha": False})
         users = zip(base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True)
+        runs = self.running
         return {
             "source": self.source,
             "state": self.state.to_json(),
@@ -131,10 +132,10 @@ class Session:
                 {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
                 for name, demand, weight, limit in users
             ],
-            "running": None if self.running is None else tidied(self.running.arrays.user_tasks),
-            "held": None if self.running is None else [one.words for one in held_now(self.running, self.snapshot)],
+            "running": runs and tidied(runs.arrays.user_tasks),
+            "held": runs and [one.words for one in held_now(runs, self.snapshot)],
             "measures": list(SHOWN.items()),
-            "now": None if self.running is None else measures(self.running),
+            "now": runs and measures(runs),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
             "placement": eligible.size <= 20_000,
             "grouped": len({*start.groups}) < len(base.users),

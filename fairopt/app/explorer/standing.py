@@ -178,8 +178,12 @@ def _source_notes(snapshot: Snapshot | None, runs: Allocation | None, queued: bo
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
-    said = [*([f"Left out: {dropped}."] * bool(dropped)), *snapshot.notes, *([] if runs is None else unfit(runs))]
-    return [*said, *(snapshot.tree[1] if queued else ())]
+    return [
+        *[f"Left out: {dropped}."] * bool(dropped),
+        *snapshot.notes,
+        *([] if runs is None else unfit(runs)),
+        *(snapshot.tree[1] if queued else ()),
+    ]
 
 
 def _users(
@@ -250,12 +254,13 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
-            numbers = {
-                title: float(metrics.MEASURES[name](one)) for name, title in SHOWN.items() if name not in metrics.DUE
-            }
-            if runs is not None and one.cluster == runs.cluster:
-                numbers |= {SHOWN[name]: measure(one, found) for name, measure in metrics.DUE.items()}
-            rows.append({"state": state, "mechanism": "" if one is runs else one.mechanism} | numbers)
+            row: dict[str, Any] = {"state": state, "mechanism": "" if one is runs else one.mechanism}
+            for name, title in SHOWN.items():
+                if name not in metrics.DUE:
+                    row[title] = float(metrics.MEASURES[name](one))
+                elif runs is not None and one.cluster == runs.cluster:
+                    row[title] = metrics.DUE[name](one, found)
+            rows.append(row)
     return pd.DataFrame(rows)
 
 

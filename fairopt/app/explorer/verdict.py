@@ -174,10 +174,10 @@ def fitting(cluster: Cluster, n: int, free: Array) -> Array:
 def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
     """Limit of the next task of each user, given the running ones."""
     cluster, free, made = runs.cluster, free_capacity(runs), list[Held]()
+    known = (snapshot.waiting, snapshot.capped) if snapshot else ({}, {})
     for n, wants in enumerate(metrics.wanting(runs).tolist()):
-        user, may = cluster.users[n], cluster.usable[n]
-        waiting = dict(snapshot.waiting.get(user, {})) if snapshot else {}
-        capped = dict(snapshot.capped.get(user, {})) if snapshot else {}
+        may = cluster.usable[n]
+        waiting, capped = (of.get(cluster.users[n], {}) for of in known)
         stated, fits = [reason for reason in waiting if reason], fitting(cluster, n, free)
         could, room = 0.0, ""
         if not wants:
@@ -192,9 +192,8 @@ def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
             r = int(np.lexsort((-cluster.share_per_task[n], -short.sum(axis=0)))[0])
             where = _nodes(cluster.servers, np.flatnonzero(may)[short[:, r]].tolist(), int(may.sum()))
             held = f"{cluster.resources[r]} on {where}"
-        made.append(
-            Held(held, could, room, {reason: tasks for reason, tasks in {**waiting, **capped}.items() if reason})
-        )
+        reasons = {reason: tasks for reason, tasks in {**waiting, **capped}.items() if reason}
+        made.append(Held(held, could, room, reasons))
     return made
 
 
@@ -212,7 +211,7 @@ def next_starts(runs: Allocation, due: Array, most: int = 1000) -> list[tuple[in
     """
     cluster, free = runs.cluster, free_capacity(runs)
     has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()
-    open_ = {n for n in np.flatnonzero(metrics.wanting(runs)).tolist() if fitting(cluster, n, free).any()}
+    open_ = set(np.flatnonzero(metrics.wanting(runs)).tolist())
     while open_ and len(made) < most:
         n = min(open_, key=lambda n: (has[n] / due[n] if due[n] > 0 else np.inf, n))
         fits = fitting(cluster, n, free)
