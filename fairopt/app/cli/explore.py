@@ -129,7 +129,7 @@ def shadow(options: argparse.Namespace) -> int:
         percent = {name: [f"{part:.1%}" for part in last[name]] for name in ("share", "share_entitled")}
         print(_screen.table(last.assign(**percent, since=last["since"].astype(str).where(below, ""))[list(_SHADOW)]))
         _screen.say(f"Held back: {text}" for text in dict.fromkeys(last.loc[below, "held_by"]))
-        _screen.say(f"-> {path}" for path in (options.out, options.plot) if path)
+        _screen.written(options)
     if found.interrupted:
         _screen.warn("interrupted; the same command with --out goes on")
     return 130 if found.interrupted else int(frame.empty)

@@ -146,9 +146,8 @@ def as_html(found: Standing, progress: bool = False) -> str:
     begin = pages.head(f"{found.session.source}: report", linked=False)
     forms = {"title": tagged("h1"), "line": tagged("p"), "section": tagged("h2"), "table": table}
     words = "".join(tagged("dt")(word) + tagged("dd")(meaning) for word, meaning in GLOSSARY.items())
-    end = f'<dl>{words}</dl>\n<h2>Explorer</h2></div>\n<main id="explorer"></main>'
-    parts = [begin, f"<style>\n{_STYLE}</style>", '<div class="report">', *_blocks(found, forms), end]
-    return "\n".join([*parts, pages.scripts(found.session, progress), "</body>\n</html>\n"])
+    parts = [begin, f"<style>\n{_STYLE}</style>", '<div class="report">', *_blocks(found, forms)]
+    return "\n".join([*parts, f"<dl>{words}</dl>\n<h2>Explorer</h2></div>", pages.body(found.session, progress)])
 
 
 _STYLE = """:root { color-scheme: light dark; }

@@ -6,8 +6,8 @@ import dataclasses
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -153,15 +153,13 @@ class Session:
 
     def mechanism(self, state: State) -> Mechanism:
         """Mechanism of a state, with its alpha if it has one."""
-        try:
+        with _of_mechanism():
             kind, given = mechanisms.described(state.mechanism)
-            if _has_alpha(kind.name) and "alpha" not in given:
-                given["alpha"] = state.alpha
-            if kind is Tree and "queues" not in given and self.snapshot is not None:
+            if _has_alpha(kind.name):
+                given = {"alpha": state.alpha} | given
+            if kind is Tree and "queues" not in given:
                 given = self._declared(state) | given
             return mechanisms.get(kind.name, **given)
-        except DataError as error:
-            raise DataError(str(error), error.where or ("mechanism",)) from None
 
     def queues(self, state: State) -> Queues | None:
         """Tree of queues of the mechanism of a state, if it has one."""
@@ -195,10 +193,8 @@ class Session:
         state = self.last if state is None else state
         mechanism = self.mechanism(state)
         if (_key(state), mechanism) not in self._found:
-            try:
+            with _of_mechanism():
                 self.know(state, mechanism.solve(self.edited(state).cluster, self.tol))
-            except DataError as error:
-                raise DataError(str(error), error.where or ("mechanism",)) from None
         return self._found[_key(state), mechanism]
 
     def know(self, state: State, found: Allocation) -> None:
@@ -281,6 +277,15 @@ def several(curve: EquilibriumCurve, alpha: float) -> str:
     return (
         f"There are {len(tasks)} equilibria on the curve from alpha = 1: {curve.cluster.users[apart]} has {span} tasks."
     )
+
+
+@contextmanager
+def _of_mechanism() -> Iterator[None]:
+    """Errors that name no field are of the mechanism's."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(str(error), error.where or ("mechanism",)) from None
 
 
 def _key(state: State) -> str:

@@ -283,12 +283,9 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
             at = alpha(value)
         elif kind == "weight" and name:
             weight = number(value, ("weight",), f"the weight in {text!r}")
-            users = named_users(start, name) if name not in queues else []
-            edits |= (
-                {f"queues/{one}": weight for one in ([start.cluster.users[n] for n in users] or [name])}
-                if queues
-                else {f"users/{n}/weight": weight for n in users}
-            )
+            users = [] if name in queues else named_users(start, name)
+            places = [f"queues/{start.cluster.users[n]}" if queues else f"users/{n}/weight" for n in users]
+            edits |= dict.fromkeys(places or [f"queues/{name}"], weight)
         elif kind == "nodes" and name:
             entry = _entry(start, name)
             edits[f"servers/{entry}/count"] = _count(start, edits, entry, value, text)
