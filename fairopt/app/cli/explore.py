@@ -85,13 +85,13 @@ def report(options: argparse.Namespace) -> int:
         compared=others or COMPARED,
         tol=options.tol,
     )
-    asked = why(found, options.queue or options.user, named.snapshot, options.queue is not None) if asks else None
+    asked = why(found, options.queue or options.user, options.queue is not None) if asks else None
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
         files.write(out, page, "report")
         print(f"-> {out}")
     elif options.json:
-        print_json(document(found, named.snapshot, asked))
+        print_json(document(found, asked))
     elif asked is not None and found.judged is not None:
         _screen.say(line for one in asked for line in sentences(one, found.judged.mechanism))
     else:

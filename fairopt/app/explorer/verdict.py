@@ -62,6 +62,8 @@ class Verdict:
         Pairs of a user below its entitlement and one above, on a node on which the first is eligible.
     held : sequence of Held
         By user.
+    leaving : mapping of str to float
+        Running tasks that are being deleted, by user.
     sentences : tuple of str
         The verdict in words, by the mechanism and by the compared ones.
     """
@@ -73,6 +75,7 @@ class Verdict:
     above: Array
     complains: Mask
     held: Sequence[Held]
+    leaving: Mapping[str, float]
     sentences: tuple[str, ...]
 
     @property
@@ -117,7 +120,7 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
         met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
         first = f"nobody lacks a whole task of what it is entitled to{met}."
     said = (f"Under {mechanism} {first}", *further)
-    return Verdict(runs, mechanism, due, below, above, complains, held, said)
+    return Verdict(runs, mechanism, due, below, above, complains, held, snapshot.leaving, said)
 
 
 def _worst(

@@ -17,6 +17,7 @@ from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...workloads import Snapshot
 from .queues import members, shares
+from .session import Session
 from .standing import Standing, named_users
 from .verdict import Verdict, fitting, largest, next_starts
 from .view import held_texts
@@ -29,7 +30,7 @@ _SAME = 1e-6
 _NAMED = 3
 
 
-def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = False) -> list[Why]:
+def why(found: Standing, name: str, queue: bool = False) -> list[Why]:
     """Explain the running tasks of a user, or of each user of a namespace or account, the largest shortfall first.
 
     Of a `queue` (`fairopt.app.explorer.queues`) its users together are explained first, then those who are below.
@@ -39,10 +40,10 @@ def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = Fal
     DataError
         There is no such user, group or queue, or the source has no running tasks.
     """
-    if found.judged is None or snapshot is None:
+    session, judged = found.session, found.judged
+    if judged is None or session.snapshot is None:
         option = "--queue" if queue else "--user"
         raise DataError(f"{option} asks why tasks run, and this source does not say what runs")
-    session = found.session
     edited = session.edited(session.state)
     known = members(edited.cluster, session.queues(session.state)) if queue else {}
     if queue and name not in {*known, *session.start.groups, *edited.cluster.users}:
@@ -53,8 +54,8 @@ def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = Fal
         named = named_users(session.start, name)
         users, weight = np.flatnonzero(np.isin(edited.user_of, named)).tolist(), 0.0
     answer = session.allocation(session.state)
-    asked = _Asked(found, found.judged, snapshot, held_texts(answer, holds(answer)),
-                   next_starts(found.judged.runs, found.judged.due))  # fmt: skip
+    order = next_starts(judged.runs, judged.due)
+    asked = _Asked(session, judged, session.snapshot, held_texts(answer, holds(answer)), order)
     made = sorted((asked.why([n]) for n in users), key=lambda one: -one.shortfall)
     if not queue:
         return made
@@ -66,7 +67,7 @@ def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = Fal
 class _Asked:
     """Data of explanations: bottlenecks of entitlements by user, and the next starts as (user, server)."""
 
-    found: Standing
+    session: Session
     judged: Verdict
     snapshot: Snapshot
     limits: list[str]
@@ -88,7 +89,7 @@ class _Asked:
             wanted=_finite(cluster.max_tasks[users].sum()),
             waiting=_summed(snapshot.waiting, named),
             capped=_summed(snapshot.capped, named),
-            leaving=sum(snapshot.leaving.get(user, 0.0) for user in named),
+            leaving=sum(judged.leaving.get(user, 0.0) for user in named),
             entitled=float(judged.due[users].sum()),
             entitled_limited_by=_alike([self.limits[n] for n in users]),
             shortfall=float(judged.below[users].sum()),
@@ -105,7 +106,7 @@ class _Asked:
 
     def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
         """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
-        session, cluster = self.found.session, self.judged.runs.cluster
+        session, cluster = self.session, self.judged.runs.cluster
         start, edited = session.start, session.edited(session.state)
         edits, original = session.state.edits, edited.user_of[users].tolist()
         fits = [fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original]
@@ -134,9 +135,8 @@ class _Asked:
 
     def _tasks(self, users: list[int], edits: dict[str, Any]) -> float:
         """Entitlement of users together after edits."""
-        session = self.found.session
-        state = replace(session.state, edits={**session.state.edits, **edits})
-        return float(session.allocation(state).arrays.user_tasks[users].sum())
+        state = replace(self.session.state, edits={**self.session.state.edits, **edits})
+        return float(self.session.allocation(state).arrays.user_tasks[users].sum())
 
 
 def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
