@@ -76,13 +76,13 @@ def opened(options: argparse.Namespace) -> Named:
 
         cluster, found = papers.instance(name), papers.instances()[name]
         return Named(cluster, text, f"{name}: {found.description} ({found.paper}, {found.where})")
+    from ...workloads import open_source
     from ...workloads.sources import CLUSTERS
 
-    if text.lower().endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None:
+    ending = Path(text).suffix.lower() if CLUSTERS.reads(text) is None else ""
+    if ending in (".toml", ".json", ".csv"):
         return _of_file(text)
-    from ...workloads import open_source
-
-    if text.lower().endswith((".yaml", ".yml")) and CLUSTERS.reads(text) is None:
+    if ending in (".yaml", ".yml"):
         raise DataError(f"{text} is YAML, which is read as what kubectl prints: name it kubernetes:{text}")
     snapshot = open_source(text, traces=options.traces)
     return Named(snapshot.cluster, text, str(snapshot), snapshot)

@@ -90,6 +90,12 @@ def say(texts: Iterable[str]) -> None:
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
 
 
+def written(options: argparse.Namespace) -> None:
+    """Print the names of the files that `--out` and `--plot` have written."""
+    for name in filter(None, (options.out, options.plot)):
+        print(f"-> {name}")
+
+
 @contextmanager
 def remarks() -> Iterator[list[str]]:
     """Collect the warnings of reports, to be printed with their tables."""

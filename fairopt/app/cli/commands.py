@@ -190,8 +190,7 @@ def path(options: argparse.Namespace) -> int:
         _screen.say([f"{found.mechanism} on {named.source or options.file}"])
         first = ["alpha", *shown_first(named.cluster)]
         print(_screen.table(frame[[name for name in frame if name in first]]))
-        for name in filter(None, (options.out, options.plot)):
-            print(f"-> {name}")
+        _screen.written(options)
 
     if options.plot:
         figures.write(found.draw(), options.plot)

@@ -15,15 +15,21 @@ from ._screen import print_json
 from ._slips import listed
 
 
+def _out(options: argparse.Namespace, what: str, *endings: str) -> Path | None:
+    """File to write, which has one of these endings."""
+    out = Path(options.out) if options.out else None
+    if out is not None and out.suffix.lower() not in (*endings, ".htm"):
+        raise DataError(f"--out {out}: a {what} ends in {' or '.join(endings)}")
+    return out
+
+
 def explore(options: argparse.Namespace) -> int:
     """`fairopt explore FILE [--out page.html]`: serve the explorer until Ctrl-C, or write it as a page."""
     from ..explorer import Session, State
     from ..explorer import page as pages
     from ..explorer.edits import alpha
 
-    out = Path(options.out) if options.out else None
-    if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"--out {out}: a page ends in .html")
+    out = _out(options, "page", ".html")
     named = opened(options)
     name = named.called.splitlines()[0]
     state = State.usual(named.snapshot, options.mechanism, alpha(options.alpha))
@@ -59,9 +65,7 @@ def report(options: argparse.Namespace) -> int:
     from ..explorer.standing import COMPARED, standing
     from ..explorer.why import sentences, why
 
-    out = Path(options.out) if options.out else None
-    if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
-        raise DataError(f"--out {out}: a report ends in .md or .html")
+    out = _out(options, "report", ".md", ".html")
     asks = [f"--{kind}" for kind in ("user", "queue") if getattr(options, kind) is not None]
     if len(asks) + (out is not None) > 1:
         raise DataError(f"{' and '.join(asks)} cannot go with --out: what they ask is printed; leave one out" if out
@@ -81,13 +85,13 @@ def report(options: argparse.Namespace) -> int:
         compared=others or COMPARED,
         tol=options.tol,
     )
-    asked = why(found, options.queue or options.user, named.snapshot, options.queue is not None) if asks else None
+    asked = why(found, options.queue or options.user, options.queue is not None) if asks else None
     if out is not None:
         page = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
         files.write(out, page, "report")
         print(f"-> {out}")
     elif options.json:
-        print_json(document(found, named.snapshot, asked))
+        print_json(document(found, asked))
     elif asked is not None and found.judged is not None:
         _screen.say(line for one in asked for line in sentences(one, found.judged.mechanism))
     else:
@@ -119,15 +123,13 @@ def shadow(options: argparse.Namespace) -> int:
         print_json(frame.assign(**times).to_dict(orient="records"))
     elif len(frame):
         last, first, end = found.last, frame["time"].min(), frame["time"].max()
-        said = (
-            f"{frame['time'].nunique()} snapshots from {first} to {end}, by {last['mechanism'].iloc[0]}; the last one:"
-        )
-        _screen.say([said])
+        said = f"{frame['time'].nunique()} snapshots from {first} to {end}, by {last['mechanism'].iloc[0]}"
+        _screen.say([f"{said}; the last one:"])
         below = last["shortfall"] > 0
         percent = {name: [f"{part:.1%}" for part in last[name]] for name in ("share", "share_entitled")}
         print(_screen.table(last.assign(**percent, since=last["since"].astype(str).where(below, ""))[list(_SHADOW)]))
         _screen.say(f"Held back: {text}" for text in dict.fromkeys(last.loc[below, "held_by"]))
-        _screen.say(f"-> {path}" for path in (options.out, options.plot) if path)
+        _screen.written(options)
     if found.interrupted:
         _screen.warn("interrupted; the same command with --out goes on")
     return 130 if found.interrupted else int(frame.empty)

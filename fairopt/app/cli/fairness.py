@@ -80,7 +80,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
         if isinstance(one, Witness) and options.save:
             from ...harness.report.export import file_name  # deferred, since the room of reports takes long to import
 
-            Path(options.save).mkdir(parents=True, exist_ok=True)
+            files.folder(Path(options.save))
             one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
         rows.append(
             {
@@ -139,7 +139,7 @@ def _possible(options: argparse.Namespace) -> int:
     given = listed(options.mechanisms)
     reached = {str(each): bound.reached(each) for each in (mechanisms.chosen(given) if given else ())}
     if options.save:
-        Path(options.save).mkdir(parents=True, exist_ok=True)
+        files.folder(Path(options.save))
         bound.save(Path(options.save) / "possible.json")
     if options.out:
         from ...harness import report

@@ -51,8 +51,7 @@ def simulate(options: argparse.Namespace) -> int:
     frame = pd.DataFrame(rows)
     shown = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name == "status"])
     print(_screen.table(shown if len(rows) > 1 else shown.T.reset_index(names="").rename(columns={0: "value"})))
-    for name in filter(None, (options.out, options.plot)):
-        print(f"-> {name}")
+    _screen.written(options)
     return status
 
 

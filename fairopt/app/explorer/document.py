@@ -11,7 +11,6 @@ import numpy as np
 
 from ...base.libraries import pd
 from ...harness.report import reported
-from ...workloads import Snapshot
 from .standing import Standing
 from .verdict import Verdict, in_shares, largest, next_starts
 from .view import SHOWN
@@ -21,7 +20,7 @@ _NAMES = {title: name for name, title in SHOWN.items()}
 _OF_USERS = {field.name for field in msgspec.structs.fields(reported.User)}
 
 
-def document(found: Standing, snapshot: Snapshot | None, why: list[reported.Why] | None = None) -> dict[str, Any]:
+def document(found: Standing, why: list[reported.Why] | None = None) -> dict[str, Any]:
     """JSON document of a report; infinite and unknown numbers are null."""
     users = []
     for row in _records(found.users):
@@ -33,7 +32,7 @@ def document(found: Standing, snapshot: Snapshot | None, why: list[reported.Why]
     return dict(msgspec.to_builtins(reported.Report(
         version=reported.VERSION,
         source=found.session.source,
-        verdict=None if found.judged is None else _verdict(found, found.judged, snapshot),
+        verdict=None if found.judged is None else _verdict(found, found.judged),
         measures=_records(found.measures),
         users=users,
         groups=_records(found.groups),
@@ -58,26 +57,18 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{_snake(str(name)): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _verdict(found: Standing, judged: Verdict, snapshot: Snapshot | None) -> reported.Verdict:
-    cluster, has = judged.runs.cluster, judged.runs.arrays.user_tasks
-    groups = [found.session.start.groups[n] for n in found.session.edited(found.session.state).user_of]
-    measures = _records(found.measures)[0]
-    leaving = {} if snapshot is None else snapshot.leaving
+def _verdict(found: Standing, judged: Verdict) -> reported.Verdict:
+    cluster, lacks, measures = judged.runs.cluster, judged.lacks.tolist(), _records(found.measures)[0]
+    has, due = judged.runs.arrays.user_tasks.tolist(), judged.due.tolist()
+    # The first fields of both: the user, its group, its running tasks and its entitlement.
+    rows = list(zip(cluster.users, found.users["group"], has, due, strict=True))
     below = [
-        reported.Below(
-            cluster.users[n], groups[n], float(has[n]), float(judged.due[n]), float(judged.below[n]),
-            float(in_shares(cluster, judged.below)[n]), judged.held[n].words, dict(judged.held[n].reasons),
-            judged.held[n].could_start, dict(judged.over(n)),
-        )
-        for n in largest(in_shares(cluster, judged.below))
+        reported.Below(*rows[n], float(judged.below[n]), lacks[n], held.words, dict(held.reasons), held.could_start,
+                       judged.over(n))
+        for n in largest(judged.lacks) for held in [judged.held[n]]
     ]  # fmt: skip
-    above = [
-        reported.Above(
-            cluster.users[n], groups[n], float(has[n]), float(judged.due[n]), float(judged.above[n]),
-            leaving.get(cluster.users[n], 0.0),
-        )
-        for n in largest(in_shares(cluster, judged.above))
-    ]  # fmt: skip
+    above = [reported.Above(*rows[n], float(judged.above[n]), judged.leaving.get(cluster.users[n], 0.0))
+             for n in largest(in_shares(cluster, judged.above))]  # fmt: skip
     starts = Counter((cluster.users[n], cluster.servers[i]) for n, i in next_starts(judged.runs, judged.due))
     return reported.Verdict(
         judged.mechanism, list(judged.sentences), measures["distance"], measures["satisfaction"],

@@ -107,6 +107,7 @@ class Start:
     cluster: Cluster
     entry_of: Index  # (servers,)
     first: Index  # (entries,), first server of an entry
+    members: Sequence[Sequence[str]]  # names of the servers of every entry
     names: tuple[str, ...]  # of entries
     groups: tuple[str, ...]  # of users: the namespace or account in front of `/` or `: `, else the user itself
 
@@ -125,8 +126,9 @@ class Start:
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
         entry_of = numbered(np.column_stack(codes))
         first = np.unique(entry_of, return_index=True)[1]
-        names = _names(cluster.servers, entry_of, len(first))
-        return cls(cluster, entry_of, first, names, tuple(group(name) for name in cluster.users))
+        sorted_ = np.array(cluster.servers, dtype=object)[np.argsort(entry_of, kind="stable")]
+        members = [one.tolist() for one in np.split(sorted_, np.cumsum(np.bincount(entry_of))[:-1])]
+        return cls(cluster, entry_of, first, members, _names(members), tuple(map(group, cluster.users)))
 
     @property
     def counts(self) -> Index:
@@ -214,9 +216,9 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
     return np.asarray(weight / np.bincount(of)[of])
 
 
-def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
+def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Names of entries: that of a single server, a common prefix, or the first server and the number of others."""
-    members = _members(servers, entry_of, count)
+    servers = {name for names in members for name in names}
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
               for one, names in zip(stems, members, strict=True)]  # fmt: skip
@@ -228,19 +230,10 @@ def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ..
     )  # fmt: skip
 
 
-def _members(servers: Sequence[str], entry_of: Index, count: int) -> list[list[str]]:
-    """Names of the servers of every entry."""
-    members: list[list[str]] = [[] for _ in range(count)]
-    for name, entry in zip(servers, entry_of.tolist(), strict=True):
-        members[entry].append(name)
-    return members
-
-
 def _servers(start: Start, count: Index) -> list[str]:
     """Names of servers: the original ones, and new ones for added servers."""
     taken, made = set(start.cluster.servers), []
-    known = _members(start.cluster.servers, start.entry_of, len(start.names))
-    for own, wanted in zip(known, count.tolist(), strict=True):
+    for own, wanted in zip(start.members, count.tolist(), strict=True):
         stem = _STEM.sub("", own[0]) or own[0]
         new = (name for k in itertools.count(len(own) + 1) if (name := f"{stem}-{k}") not in taken)
         mine = [*own[:wanted], *itertools.islice(new, max(wanted - len(own), 0))]

@@ -85,20 +85,13 @@ def served(title: str) -> str:
     )
 
 
-def page(session: Session, progress: bool = False) -> str:
-    """HTML text of the self-contained page."""
-    return (
-        head(f"{session.source}: fairopt", linked=False)
-        + '<main id="explorer"></main>\n'
-        + scripts(session, progress)
-        + "</body>\n</html>\n"
-    )
-
-
-def scripts(session: Session, progress: bool = False) -> str:
-    """HTML of the explorer: its precomputed answers, and its program."""
+def body(session: Session, progress: bool = False) -> str:
+    """End of a page, from the element of the explorer, with its precomputed answers and its program."""
     packed = pack(answers(session, progress))
-    return f'<script type="text/plain" id="data">{packed}</script>\n<script type="module">\n{program()}</script>\n'
+    return (
+        f'<main id="explorer"></main>\n<script type="text/plain" id="data">{packed}</script>\n'
+        f'<script type="module">\n{program()}</script>\n</body>\n</html>\n'
+    )
 
 
 def pack(data: Any) -> str:
@@ -109,7 +102,7 @@ def pack(data: Any) -> str:
 
 def write(session: Session, path: Path, progress: bool = False) -> None:
     """Write the self-contained page atomically."""
-    files.write(path, page(session, progress), "page")
+    files.write(path, head(f"{session.source}: fairopt", linked=False) + body(session, progress), "page")
 
 
 def answers(session: Session, progress: bool = False) -> dict[str, Any]:

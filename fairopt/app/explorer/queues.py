@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,37 +46,28 @@ def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
     return {name: one for name, one in found.items() if one.parent is None or one.users != found[one.parent].users}
 
 
-def shares(cluster: Cluster, tasks: Array, of: Mapping[str, Members]) -> Array:
-    """Dominant shares of queues in the whole cluster, (queues,), at tasks (users,)."""
+def shares(cluster: Cluster, tasks: Array, of: Iterable[Sequence[int]]) -> list[float]:
+    """Dominant shares in the whole cluster of groups of users, given by their indices, at tasks (users,)."""
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
-    use = [(tasks[one.users] @ cluster.demand[one.users] / whole).max(initial=0.0) for one in of.values()]
-    return np.array(use, dtype=float)
+    return [float((tasks[users] @ cluster.demand[users] / whole).max(initial=0.0)) for users in of]
 
 
 def remembered(
     cluster: Cluster, queues: Queues | None, of: Mapping[str, Members], usage: Mapping[str, float]
 ) -> tuple[Cluster, Queues | None]:
     """Cluster and tree with the weights of queues reduced by their usage among siblings (`scheduling.memory`)."""
-    factor: dict[str, float] = {}
+    weight, changed = cluster.weight.copy(), {} if queues is None else dict(queues.queues)
     for parent in {one.parent for one in of.values()}:
         names = [name for name, one in of.items() if one.parent == parent]
-        weight = np.array([of[name].weight for name in names])
-        less = reduced(weight, np.array([usage.get(name, 0.0) for name in names]))
-        factor.update(zip(names, less / weight, strict=True))
-    weight = cluster.weight.copy()
-    changed = {} if queues is None else dict(queues.queues)
-    for name, one in of.items():
-        if name in changed and name not in cluster.users:
-            changed[name] = replace(changed[name], weight=one.weight * factor[name])
-            continue
-        weight[one.users] *= factor[name]
-        for user in (cluster.users[n] for n in one.users):
-            if user in changed and (own := changed[user].weight) is not None:
-                changed[user] = replace(changed[user], weight=own * factor[name])
+        given = np.array([of[name].weight for name in names])
+        less = reduced(given, np.array([usage.get(name, 0.0) for name in names]))
+        for name, factor in zip(names, less / given, strict=True):
+            one = of[name]
+            if name in changed and name not in cluster.users:
+                changed[name] = replace(changed[name], weight=one.weight * factor)
+                continue
+            weight[one.users] *= factor
+            for user in (cluster.users[n] for n in one.users):
+                if user in changed and (own := changed[user].weight) is not None:
+                    changed[user] = replace(changed[user], weight=own * factor)
     return cluster.replace(weight=weight), None if queues is None else Queues(changed)
-
-
-def most_below(below: Array, users: Sequence[int]) -> int | None:
-    """User of a queue with the largest shortfall in shares; None if none is below."""
-    n = max(users, key=lambda n: below[n])
-    return n if below[n] > 0 else None

@@ -16,7 +16,6 @@ from ...base.libraries import pd
 from ...harness.report.export import escape, for_people, markdown
 from . import page as pages
 from .standing import MORE, Standing
-from .verdict import in_shares
 
 #: Largest number of rows of a table; users with the largest deficits come first.
 _ROWS = 40
@@ -61,9 +60,8 @@ class Section:
 def sections(found: Standing) -> Iterator[Section]:
     """Sections of a report, in order."""
     users = found.users.drop(columns="group")
-    if "below" in users:  # users are sorted by deficit in dominant shares
-        cluster = found.session.start.edited(found.session.state.edits).cluster
-        users = users.iloc[np.argsort(-in_shares(cluster, users["below"].to_numpy()), kind="stable")]
+    if found.judged is not None:  # users are sorted by deficit in dominant shares
+        users = users.iloc[np.argsort(-found.judged.lacks, kind="stable")]
     yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
     yield Section("The states in numbers", _parts(found.measures))
     yield _cut("Namespaces and accounts", _parts(found.groups), "group", "groups")
@@ -89,11 +87,11 @@ def _cut(title: str, table: pd.DataFrame, one: str, several: str, note: str = ""
 
 
 def _head(found: Standing) -> list[str]:
-    users, servers, _ = found.session.cluster.shape
-    shared = found.session.state.edits.get("weights") == "shared"
-    queues = getattr(found.session.mechanism(found.session.state), "queues", None)
+    session = found.session
+    shared = session.state.edits.get("weights") == "shared"
+    users, servers, _ = session.cluster.shape
     weights = (
-        "weights are those of queues, among siblings" if queues is not None
+        "weights are those of queues, among siblings" if session.queues(session.state) is not None
         else "weights of groups are shared in equal parts among their users" if shared
         else "weights count for each user by itself"
     )  # fmt: skip
@@ -148,9 +146,8 @@ def as_html(found: Standing, progress: bool = False) -> str:
     begin = pages.head(f"{found.session.source}: report", linked=False)
     forms = {"title": tagged("h1"), "line": tagged("p"), "section": tagged("h2"), "table": table}
     words = "".join(tagged("dt")(word) + tagged("dd")(meaning) for word, meaning in GLOSSARY.items())
-    end = f'<dl>{words}</dl>\n<h2>Explorer</h2></div>\n<main id="explorer"></main>'
-    parts = [begin, f"<style>\n{_STYLE}</style>", '<div class="report">', *_blocks(found, forms), end]
-    return "\n".join([*parts, pages.scripts(found.session, progress), "</body>\n</html>\n"])
+    parts = [begin, f"<style>\n{_STYLE}</style>", '<div class="report">', *_blocks(found, forms)]
+    return "\n".join([*parts, f"<dl>{words}</dl>\n<h2>Explorer</h2></div>", pages.body(found.session, progress)])
 
 
 _STYLE = """:root { color-scheme: light dark; }

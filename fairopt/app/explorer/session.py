@@ -6,10 +6,10 @@ import dataclasses
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,29 +81,30 @@ class Session:
 
     def reply(self, question: Any) -> dict[str, Any]:
         """Reply to a request, or `error`, a message, and `where`, the key of the invalid field."""
-        known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "start": lambda q: self.begin(),
+        known: dict[str, Callable[[State, dict[str, Any]], dict[str, Any]]] = {
+            "start": lambda *_: self.begin(),
             "now": self._now,
             "answer": self._answer,
             "row": self._row,
             "several": self._several,
             "more": self._more,
-            "python": lambda q: {
-                "text": texts.head(self.edited(_state(q)).cluster) + texts.solved(self.mechanism(_state(q)))
+            "python": lambda state, _: {
+                "text": texts.head(self.edited(state).cluster) + texts.solved(self.mechanism(state))
             },
-            "file": lambda q: {"text": cluster_file.text(self.edited(_state(q)).cluster)},
+            "file": lambda state, _: {"text": cluster_file.text(self.edited(state).cluster)},
         }
         ask = question.get("ask") if isinstance(question, dict) else None
         if not isinstance(ask, str) or ask not in known:
             return {"error": f"a question asks for one of {', '.join(known)}", "where": ""}
         try:
-            made = known[ask](question)
+            state = State.of(question.get("state", {}))
+            made = known[ask](state, question)
         except DataError as error:
             return {"error": str(error), "where": "/".join(map(str, error.where))}
         except FairoptError as error:
             return {"error": f"{type(error).__name__}: {error}", "where": ""}
         if ask in ("answer", "now") and not question.get("aside"):
-            self.last = _state(question)
+            self.last = state
         return made
 
     def begin(self) -> dict[str, Any]:
@@ -118,6 +119,7 @@ class Session:
         if (own := self.state.mechanism) not in mechanisms.names():
             known.append({"name": own, "title": str(self.mechanism(self.state)), "alpha": False})
         users = zip(base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True)
+        runs = self.running
         return {
             "source": self.source,
             "state": self.state.to_json(),
@@ -130,10 +132,10 @@ class Session:
                 {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
                 for name, demand, weight, limit in users
             ],
-            "running": None if self.running is None else tidied(self.running.arrays.user_tasks),
-            "held": None if self.running is None else [one.words for one in held_now(self.running, self.snapshot)],
+            "running": runs and tidied(runs.arrays.user_tasks),
+            "held": runs and [one.words for one in held_now(runs, self.snapshot)],
             "measures": list(SHOWN.items()),
-            "now": None if self.running is None else measures(self.running),
+            "now": runs and measures(runs),
             "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
             "placement": eligible.size <= 20_000,
             "grouped": len({*start.groups}) < len(base.users),
@@ -151,15 +153,13 @@ class Session:
 
     def mechanism(self, state: State) -> Mechanism:
         """Mechanism of a state, with its alpha if it has one."""
-        try:
+        with _of_mechanism():
             kind, given = mechanisms.described(state.mechanism)
-            if _has_alpha(kind.name) and "alpha" not in given:
-                given["alpha"] = state.alpha
-            if kind is Tree and "queues" not in given and self.snapshot is not None:
+            if _has_alpha(kind.name):
+                given = {"alpha": state.alpha} | given
+            if kind is Tree and "queues" not in given:
                 given = self._declared(state) | given
             return mechanisms.get(kind.name, **given)
-        except DataError as error:
-            raise DataError(str(error), error.where or ("mechanism",)) from None
 
     def queues(self, state: State) -> Queues | None:
         """Tree of queues of the mechanism of a state, if it has one."""
@@ -193,10 +193,8 @@ class Session:
         state = self.last if state is None else state
         mechanism = self.mechanism(state)
         if (_key(state), mechanism) not in self._found:
-            try:
+            with _of_mechanism():
                 self.know(state, mechanism.solve(self.edited(state).cluster, self.tol))
-            except DataError as error:
-                raise DataError(str(error), error.where or ("mechanism",)) from None
         return self._found[_key(state), mechanism]
 
     def know(self, state: State, found: Allocation) -> None:
@@ -216,22 +214,21 @@ class Session:
         table = np.pad(self.running.tasks, ((0, 0), (0, 1)))[np.ix_(edited.user_of, column)]
         return Allocation.of(cluster, table, "running", throw=False)
 
-    def _now(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _now(self, state: State, _: object) -> dict[str, Any]:
         """Record a state whose answer the view already has."""
-        self.edited(_state(question))
-        self.mechanism(_state(question))
+        self.edited(state)
+        self.mechanism(state)
         return {}
 
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        state = _state(question)
+    def _answer(self, state: State, _: object) -> dict[str, Any]:
         edited, found = self.edited(state), self.allocation(state)
         if self._drawn is None:
             self._drawn = bands(self.start, edited, found)
         return view(self.start, edited, found, self._drawn)
 
-    def _row(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
         """Measures of one mechanism for the comparison."""
-        state = dataclasses.replace(_state(question), mechanism=str(question.get("mechanism")))
+        state = dataclasses.replace(state, mechanism=str(question.get("mechanism")))
         row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
         servers = len(self.edited(state).cluster.servers)
         try:
@@ -240,25 +237,23 @@ class Session:
             return row | {"status": str(error)}
         return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
 
-    def _more(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _more(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
         """Marginal gains by kind of server and resource, with the users who gain, or the reason for none."""
-        state = _state(question)
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
         # A page stores replies for all alphas; at interior ones only derivatives are computed, to save time.
         seconds = 0.0 if question.get("many") and 0 < state.alpha < np.inf and _has_alpha(state.mechanism) else _SECONDS
         every, note = margins(self.start, self.edited(state), self.allocation(state), self.mechanism(state), seconds)
-        rows = [[one.nodes, one.resource, float(f"{one.tasks:.3g}"), one.gainers] for one in every[:_ROWS]]
+        rows = [[nodes, what, float(f"{tasks:.3g}"), gain] for nodes, _, what, tasks, gain in every[:_ROWS]]
         left = len(every) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
-    def _several(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _several(self, state: State, _: object) -> dict[str, Any]:
         """Number of equilibria of alphaPF-VDS on the curve from alpha = 1, for clusters small enough to follow it.
 
         The curve is followed to twice alpha (below 1: to half of it), as folds come back from there.
         """
-        state = _state(question)
         cluster, alpha = self.edited(state).cluster, state.alpha
         between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9
         if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or not few(cluster):
@@ -284,12 +279,17 @@ def several(curve: EquilibriumCurve, alpha: float) -> str:
     )
 
 
+@contextmanager
+def _of_mechanism() -> Iterator[None]:
+    """Errors that name no field are of the mechanism's."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(str(error), error.where or ("mechanism",)) from None
+
+
 def _key(state: State) -> str:
     return json.dumps(dict(state.edits), sort_keys=True)
-
-
-def _state(question: dict[str, Any]) -> State:
-    return State.of(question.get("state", {}))
 
 
 def _has_alpha(name: str) -> bool:
@@ -300,14 +300,8 @@ def _has_alpha(name: str) -> bool:
 _MORE, _SECONDS = 0.01, 0.3
 
 
-class Margin(NamedTuple):
-    """Tasks gained by 1% more of a resource on a kind of node: the kind, its number, the resource, gain, and users."""
-
-    nodes: str
-    size: int
-    resource: str
-    tasks: float
-    gainers: str
+#: Gain by 1% more of a resource on a kind of node: the kind, its number, the resource, tasks, and users who gain.
+Margin = tuple[str, int, str, float, str]
 
 
 def margins(
@@ -344,7 +338,7 @@ def margins(
     # Smaller gains, as a fraction of all tasks, are within the accuracy of the answers.
     least = 1e-7 * float(tasks.sum())
     rows = [
-        Margin(names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
+        (names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
         for k, r in np.argwhere(np.isfinite(gains).all(axis=2) & (np.abs(gains).max(axis=2) > least)).tolist()
     ]
     note = f"{_MORE:.0%} more there, by derivatives; the effect of a larger step needs another solve."
@@ -355,7 +349,7 @@ def margins(
     if unknown:
         kinds = f"{len(unknown)} of {int((count > 0).sum())} kinds of nodes and resources"
         note += f" {kinds} have no derivative; {solved} of these were solved with {_MORE:.0%} more."
-    return sorted(rows, key=lambda row: -row.tasks), note
+    return sorted(rows, key=lambda row: -row[3]), note
 
 
 def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,11 @@ from ...base.names import plain
 from ...base.progress import tqdm
 from ...mechanisms import Mechanism
 from ...mechanisms.tree import Tree
-from ...model.queues import Queues
 from ...result.allocation import Allocation
 from ...scheduling import memory
 from ...study import metrics
-from .queues import Members, members, most_below, remembered, shares
-from .verdict import in_shares, judge
+from .queues import Members, members, remembered, shares
+from .verdict import judge
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +41,8 @@ COLUMNS = ("time", "snapshot", "queue", "parent", "running", "wanted", "entitled
 #: Date and time in the name of a file or folder, in UTC.
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(\d\d)[-_]?(\d\d)(?:[T_ -]?(\d\d)[:_-]?(\d\d)(?:[:_-]?(\d\d))?)?Z?(?!\d)")
 _UNIX = re.compile(r"(?<!\d)(1\d{9})(?!\d)")
+#: Names of a cluster, with which a warm start must agree.
+_NAMES = ("users", "servers", "resources")
 #: Largest number of queues that are drawn.
 _DRAWN = 12
 
@@ -234,13 +236,13 @@ class _Step:
         self.share = dict(zip(rows["queue"], rows["share"], strict=True))
         self.since = {row.queue: row.since for row in rows.itertuples() if not pd.isna(row.since)}
         stated = set(rows["mechanism"])
-        if self.mechanism is not None and stated != {self._named(self.mechanism)}:
+        if self.mechanism is not None and stated != {self._named(str(self.mechanism))}:
             raise DataError(f"the file is of {', '.join(sorted(stated))}; name another file")
         if any((" of past use" in one) != (self.life is not None) for one in stated):
             raise DataError("the file is of another memory; name another file")
 
-    def _named(self, mechanism: Mechanism) -> str:
-        name = "tree" if isinstance(mechanism, Tree) else str(mechanism)
+    def _named(self, label: str) -> str:
+        name = Tree.name if label.partition("(")[0] == Tree.title else label
         return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
 
     def _age(self, time: pd.Timestamp) -> None:
@@ -254,42 +256,46 @@ class _Step:
 
     def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Rows of the next snapshot."""
-        runs, rule = snapshot.running, snapshot.tree[0] if self.mechanism in (None, Tree()) else None
+        runs, cluster = snapshot.running, snapshot.cluster
         if runs is None:
             raise DataError("it does not say what runs")
         self._age(time)
-        cluster, of = snapshot.cluster, members(snapshot.cluster, snapshot.queues)
-        queues = None if rule is None or not isinstance(rule.queues, Queues) else rule.queues
+        of = members(cluster, snapshot.queues)
+        users = [one.users for one in of.values()]
+        queues = snapshot.queues if self.mechanism in (None, Tree()) else None
+        try:
+            answer = self._solved(snapshot, queues, of)
+        except DataError:
+            lowered = None if queues is None else snapshot.tree[0]  # as the quotas cannot be met together
+            if lowered is None:
+                raise
+            answer = self._solved(snapshot, lowered.queues, of)
+        due, has = answer.arrays.user_tasks, runs.arrays.user_tasks
+        judged = judge(runs, answer.mechanism, {answer.mechanism: due}, snapshot)
+        below, apart, mechanism = judged.lacks, metrics.distance(runs, due), self._named(answer.mechanism)
+        most = {queue: max(one.users, key=below.__getitem__) for queue, one in of.items()}
+        self.since = {queue: self.since.get(queue, time) for queue, n in most.items() if below[n] > 0}
+        self.share = dict(zip(of, shares(cluster, has, users), strict=True))
+        made = []
+        for (queue, one), owed in zip(of.items(), shares(cluster, due, users), strict=True):
+            n, some = most[queue], one.users
+            held = f"{cluster.users[n]}: {judged.held[n].words}" if below[n] > 0 else ""
+            amounts = (float(tasks[some].sum()) for tasks in (has, cluster.max_tasks, due, judged.below, below))
+            ran, wanted, entitled, lacking, part = amounts
+            values = (time, name, queue, one.parent or "", ran, wanted, entitled, self.share[queue], owed, lacking,
+                      part, self.since.get(queue), held, self.usage.get(queue, 0.0), apart, mechanism)  # fmt: skip
+            made.append(dict(zip(COLUMNS, values, strict=True)))
+        return made
+
+    def _solved(self, snapshot: Snapshot, queues: Any, of: Mapping[str, Members]) -> Allocation:
+        """Solve, with these queues unless None, from the last answer if users, servers and resources are the same."""
+        cluster, last = snapshot.cluster, self.last
         if self.life is not None:
             cluster, queues = remembered(cluster, queues, of, self.usage)
         mechanism = self.mechanism or mechanisms.one("alphapf-vds(alpha=1)")
-        if rule is not None:
-            mechanism = replace(rule, queues=queues)
-        answer = self._solved(mechanism, cluster)
-        due, has = answer.arrays.user_tasks, runs.arrays.user_tasks
-        judged = judge(runs, str(mechanism), {str(mechanism): due}, snapshot)
-        below, apart = in_shares(snapshot.cluster, judged.below), metrics.distance(runs, due)
-        lack = {queue: most_below(below, one.users) for queue, one in of.items()}
-        self.since = {queue: self.since.get(queue, time) for queue, n in lack.items() if n is not None}
-        used, owed = (shares(snapshot.cluster, tasks, of).tolist() for tasks in (has, due))
-        self.share = dict(zip(of, used, strict=True))
-
-        def row(queue: str, one: Members, now: float, then: float) -> dict[str, Any]:
-            n, some = lack[queue], one.users
-            held = "" if n is None else f"{snapshot.cluster.users[n]}: {judged.held[n].words}"
-            wanted, lacking = float(snapshot.cluster.max_tasks[some].sum()), float(judged.below[some].sum())
-            values = (time, name, queue, one.parent or "", float(has[some].sum()), wanted, float(due[some].sum()), now,
-                      then, lacking, float(below[some].sum()), self.since.get(queue), held,
-                      self.usage.get(queue, 0.0), apart, self._named(mechanism))  # fmt: skip
-            return dict(zip(COLUMNS, values, strict=True))
-
-        return [row(queue, one, *both) for (queue, one), *both in zip(of.items(), used, owed, strict=True)]
-
-    def _solved(self, mechanism: Mechanism, cluster: Any) -> Allocation:
-        """Solve, from the last answer if users, servers and resources are the same."""
-        last = self.last
-        names = None if last is None else (last.cluster.users, last.cluster.servers, last.cluster.resources)
-        same = last is not None and names == (cluster.users, cluster.servers, cluster.resources)
+        if queues is not None:
+            mechanism = Tree(queues, combine=snapshot.combine)
+        same = last is not None and all(getattr(last.cluster, each) == getattr(cluster, each) for each in _NAMES)
         self.last = mechanism.solve(cluster, self.tol, start=last if same else None)
         return self.last
 

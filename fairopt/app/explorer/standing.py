@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...base.errors import DataError, FairoptError
 from ...base.libraries import pd
 from ...base.names import some
@@ -22,6 +20,7 @@ from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...study import metrics
 from .edits import MOST_SERVERS, Edited, Start, State, alpha, number
+from .queues import shares
 from .session import Session, margins, summed
 from .verdict import Verdict, judge, unfit
 from .view import SHOWN, held_texts, words
@@ -148,7 +147,7 @@ def standing(
         session,
         judged,
         users,
-        _groups(session.start, edited, found, users),
+        _groups(edited.cluster, found, users),
         _resources(session, first, found, runs),
         pd.DataFrame(more, columns=["nodes", "count", "resource", "tasks more", "for"]),
         note,
@@ -179,8 +178,12 @@ def _source_notes(snapshot: Snapshot | None, runs: Allocation | None, queued: bo
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
-    said = [*([f"Left out: {dropped}."] * bool(dropped)), *snapshot.notes, *([] if runs is None else unfit(runs))]
-    return [*said, *(snapshot.tree[1] if queued else ())]
+    return [
+        *[f"Left out: {dropped}."] * bool(dropped),
+        *snapshot.notes,
+        *([] if runs is None else unfit(runs)),
+        *(snapshot.tree[1] if queued else ()),
+    ]
 
 
 def _users(
@@ -198,22 +201,17 @@ def _users(
     return pd.DataFrame(frame | {"could give": [judged.givers(n) for n in range(len(limited))]})
 
 
-def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
+def _groups(cluster: Cluster, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
     """Sums by group, with the group's dominant share, running and entitled."""
-    cluster, entitled = edited.cluster, found.arrays.user_tasks
-    whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
-    known = users.assign(users=1, entitled=entitled)
+    known = users.assign(users=1, entitled=found.arrays.user_tasks)
     columns = ("users", "weight", "running", "wanted", "entitled", "below")
     how = {name: "max" if name == "weight" else "sum" for name in columns if name in known}
-    made = known.groupby("group", sort=False).agg(how)
-
-    def share(tasks: Array) -> Array:
-        use = pd.DataFrame(tasks[:, None] * cluster.demand).groupby(users["group"], sort=False).sum()
-        return np.asarray((use.to_numpy() / whole).max(axis=1))
-
-    if "running" in made:
-        made.insert(4, "share now", share(users["running"].fillna(0).to_numpy()))
-    made.insert(made.columns.get_loc("entitled") + 1, "share entitled", share(entitled))
+    groups = known.groupby("group", sort=False)
+    made = groups.agg(how)
+    for name, title, place in (("running", "share now", 2), ("entitled", "share entitled", 1)):
+        if name in made:
+            of = [groups.indices[one] for one in made.index]
+            made.insert(made.columns.get_loc(name) + place, title, shares(cluster, known[name].to_numpy(), of))
     return made.reset_index()
 
 
@@ -227,16 +225,11 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
         capacity[:, r] *= 1 + MORE
-        row: dict[str, Any] = {"resource": name}
-        row |= {} if runs is None else {"used now": float(runs.arrays.utilization[r])}
-        row |= {"used": float(found.arrays.utilization[r])}
-        row |= {
-            "nodes": int(there[:, r].sum()),
-            "used up on": int(full[:, r].sum()),
-            "tasks more": 0.0,
-            "for": "nobody",
-        }
-        if full[:, r].any():
+        now = {} if runs is None else {"used now": runs.arrays.utilization[r]}
+        row: dict[str, Any] = {"resource": name, **now, "used": found.arrays.utilization[r],
+                               "nodes": there[:, r].sum(), "used up on": full[:, r].sum(),
+                               "tasks more": 0.0, "for": "nobody"}  # fmt: skip
+        if row["used up on"]:
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity), found.tol).arrays.user_tasks
             gain = more - found.arrays.user_tasks
             # Smaller differences between two allocations are within their tolerances.
@@ -261,12 +254,13 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
-            numbers = {
-                title: float(metrics.MEASURES[name](one)) for name, title in SHOWN.items() if name not in metrics.DUE
-            }
-            if runs is not None and one.cluster == runs.cluster:
-                numbers |= {SHOWN[name]: measure(one, found) for name, measure in metrics.DUE.items()}
-            rows.append({"state": state, "mechanism": "" if one is runs else one.mechanism} | numbers)
+            row: dict[str, Any] = {"state": state, "mechanism": "" if one is runs else one.mechanism}
+            for name, title in SHOWN.items():
+                if name not in metrics.DUE:
+                    row[title] = float(metrics.MEASURES[name](one))
+                elif runs is not None and one.cluster == runs.cluster:
+                    row[title] = metrics.DUE[name](one, found)
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -289,12 +283,9 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
             at = alpha(value)
         elif kind == "weight" and name:
             weight = number(value, ("weight",), f"the weight in {text!r}")
-            users = named_users(start, name) if name not in queues else []
-            edits |= (
-                {f"queues/{one}": weight for one in ([start.cluster.users[n] for n in users] or [name])}
-                if queues
-                else {f"users/{n}/weight": weight for n in users}
-            )
+            users = [] if name in queues else named_users(start, name)
+            places = [f"queues/{start.cluster.users[n]}" if queues else f"users/{n}/weight" for n in users]
+            edits |= dict.fromkeys(places or [f"queues/{name}"], weight)
         elif kind == "nodes" and name:
             entry = _entry(start, name)
             edits[f"servers/{entry}/count"] = _count(start, edits, entry, value, text)

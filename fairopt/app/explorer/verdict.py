@@ -62,6 +62,8 @@ class Verdict:
         Pairs of a user below its entitlement and one above, on a node on which the first is eligible.
     held : sequence of Held
         By user.
+    leaving : mapping of str to float
+        Running tasks that are being deleted, by user.
     sentences : tuple of str
         The verdict in words, by the mechanism and by the compared ones.
     """
@@ -73,21 +75,24 @@ class Verdict:
     above: Array
     complains: Mask
     held: Sequence[Held]
+    leaving: Mapping[str, float]
     sentences: tuple[str, ...]
+
+    @property
+    def lacks(self) -> Array:
+        """Deficits in dominant shares, (users,)."""
+        return in_shares(self.runs.cluster, self.below)
 
     def givers(self, n: int) -> str:
         """Sources of a user's missing tasks: idle capacity, and users above their entitlement on its nodes."""
-        return "; ".join(
-            filter(None, (self.held[n].room, listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n)])))
-        )
+        above = listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n).items()])
+        return "; ".join(filter(None, (self.held[n].room, above)))
 
-    def over(self, n: int) -> list[tuple[str, float]]:
+    def over(self, n: int) -> dict[str, float]:
         """Users above their entitlement on eligible nodes of user n, with their excess tasks, largest share first."""
         cluster = self.runs.cluster
-        return [
-            (cluster.users[j], float(self.above[j]))
-            for j in largest(in_shares(cluster, self.above * self.complains[n]))
-        ]
+        order = largest(in_shares(cluster, self.above * self.complains[n]))
+        return {cluster.users[j]: float(self.above[j]) for j in order}
 
 
 def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
@@ -115,7 +120,7 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
         met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
         first = f"nobody lacks a whole task of what it is entitled to{met}."
     said = (f"Under {mechanism} {first}", *further)
-    return Verdict(runs, mechanism, due, below, above, complains, held, said)
+    return Verdict(runs, mechanism, due, below, above, complains, held, snapshot.leaving, said)
 
 
 def _worst(
@@ -172,10 +177,10 @@ def fitting(cluster: Cluster, n: int, free: Array) -> Array:
 def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
     """Limit of the next task of each user, given the running ones."""
     cluster, free, made = runs.cluster, free_capacity(runs), list[Held]()
+    known = (snapshot.waiting, snapshot.capped) if snapshot else ({}, {})
     for n, wants in enumerate(metrics.wanting(runs).tolist()):
-        user, may = cluster.users[n], cluster.usable[n]
-        waiting = dict(snapshot.waiting.get(user, {})) if snapshot else {}
-        capped = dict(snapshot.capped.get(user, {})) if snapshot else {}
+        may = cluster.usable[n]
+        waiting, capped = (of.get(cluster.users[n], {}) for of in known)
         stated, fits = [reason for reason in waiting if reason], fitting(cluster, n, free)
         could, room = 0.0, ""
         if not wants:
@@ -190,9 +195,8 @@ def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
             r = int(np.lexsort((-cluster.share_per_task[n], -short.sum(axis=0)))[0])
             where = _nodes(cluster.servers, np.flatnonzero(may)[short[:, r]].tolist(), int(may.sum()))
             held = f"{cluster.resources[r]} on {where}"
-        made.append(
-            Held(held, could, room, {reason: tasks for reason, tasks in {**waiting, **capped}.items() if reason})
-        )
+        reasons = {reason: tasks for reason, tasks in {**waiting, **capped}.items() if reason}
+        made.append(Held(held, could, room, reasons))
     return made
 
 
@@ -210,7 +214,7 @@ def next_starts(runs: Allocation, due: Array, most: int = 1000) -> list[tuple[in
     """
     cluster, free = runs.cluster, free_capacity(runs)
     has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()
-    open_ = {n for n in np.flatnonzero(metrics.wanting(runs)).tolist() if fitting(cluster, n, free).any()}
+    open_ = set(np.flatnonzero(metrics.wanting(runs)).tolist())
     while open_ and len(made) < most:
         n = min(open_, key=lambda n: (has[n] / due[n] if due[n] > 0 else np.inf, n))
         fits = fitting(cluster, n, free)

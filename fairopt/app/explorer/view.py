@@ -132,29 +132,32 @@ def _size(value: float, tol: float) -> str:
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
     """Utilization stacked by bands, for each entry of servers and resource, or for each resource of the pool."""
     cluster, count = found.cluster, len(drawn.names)
-    band = drawn.of[edited.user_of]
-    labels: list[str]
-    entries = np.unique(edited.entry_of)
+    band, entries = drawn.of[edited.user_of], np.unique(edited.entry_of)
+    one = len(edited.cluster.servers) == 1
     # Charts of more than 60 bars (entry, resource) are reduced to one bar per resource of all servers.
     single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
-    if single or len(edited.cluster.servers) == 1:
-        whole, tasks, labels = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None], ["all servers"]
-        labels = [start.names[entries[0]]] if len(edited.cluster.servers) == 1 else labels
+    if single or one:
+        whole, tasks = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None]
+        labels = [start.names[entries[0]] if one else "all servers"]
     else:
         whole, tasks = _by_entry(edited, found, entries)
         counts = np.bincount(edited.entry_of)[entries].tolist()
         labels = [start.names[e] + (f" ×{k}" if k > 1 else "") for e, k in zip(entries, counts, strict=True)]
-    use = np.zeros((count + 1, *whole.shape))
-    for k in range(count + 1):
-        mine = band == k
-        use[k] = tasks[mine].T @ cluster.demand[mine]
+    use = np.array([tasks[mine].T @ cluster.demand[mine] for mine in np.arange(count + 1)[:, None] == band])
     part = ratio(use, whole[None])
     others = int((band == count).sum())
     heights = (part if others else part[:-1]).round(3).tolist()  # bars are 190 pixels high, so three decimals suffice
     of_band = np.bincount(band, weights=found.arrays.user_tasks, minlength=count + 1)
-    bands = {"bands": list(drawn.names), "colours": list(drawn.colours), "what": drawn.what, "others": others}
-    there = (whole > 0).astype(int).tolist()
-    return {"servers": labels, **bands, "heights": heights, "tasks": tidied(of_band), "there": there}
+    return {
+        "servers": labels,
+        "bands": list(drawn.names),
+        "colours": list(drawn.colours),
+        "what": drawn.what,
+        "others": others,
+        "heights": heights,
+        "tasks": tidied(of_band),
+        "there": (whole > 0).astype(int).tolist(),
+    }
 
 
 def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array, Array]:
@@ -170,11 +173,10 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
     """Rows of the users with the largest weighted dominant shares, and groups of the others by bottleneck."""
-    tasks, shares, weight = found.arrays.user_tasks, found.arrays.dominant_shares, found.cluster.weight
+    tasks, shares = found.arrays.user_tasks, found.arrays.dominant_shares
     text = held_texts(found, holding)
-    order = np.arange(len(tasks))
-    if len(tasks) > _ROWS:
-        order = np.sort(np.argsort(-shares / weight, kind="stable")[:_ROWS])
+    largest = np.argsort(-shares / found.cluster.weight, kind="stable")
+    order = np.sort(largest[:_ROWS])
     shown = {
         "of": edited.user_of[order].tolist(),
         "band": drawn.of[edited.user_of[order]].tolist(),
@@ -182,9 +184,8 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
         "share": tidied(shares[order]),
         "held": [text[n] for n in order.tolist()],
     }
-    others = np.setdiff1d(np.arange(len(tasks)), order)
     groups = defaultdict(list)
-    for n in others.tolist():
+    for n in np.sort(largest[_ROWS:]).tolist():
         groups[text[n]].append(n)
     listed = sorted(groups.items(), key=lambda item: -len(item[1]))
     return shown | {"groups": [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,9 +16,10 @@ from ...model.tree_filling import TreeCriterion
 from ...result.allocation import Allocation
 from ...result.holds import holds
 from ...workloads import Snapshot
-from .queues import Members, members, shares
+from .queues import members, shares
+from .session import Session
 from .standing import Standing, named_users
-from .verdict import Verdict, fitting, in_shares, largest, next_starts
+from .verdict import Verdict, fitting, largest, next_starts
 from .view import held_texts
 
 #: Largest number of kinds of nodes for which the effect of one more node is computed.
@@ -29,7 +30,7 @@ _SAME = 1e-6
 _NAMED = 3
 
 
-def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = False) -> list[Why]:
+def why(found: Standing, name: str, queue: bool = False) -> list[Why]:
     """Explain the running tasks of a user, or of each user of a namespace or account, the largest shortfall first.
 
     Of a `queue` (`fairopt.app.explorer.queues`) its users together are explained first, then those who are below.
@@ -39,26 +40,26 @@ def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = Fal
     DataError
         There is no such user, group or queue, or the source has no running tasks.
     """
-    if found.judged is None or snapshot is None:
+    session, judged = found.session, found.judged
+    if judged is None or session.snapshot is None:
         option = "--queue" if queue else "--user"
         raise DataError(f"{option} asks why tasks run, and this source does not say what runs")
-    session = found.session
     edited = session.edited(session.state)
     known = members(edited.cluster, session.queues(session.state)) if queue else {}
     if queue and name not in {*known, *session.start.groups, *edited.cluster.users}:
         raise DataError(f"there is no queue {name!r}; there are {some([*known])}")
-    if name not in known:
-        here = {start: n for n, start in enumerate(edited.user_of.tolist())}
-        users = [here[n] for n in named_users(session.start, name) if n in here]
-        known = {name: Members(None, 0.0, users)}
-    users = known[name].users
+    if name in known:
+        users, weight = known[name].users, known[name].weight
+    else:
+        named = named_users(session.start, name)
+        users, weight = np.flatnonzero(np.isin(edited.user_of, named)).tolist(), 0.0
     answer = session.allocation(session.state)
-    asked = _Asked(found, found.judged, snapshot, held_texts(answer, holds(answer)),
-                   next_starts(found.judged.runs, found.judged.due))  # fmt: skip
+    order = next_starts(judged.runs, judged.due)
+    asked = _Asked(session, judged, session.snapshot, held_texts(answer, holds(answer)), order)
     made = sorted((asked.why([n]) for n in users), key=lambda one: -one.shortfall)
     if not queue:
         return made
-    together = asked.why(users, name, known[name].weight, stages(answer, asked.limits))
+    together = asked.why(users, name, weight, stages(answer, asked.limits))
     return [together, *(one for one in made if one.shortfall and len(users) > 1)]
 
 
@@ -66,7 +67,7 @@ def why(found: Standing, name: str, snapshot: Snapshot | None, queue: bool = Fal
 class _Asked:
     """Data of explanations: bottlenecks of entitlements by user, and the next starts as (user, server)."""
 
-    found: Standing
+    session: Session
     judged: Verdict
     snapshot: Snapshot
     limits: list[str]
@@ -76,38 +77,36 @@ class _Asked:
         """Explanation of users together: of one alone, or of the queue of a name and weight."""
         judged, cluster, snapshot = self.judged, self.judged.runs.cluster, self.snapshot
         named, order = [cluster.users[n] for n in users], [m for m, _ in self.next_starts]
-        below = in_shares(cluster, judged.below)
+        below, has = judged.lacks, judged.runs.arrays.user_tasks
         most = max(users, key=lambda n: (below[n], judged.held[n].could_start, judged.due[n]))
         starts = [k for k, m in enumerate(order) if m in users]
-        one = len(users) == 1
-        words = f"{'' if one else f'{cluster.users[most]}: '}{judged.held[most].words}"
-        every = {name: Members(None, weight, users)}
-        now, due = (shares(cluster, tasks, every)[0] for tasks in (judged.runs.arrays.user_tasks, judged.due))
+        prefix = f"{cluster.users[most]}: " if len(users) > 1 else ""
+        weight = weight or float(cluster.weight[users[0]])
         return Why(
             user=name or named[0],
-            weight=weight or float(cluster.weight[users[0]]),
-            running=float(judged.runs.arrays.user_tasks[users].sum()),
+            weight=weight,
+            running=float(has[users].sum()),
             wanted=_finite(cluster.max_tasks[users].sum()),
             waiting=_summed(snapshot.waiting, named),
             capped=_summed(snapshot.capped, named),
-            leaving=sum(snapshot.leaving.get(user, 0.0) for user in named),
+            leaving=sum(judged.leaving.get(user, 0.0) for user in named),
             entitled=float(judged.due[users].sum()),
             entitled_limited_by=_alike([self.limits[n] for n in users]),
             shortfall=float(judged.below[users].sum()),
-            held_by=words,
+            held_by=prefix + judged.held[most].words,
             holders=_holders(judged, most, users),
             could_start=sum(judged.held[n].could_start for n in users),
             starts=len(starts),
             starts_before=starts[0] if starts else len(order),
             what_if=list(self._what_if(users, name, weight, len(starts))),
-            share=float(now),
-            share_entitled=float(due),
+            share=shares(cluster, has, [users])[0],
+            share_entitled=shares(cluster, judged.due, [users])[0],
             stages=[_within(stage, named) for stage in of],
         )
 
     def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
         """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
-        session, cluster = self.found.session, self.judged.runs.cluster
+        session, cluster = self.session, self.judged.runs.cluster
         start, edited = session.start, session.edited(session.state)
         edits, original = session.state.edits, edited.user_of[users].tolist()
         fits = [fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original]
@@ -122,7 +121,6 @@ class _Asked:
         if not empty.any():
             return
         queues = session.queues(session.state)
-        weight = weight or float(cluster.weight[users[0]])
         doubled = f"a weight of {2 * weight:.4g} in place of {weight:.4g}"
         if name and queues is not None and name in queues.queues:
             heavier: dict[str, Any] = {f"queues/{name}": 2 * weight}
@@ -137,9 +135,8 @@ class _Asked:
 
     def _tasks(self, users: list[int], edits: dict[str, Any]) -> float:
         """Entitlement of users together after edits."""
-        session = self.found.session
-        state = replace(session.state, edits={**session.state.edits, **edits})
-        return float(session.allocation(state).arrays.user_tasks[users].sum())
+        state = replace(self.session.state, edits={**self.session.state.edits, **edits})
+        return float(self.session.allocation(state).arrays.user_tasks[users].sum())
 
 
 def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
@@ -178,10 +175,10 @@ def _finite(value: float) -> float | None:
 
 def _summed(of: Mapping[str, Mapping[str, float]], users: Sequence[str]) -> dict[str, float]:
     """Tasks of users by reason."""
-    total: dict[str, float] = {}
+    total: dict[str, float] = defaultdict(float)
     for user in users:
         for reason, tasks in of.get(user, {}).items():
-            total[reason] = total.get(reason, 0.0) + tasks
+            total[reason] += tasks
     return total
 
 
@@ -207,14 +204,13 @@ def sentences(one: Why, mechanism: str) -> list[str]:
     ending = f" ({one.leaving:g} of them are ending)" if one.leaving else ""
     waits = "; ".join(f"{tasks:g} {reason.rstrip('.') or 'for room'}" for reason, tasks in one.waiting.items())
     due = f"{one.entitled:.4g} tasks ({one.share_entitled:.1%}) under {mechanism} at weight {one.weight:.4g}"
-    said = [f"{one.user} runs {one.running:.5g} ({one.share:.1%} of the cluster){ending}, wants {wanted}, and is "
-            f"entitled to {due}."]  # fmt: skip
-    said += [f"Waiting, by the system's own reason: {waits}."] * bool(waits)
-    said += [
-        f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}."
-        for reason, tasks in one.capped.items()
-    ]
-
+    said = [
+        f"{one.user} runs {one.running:.5g} ({one.share:.1%} of the cluster){ending}, wants {wanted}, and is "
+        f"entitled to {due}.",
+        *[f"Waiting, by the system's own reason: {waits}."] * bool(waits),
+        *(f"Cannot run and not counted as wanted: {tasks:g}, {reason.rstrip('.')}."
+          for reason, tasks in one.capped.items()),
+    ]  # fmt: skip
     for stage in one.stages:
         reasons = "; ".join(f"{user} ({stage.limited_by[user]})" for user in stage.users[:_NAMED])
         more = f" and {len(stage.users) - _NAMED} more of it" if len(stage.users) > _NAMED else ""
