@@ -119,7 +119,7 @@ class Queues:
             flavors = [self.known.get(("ResourceFlavor", "", text(one, "name"))) for one in tables(group, "flavors")]
             if flavors and None not in flavors:
                 rows = [_admits(pod, flavor, nodes) for flavor in flavors]
-                may = [any(row[i] for row in rows) and (not k or may[i]) for i in range(len(nodes))]
+                may = [any(fits) and (not k or before) for before, *fits in zip(may, *rows, strict=True)]
         return may
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Pods]:
@@ -131,15 +131,16 @@ class Queues:
             for one in self.objects.get(kind, ()):
                 key = kind.partition(".")[0], *key_of(kind, one)[1:]
                 above = [key, *owners(one)]
+                there = [exist[of] for of in above]
                 elsewhere = {"Pod"} if kind == "Workload" else {"JobSet"} - {kind}
                 if any(of[0] in elsewhere and (of in self.known or kind == "Workload") for of in above):
                     continue  # the pods exist, or the set of jobs counts them
-                if _is(one, "Admitted") and not any(exist[of] for of in above):
+                if _is(one, "Admitted") and not any(there):
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))
                 if kind == "Workload" or not any(of in self._work for of in above):
                     said = sum(whole(one, path) for path in _EXIST)
-                    yield from _made(asks(one), max(said, *(exist[of] for of in above)), key[0], one)
+                    yield from _made(asks(one), max(said, *there), key[0], one)
 
 
 def _refusal(work: Object | None) -> str:

@@ -71,16 +71,17 @@ def test_a_named_mechanism_prevails(accounts: Snapshot) -> None:
     assert entitled(accounts, "weight.l3=40", mechanism="drfh") == pytest.approx(flat)
 
 
-def test_quotas_that_cannot_be_met_are_lowered_together() -> None:
+def test_quotas_that_cannot_be_met_are_lowered_together(tmp_path: Path) -> None:
     """Of 8 CPUs 6 and 6 are promised: 4 and 4, as two thirds of each, within the steps of the bisection."""
     queue = {"kind": "Queue", "spec": {"deserved": {"cpu": "6"}}}
     objects = [queue | {"metadata": {"name": name}} for name in "ab"]
     entries = [
         {"pods": 8, "in": name, "meta": {"annotations": {"scheduling.volcano.sh/queue-name": name}}} for name in "ab"
     ]
-    found = kubernetes.snapshot(
-        [*objects, *(one for entry in [{"node": "n"}, *entries] for one in expanded(entry))], "here"
-    )
+    objects += [one for entry in [{"node": "n"}, *entries] for one in expanded(entry)]
+    (tmp_path / "now.json").write_text(json.dumps({"items": objects}))
+    assert fo.shadow(tmp_path).frame["entitled"].tolist() == pytest.approx([4, 4])
+    found = kubernetes.snapshot(objects, "here")
     assert found.queues is not None
     with pytest.raises(DataError, match="quotas cannot be met together"):
         fo.Tree(found.queues).solve(found.cluster)

@@ -77,21 +77,16 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
     shown = tqdm(found, total=len(pairs), disable=not _screen.shows_progress(options), unit="pair", leave=False)
     rows = []
     for (mechanism, name), one in zip(pairs, shown, strict=True):
-        if isinstance(one, Witness) and options.save:
-            from ...harness.report.export import file_name  # deferred, since the room of reports takes long to import
+        violation, text = 0.0 if one is None else np.nan, one or f"none in {trials} trials"
+        if isinstance(one, Witness):
+            violation, text = float(one.violation[0]), one.sentence
+            if options.save:
+                from ...harness.report.export import file_name  # deferred, since the room takes long to import
 
-            files.folder(Path(options.save))
-            one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
-        rows.append(
-            {
-                "mechanism": str(mechanism),
-                "property": name,
-                "clusters": ", ".join(conditions) or "all",
-                "violation": float(one.violation[0]) if isinstance(one, Witness) else 0.0 if one is None else np.nan,
-                "witness": one.sentence if isinstance(one, Witness) else one or f"none in {trials} trials",
-            }
-        )
-    return pd.DataFrame(rows)
+                files.folder(Path(options.save))
+                one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
+        rows.append((str(mechanism), name, ", ".join(conditions) or "all", violation, text))
+    return pd.DataFrame(rows, columns=["mechanism", "property", "clusters", "violation", "witness"])
 
 
 def _search(

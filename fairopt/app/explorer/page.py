@@ -107,8 +107,7 @@ def write(session: Session, path: Path, progress: bool = False) -> None:
 
 def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     """Precompute the answers to all requests that the page can make."""
-    start = session.begin()
-    state = session.state
+    start, state = session.begin(), session.state
     alphas = start["alphas"]
     values = list(map(float, alphas))
     cluster = session.start.edited(state.edits).cluster
@@ -139,12 +138,11 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         one | {"alpha": one["alpha"] and one["name"] in _FOLLOWED} for one in start["mechanisms"] if one["name"] in good
     ]
     inner = [alpha for alpha in values if 0 < alpha < math.inf and alpha != 1]
-    # One curve for all alphas, extended at both ends, as folds outside of the range may reach into it.
-    ends = [inner[0] / 2, *inner, 2 * inner[-1]]
     said: dict[str, str] = {}
     with suppress(FairoptError):
         if few(cluster):
-            curve = equilibrium_curve(cluster, ends, seconds=1.0)
+            # One curve for all alphas, extended at both ends, as folds outside of the range may reach into it.
+            curve = equilibrium_curve(cluster, [inner[0] / 2, *inner, 2 * inner[-1]], seconds=1.0)
             # JavaScript formats numbers in the same way.
             said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}
     nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))

@@ -329,12 +329,11 @@ def margins(
     np.add.at(gains, of, np.where(there[:, :, None] & (tasks > 0), by_capacity * tasks * _MORE, 0.0))
     unknown, end = np.argwhere(np.isnan(gains).any(axis=2)).tolist(), clock.cpu() + seconds
     for k, r in unknown:
-        more = np.ones(there.shape)
-        more[of == k, r] += _MORE
-        with suppress(FairoptError):
-            if clock.cpu() < end:
-                changed = cluster.replace(capacity=cluster.capacity * more)
-                gains[k, r] = rule.solve(changed, found.tol).arrays.user_tasks - tasks
+        if clock.cpu() < end:
+            more = cluster.capacity.copy()
+            more[of == k, r] *= 1 + _MORE
+            with suppress(FairoptError):
+                gains[k, r] = rule.solve(cluster.replace(capacity=more), found.tol).arrays.user_tasks - tasks
     # Smaller gains, as a fraction of all tasks, are within the accuracy of the answers.
     least = 1e-7 * float(tasks.sum())
     rows = [

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 #: Columns of a shadow, a row for each snapshot and queue.
 COLUMNS = ("time", "snapshot", "queue", "parent", "running", "wanted", "entitled", "share", "share_entitled",
            "shortfall", "shortfall_share", "since", "held_by", "usage", "distance", "mechanism")  # fmt: skip
+Rows = list[dict[Any, Any]]
 #: Date and time in the name of a file or folder, in UTC.
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(\d\d)[-_]?(\d\d)(?:[T_ -]?(\d\d)[:_-]?(\d\d)(?:[:_-]?(\d\d))?)?Z?(?!\d)")
 _UNIX = re.compile(r"(?<!\d)(1\d{9})(?!\d)")
@@ -254,7 +255,7 @@ class _Step:
             self.usage = dict(zip(names, memory.decayed(before, now, seconds, self.life).tolist(), strict=True))
         self.time = time
 
-    def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> list[dict[str, Any]]:
+    def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> Rows:
         """Rows of the next snapshot."""
         runs, cluster = snapshot.running, snapshot.cluster
         if runs is None:
@@ -300,19 +301,19 @@ class _Step:
         return self.last
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _frame(rows: Rows) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.assign(**{name: pd.to_datetime(frame[name], format="ISO8601") for name in ("time", "since")})
 
 
-def _csv(rows: list[dict[str, Any]], header: bool = False) -> str:
+def _csv(rows: Rows, header: bool = False) -> str:
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     for name in ("time", "since"):  # dates alone would lose the time at midnight
         frame[name] = [None if pd.isna(time) else time.isoformat() for time in frame[name]]
     return str(frame.to_csv(index=False, header=header, lineterminator="\n"))
 
 
-def _stored(path: Path) -> list[dict[str, Any]]:
+def _stored(path: Path) -> Rows:
     """Rows of a file, up to a line that is cut off."""
     lines = files.read(path, "shadow").splitlines(keepends=True)
     if not lines or lines[0].strip() != ",".join(COLUMNS):
@@ -321,5 +322,4 @@ def _stored(path: Path) -> list[dict[str, Any]]:
     texts = ("snapshot", "queue", "parent", "held_by", "mechanism")
     rows = [{name: text if name in (*texts, "time", "since") else float(text) for name, text in row.items()}
             for row in whole]  # fmt: skip
-    return [{str(key): None if value is pd.NaT else value for key, value in row.items()}
-            for row in _frame(rows).to_dict("records")]  # fmt: skip
+    return list(_frame(rows).to_dict("records"))

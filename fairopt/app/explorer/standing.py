@@ -163,13 +163,12 @@ def _entitlements(session: Session, found: Allocation, compared: Sequence[str]) 
     made, failed = {found.mechanism: found.arrays.user_tasks}, []
     for name in compared:
         state = replace(session.state, mechanism=name)
-        mechanism = session.mechanism(state)
-        if str(mechanism) in made:
-            continue
-        try:
-            made[str(mechanism)] = session.allocation(state).arrays.user_tasks
-        except FairoptError as error:
-            failed.append(f"{mechanism}: {error}")
+        mechanism = str(session.mechanism(state))
+        if mechanism not in made:
+            try:
+                made[mechanism] = session.allocation(state).arrays.user_tasks
+            except FairoptError as error:
+                failed.append(f"{mechanism}: {error}")
     return made, failed
 
 

@@ -109,15 +109,14 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
     same = f"{'The same users are below' if either else 'Nor is anybody below'} under {under}."
     differ = f"Under each of {under} {every} of them are below too; under one or another {either} users are."
     further = [same if every == either else differ] if others else []
-    capped = [user for user in cluster.users if user in snapshot.capped]
     nowhere = [_quoted(cluster.users[n]) for n in np.flatnonzero(~cluster.runnable)
-               if cluster.max_tasks[n] > 0 or cluster.users[n] in capped]  # fmt: skip
+               if cluster.max_tasks[n] > 0 or cluster.users[n] in snapshot.capped]  # fmt: skip
     if nowhere:
         further.append(f"No node may run a task of {listed(nowhere)}.")
     if below.any():
         first = _worst(runs, due, below, above, complains, held, snapshot.leaving)
     else:
-        met = "" if nowhere or capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
+        met = "" if nowhere or snapshot.capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
         first = f"nobody lacks a whole task of what it is entitled to{met}."
     said = (f"Under {mechanism} {first}", *further)
     return Verdict(runs, mechanism, due, below, above, complains, held, snapshot.leaving, said)

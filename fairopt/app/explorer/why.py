@@ -155,18 +155,18 @@ def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
         return []
     made: list[Stage] = []
     for k in np.argsort(level, kind="stable").tolist():
-        user, limit = cluster.users[users[k]], limits[users[k]]
+        user = cluster.users[users[k]]
         if not made or level[k] > made[-1].level * (1 + _SAME):
             made.append(Stage(float(level[k]), [], {}, 0))
         made[-1].users.append(user)
-        made[-1].limited_by[user] = limit
+        made[-1].limited_by[user] = limits[users[k]]
     return made
 
 
 def _within(stage: Stage, users: Sequence[str]) -> Stage:
     """A stage with the users of a queue alone, and the number of others."""
-    own = [user for user in stage.users if user in users]
-    return Stage(stage.level, own, {user: stage.limited_by[user] for user in own}, len(stage.users) - len(own))
+    own = {user: limit for user, limit in stage.limited_by.items() if user in users}
+    return Stage(stage.level, list(own), own, len(stage.users) - len(own))
 
 
 def _finite(value: float) -> float | None:
