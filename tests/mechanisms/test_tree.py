@@ -225,6 +225,8 @@ GPUS = fo.Cluster([[11]], [[1], [1]], resources=["gpu"], users=["a", "b"])
             fo.Cluster([[300]], [[1]] * 3, None, None, [300, 0, 50], ["cpu"], ["A", "B", "BE"]),
             [250, 0, 50],
         ),
+        # A quota of 0 is none: whoever has no tasks is not held by it.
+        ({"a": {"quota": {"gpu": 5}}, "b": {"quota": {"gpu": 0}, "priority": -1}}, GPUS, [11, 0]),
         # A priority among siblings, and a limit of the queue above.
         (
             {"q": {"limit": {"gpu": 4}}, "a": {"parent": "q", "priority": 1}, "b": {"parent": "q"}},
