@@ -94,6 +94,8 @@ DAMAGE: list[tuple[str, Any, str]] = [
     ("cluster.max_tasks", [-1, None], "max_tasks"),
     ("cluster.eligible.1", [1, 2], "eligible"),
     ("cluster.eligible.1", ["yes", "no"], r"eligible\[1\]\[0\]"),
+    *(("cluster.rate", [[1, 2], row], "rate") for row in ([1], [1, -1], [1, float("nan")], ["2", 1], [1, 1e99])),
+    ("cluster.rate", "fast", "rate"),
     ("criterion", KeyError, "criterion"),
     ("criterion.alpha", KeyError, r"criterion\.alpha"),
     ("criterion.alpha", -1, "alpha"),

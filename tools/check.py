@@ -2,9 +2,10 @@
 Prints the infeasibility of the tasks x[n,i] and their distance from the optimum of the file's criterion, with the place
 of each. Exit code 0: both are within the file's `tol`; 1: they are not; 2: the file is invalid. No code is shared with
 solvers.
-Users n, servers i, resources r; d[n,r] demand per task, c[i,r] capacity, phi[n] weight, q[n] task limit, u[n] share per
-task, X[n] = sum_i x[n,i], gamma[n,i] = min_{r: d[n,r]>0} c[i,r]/d[n,r] monopoly tasks of n on i (0 if not eligible),
-L[i,r] = log lambda[i,r] log price of a unit of resource, -inf for 0."""
+Users n, servers i, resources r; c[i,r] capacity, phi[n] weight, d[n,r] demand per task, q[n] task limit, T[n] tasks,
+rate[n,i] work of a task, by default 1; L[i,r] = log lambda[i,r] log price of a unit of resource, -inf for 0.
+After reading all else is in work: x[n,i], X[n] = sum_i x[n,i], D[n,i,r] demand and u[n] share per unit of work,
+gamma[n,i] = min_{r: D[n,i,r]>0} c[i,r]/D[n,i,r] monopoly work of n on i (0 if not eligible)."""
 
 import json
 import sys
@@ -44,7 +45,7 @@ def read(path):
         f = json.load(file, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
     table(f, "file", "fairopt_allocation cluster tasks ", "criterion mechanism log_prices tol")
     need(f["fairopt_allocation"] == 1 and "criterion" in f, "fairopt_allocation must be 1, criterion a table or null")
-    g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible")
+    g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible rate")
     for key in ("resources", "servers", "users"):
         good = isinstance(g[key], list) and {*map(type, g[key])} == {str} and len({*g[key]}) == len(g[key])
         need(good, f"cluster.{key} must be a list of distinct names")
@@ -53,14 +54,18 @@ def read(path):
     table(rule, "criterion", "alpha scope ", "share weight cap floor fair efficient queues combine")
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
     x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
-    good = all(((t == 0) | ((t >= 1e-50) & (t <= 1e50))).all() for t in (c, d))
-    need(good, "cluster.capacity and cluster.demand must be 0, or from 1e-50 to 1e50")
+    rate = number(g.get("rate", [[1] * K] * N), "cluster.rate", (N, K), 0)
+    good = all(((t == 0) | ((t >= 1e-50) & (t <= 1e50))).all() for t in (c, d, rate))
+    need(good, "cluster.capacity, cluster.demand and cluster.rate must be 0, or from 1e-50 to 1e50")
     need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
     limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
     q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
     floor = number(rule.get("floor", [0] * N), "criterion.floor", (N,), 0)
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(np.isin(eligible, (0, 1)).all(), "cluster.eligible must be 0 or 1")
+    by_task = (rate == 1).all() or (not floor.any() and rule.get("queues") is None)
+    need(by_task, "criterion.floor and .queues are in tasks, and are not checked where cluster.rate is not 1")
+    eligible, rate = eligible * (rate > 0), np.where(rate > 0, rate, 1.0)
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
     need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
     own = scope in ("game", "per_server")  # shares per task are 1/gamma[n,i]
@@ -77,7 +82,13 @@ def read(path):
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for each level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
     gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
-    X, use, usable = np.maximum(x.sum(axis=1), 0), x.T @ d, (gamma > 0) & (q > 0)[:, None]
+    T, use, usable = np.maximum(x.sum(axis=1), 0), x.T @ d, (gamma > 0) & (q > 0)[:, None]
+    # A limit of tasks that can bind a user whose rates differ is own time, which has a price.
+    fast, slow = (f(np.where(usable, rate, end), axis=1) for f, end in ((np.max, 0.0), (np.min, INF)))
+    timed = (fast > slow) & (gamma.sum(axis=1) > q) & (not own)
+    x, gamma, D = x * rate, gamma * rate, d[:, None] / rate[..., None]  # from here tasks are work
+    X = np.maximum(x.sum(axis=1), 0)
+    reach = np.minimum(gamma.sum(axis=1), most := np.where(q > 0, q * fast, 0.0))
     who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # pairs (i, r) with an eligible user
     pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
     words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i, r in np.ndindex(K, M)}
@@ -92,10 +103,10 @@ def worst(found):
 
 
 def feasibility(p):
-    """Relative violations `use/c - 1`, `X/q - 1`, `1 - X/floor`, `-x/gamma`; infinite for ineligible tasks."""
+    """Relative violations `use/c - 1`, `T/q - 1`, `1 - T/floor`, `-x/gamma`; infinite for ineligible tasks."""
     found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
-    found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
-    found += [(1 - p.X[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
+    found += [(T / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, T in enumerate(p.T) if T > 0]
+    found += [(1 - p.T[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
     stray = (p.x < 0) | ((p.x > 0) & (p.gamma == 0))
     return worst([*found, *((abs(p.x[n, i]) / p.gamma[n, i], p.words[n]) for n, i in np.argwhere(stray))])
 
@@ -114,15 +125,15 @@ def log_worth(p):
 def error_at(p, m, tau, fitted):
     """Backward error e at a threshold tau, for prices as given, or `fitted` in the best scale."""
     game, A, idle = p.own, 1.0 if p.fair else max(p.alpha, 1.0), 1 - p.use / p.c
-    unit = np.minimum(p.gamma.sum(axis=1), p.q) if p.alpha == 0 else p.X
-    room, over = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
+    unit = p.reach if p.alpha == 0 else p.X
+    room, over = np.where(p.q < INF, np.maximum(1 - p.T / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
     L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # prices are 0 where the slack exceeds tau
     top = L.max(axis=1, keepdims=True) if game else L.max()
     L = L - (top := np.where(top > -INF, top, 0.0))  # scaled by the largest, so that large logarithms do not cancel
     L[L < -1e4 * A] = -INF
     found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
-    # Log cost of a task, log p_ni = log sum lambda d.
-    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)
+    # Log cost of a unit of work, log p_ni = log sum lambda D.
+    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.D), axis=2), INF)
     least = cost.min(axis=1)  # log lowest cost, log p_n = min_i log p_ni
     # Stationarity holds at the lowest cost, in the game on each server; violations count as errors of demand or price.
     off = m - (cost if game else least[:, None])
@@ -135,7 +146,13 @@ def error_at(p, m, tau, fitted):
         # In the game, pairs whose excess cost is larger than their share lose their tasks instead.
         low = [off[k] for k in mine if there[k] and (A * part[k] > top - off[k] if game else over[k[0]] > tau)]
         shift[i] = (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
-    off, lost = off - shift, dict.fromkeys([*p.who, *p.rows], 0.0)
+    left, room = room, np.where(p.timed, INF, room)
+    top = np.maximum(worth := m - shift[0], np.where(p.usable, cost, -INF).max(axis=1, keepdims=True))
+    time = time_price(p, np.exp(worth - top), np.exp(cost - top), left <= tau)
+    if time.any():
+        cost = np.where(time > 0, top + np.log(np.exp(cost - top) + time / p.rate), cost)
+        off = m - (least := cost.min(axis=1))[:, None]
+    off, lost, spent = off - shift, dict.fromkeys([*p.who, *p.rows], 0.0), np.zeros(p.N)
     for n, i in p.pairs:
         o, x, bought = off[n, i] / A, p.x[n, i], there[n, i]
         dear = max(-o, 0.0) if game else cost[n, i] - least[n] if cost[n, i] > least[n] else 0.0
@@ -144,27 +161,38 @@ def error_at(p, m, tau, fitted):
             found.append((dear, p.words[n]))
         elif x > 0:  # pairs of excess cost must lose their tasks, whose sums count as errors
             lost[n] += x / unit[n]
+            spent[n] += x / p.rate[n, i] / p.q[n]
             for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
-                lost[i, r] += x * p.d[n, r] / p.c[i, r]
+                lost[i, r] += x * p.D[n, i, r] / p.c[i, r]
+    found += [(max(left[n], spent[n]), p.words[n]) for n in np.flatnonzero(time)]  # own time at a price is used up
     e, gap = worst([*found, *((e, p.words[k]) for k, e in lost.items())]), 0.0
     if e[0] < 1e-3 and not game and not p.floor.any():  # at active floors the cost may exceed marginal utility
         gap = welfare_gap(p, m[:, 0], L + shift[0]) / (100 * p.N * A)
     return worst([e, (gap, "welfare, which prices disprove")])
 
 
+def time_price(p, worth, cost, used_up):
+    """Least prices of own time, (users, 1), at which nobody would buy more, where all of it is used up."""
+    lacking = np.where(p.usable, p.rate * (worth - cost), 0.0).max(axis=1)
+    return np.where(p.timed & used_up, np.maximum(lacking, 0.0), 0.0)[:, None]
+
+
 def welfare_gap(p, m, L):
     """Duality gap relative to `sum mX`, at prices in the scale of m; empirically at most about 2 N A e."""
-    top, reach = m[p.who].max(initial=-MAX), np.minimum(p.gamma.sum(axis=1), p.q)
-    cost = np.where(p.usable, p.d @ (lam := np.exp(L - top)).T, INF)
-    more = (worth := np.exp(m - top)) - (least := cost.min(axis=1))
-    gain = np.maximum(more * (reach - p.X), more * np.minimum(p.floor - p.X, 0))[p.who].sum()
+    top, room = m[p.who].max(initial=-MAX), np.where(p.timed, np.maximum(p.q - p.T, 0), 0.0)
+    cost, worth = np.where(p.usable, (p.D * (lam := np.exp(L - top))).sum(axis=2), INF), np.exp(m - top)
+    time = time_price(p, worth[:, None], cost, room <= 1e-6 * p.q)
+    cost = cost + time / p.rate
+    more = worth - (least := cost.min(axis=1))
+    gain = np.maximum(more * (p.reach - p.X), more * np.minimum(p.floor - p.X, 0))[p.who].sum()
     dear = sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs if p.x[k] > 0)
-    return (gain + dear + (lam * np.maximum(p.c - p.use, 0)).sum()) / (worth * p.X)[p.who].sum() if len(p.who) else 0.0
+    idle = (lam * np.maximum(p.c - p.use, 0)).sum() + time[:, 0] @ room
+    return (gain + dear + idle) / (worth * p.X)[p.who].sum() if len(p.who) else 0.0
 
 
 def level_error(p):
     """Lexicographic rise over servers: largest relative increase of a user while all at or below its level keep theirs.
-    At prices lambda the tasks of n cost P_n at the lowest cost, and P_n + extra_n as placed. The increase is at most
+    At prices lambda the work of n costs P_n at the lowest cost, and P_n + extra_n as placed. The increase is at most
     (sum lambda (c - use) + sum_all extra + sum_{above h} P (1 - floor/X)) / P_n for users up to a level h >= n's, where
     raising n to h itself gives h / n's - 1; the bound is minimal over h and price tables."""
     level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
@@ -172,16 +200,31 @@ def level_error(p):
         return INF, "levels beyond numbers"
     for L in np.where(p.used, p.L, -INF):
         lam = np.exp(L - max(L.max(), -MAX))  # normalised to a maximum of 1
-        cost = np.where(p.usable, p.d @ (lam := np.where(lam > 1e-200, lam, 0.0)).T, INF)
-        least = cost.min(axis=1)
+        cost = np.where(p.usable, (p.D * (lam := np.where(lam > 1e-200, lam, 0.0))).sum(axis=2), INF)
+        time = np.array([own_time(p, n, cost[n]) if p.timed[n] else 0.0 for n in range(p.N)])
+        least = (cost := cost + time[:, None] / p.rate).min(axis=1)
         waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
-        spare, high = np.maximum(p.X - p.floor, 0) * least, level[p.who]
+        waste += sum(time[n] * max(p.q[n] - p.T[n], 0) for n in np.flatnonzero(time))
+        # Whoever loses all needs no price of time.
+        spare, high = np.maximum(p.X - p.floor, 0) * least - time * np.where(p.timed, p.q, 0), level[p.who]
         free = np.array([waste + spare[p.who[high > h]].sum() for h in high])
         for n in p.who:
             if (P := p.X[n] * least[n]) > 1e-200:
                 rise[n] = min(rise[n], np.maximum(high / level[n] - 1, free / P)[high >= level[n]].min())
-    room = p.q / p.X - 1
+    room = p.most / p.X - 1
     return worst((min(rise[n], room[n]), p.words[n]) for n in p.who)
+
+
+def own_time(p, n, cost):
+    """Price of own time of n at which it wastes least of what it pays; any price proves a bound.
+    The best is where prices of work are slopes between two of the points (rate, cost of a task), (0, 0) among them."""
+    here = np.flatnonzero(p.usable[n])
+    a, C = np.append(p.rate[n, here], 0.0), np.append(p.rate[n, here] * cost[here], 0.0)
+    slope = (C[:, None] - C)[apart := a[:, None] > a] / (a[:, None] - a)[apart]
+    time = (slope[:, None] * a - C).max(axis=1)
+    paid = (C[:-1] + time[:, None]) / a[:-1]
+    waste = (paid - paid.min(axis=1, keepdims=True)) @ p.x[n, here] + time * max(p.q[n] - p.T[n], 0)
+    return time[waste <= waste.min() + 1e-15 * (p.x[n, here] @ cost[here])].max()
 
 
 def tree(p):
@@ -315,20 +358,21 @@ def tree_error(p):
 
 def bottleneck(p, servers):
     """Relative increase for alpha = inf, on proportional servers or on one server of the game, as a minimum over h:
-    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + usage above h that can be freed) / (d X))"""
+    min over levels h >= n's: max(h / n's - 1, min_{r: D[n,r]>0} (idle_r + usage above h that can be freed) / (D X))"""
+    i, d = servers[0], p.D[:, servers[0]]  # if several, their rates are equal
     here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
     X = here if p.scope == "per_server" else p.X
-    level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
+    level = X / p.gamma[:, i] / p.phi if p.own else X * p.u / p.phi
     idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
     if not ((level[users] > 1e-290) & (level[users] < 1e290)).all():
         return INF, "levels beyond numbers"
-    free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ p.d[users] for h in level[users]}
+    free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ d[users] for h in level[users]}
     for n in users:
         # In scope per_server each server is considered alone, without the limits of total tasks.
-        room = INF if X[n] == 0 or p.scope == "per_server" else max(p.q[n] / X[n] - 1, 0.0)
-        rise, needed = room, p.d[n] > 0
+        room = INF if X[n] == 0 or p.scope == "per_server" else max((p.q[n] - p.T[n]) * p.rate[n, i] / X[n], 0.0)
+        rise, needed = room, d[n] > 0
         for h in (h for h in free if h >= level[n] > 0):
-            rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (p.d[n, needed] * X[n])).min()))
+            rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (d[n, needed] * X[n])).min()))
         found.append((rise, p.words[n]))
     return worst(found)
 
@@ -339,8 +383,8 @@ def error(p):
         return tree_error(p)
     if p.alpha == INF:
         shape, parts = p.c / p.c.max(axis=1, keepdims=True), [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
-        # Proportional servers with the same eligible users.
-        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all()
+        # Proportional servers with the same eligible users, who have one rate each.
+        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all() and (p.fast == p.slow)[p.who].all()
         return worst(bottleneck(p, servers) for servers in parts) if p.own or as_one else level_error(p)
     m, best = log_worth(p), (INF, "a user without tasks, or beyond the range of numbers")
     for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if np.isfinite(m[p.usable]).all() else ():

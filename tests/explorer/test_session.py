@@ -96,6 +96,15 @@ def test_more_users_than_colours_are_coloured_by_group() -> None:
     assert ask(session, mechanism="tsf", edits={"users/0/weight": 40})["bars"]["bands"] == bars["bands"]
 
 
+def test_rates_of_a_table() -> None:
+    cluster = fo.Cluster(
+        np.ones((3, 1)), np.ones((3, 1)), rate=[[1, 4, 0], [2, 2, 2], [0, 3, 2]], servers=["a", "b", "c"]
+    )
+    assert Session(cluster).begin()["rates"] == ["1 on a to 4 on b", "2", "2 on c to 3 on b"]
+    assert Session(cluster.replace(rate=None)).begin()["rates"] is None
+    assert ask(Session(cluster), mechanism="tsf")["users"]["tasks"]
+
+
 def test_what_holds_each_user() -> None:
     cluster = EXAMPLE.replace(max_tasks=[2, math.inf], resources=["cpu", "memory"])
     session = Session(cluster)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from allocation_files import checker
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
@@ -155,3 +159,46 @@ def test_own_time_has_a_price() -> None:
     found = fo.CEEI("servers").solve(cluster, 1e-9)
     assert_allclose(found.arrays.work, [7 / 6, 7 / 2], rtol=1e-7)
     assert_array_equal(found.arrays.user_tasks.round(6), [1, 1])
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Callable[[fo.Allocation], tuple[bool, bool]]:
+    """Whether an answer passes by `tools/check.py` and by the package, both of which read its file."""
+
+    def both(allocation: fo.Allocation) -> tuple[bool, bool]:
+        allocation.save(path := tmp_path / "answer.json")
+        status, said = checker(path)
+        assert status < 2, said
+        return status == 0, fo.Allocation.load(path).certificate.passes(1e-6)
+
+    return both
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("name", [*IN_WORK, "alpha-fair(alpha=0, share=alone)"])
+def test_both_checkers_tell_answers_from_others(
+    name: str, timed: bool, judged: Callable[[fo.Allocation], tuple[bool, bool]]
+) -> None:
+    """Some rates are 0. Prices of other sizes or signs make no wrong answer pass, and refute what needs prices."""
+    rng = np.random.default_rng(19)
+    rates = rng.lognormal(0, 0.7, (5, 3)) * (rng.random((5, 3)) > 0.25)
+    rates[:, 0] = np.maximum(rates[:, 0], 0.5)
+    found = solved(name, drawn(19, timed=timed, rate=rates))
+    assert (found.cluster.rate == 0).any()
+    assert judged(found) == (True, True)
+    some = [n for n, work in enumerate(found.arrays.work) if work > 1e-3]
+    wrong = [found.tasks * np.where(np.arange(5) == n, 0.99, 1)[:, None] for n in some]
+    n, i = np.unravel_index(found.tasks.argmax(), found.tasks.shape)
+    moved = found.tasks.copy()
+    to = next(k for k in np.flatnonzero(found.cluster.usable[n]) if k != i)
+    moved[n, [i, to]] += [-0.05 * moved[n, i], 0.05 * moved[n, i]]
+    forged: list[Any] = [None]
+    if (prices := found.log_prices) is not None:
+        forged += [prices + rng.uniform(0, 1, prices.shape), -prices]
+    for tasks in (*wrong, moved):
+        for log_prices in (prices, *forged) if tasks is wrong[0] else (prices,):
+            answer = dataclasses.replace(found, tasks=tasks, log_prices=log_prices)
+            assert judged(answer) == (False, False)
+    if np.isfinite(found.criterion.alpha) and found.criterion.scope != "game":
+        for log_prices in forged[1:]:
+            assert judged(dataclasses.replace(found, log_prices=log_prices)) == (False, False)

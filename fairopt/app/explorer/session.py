@@ -132,6 +132,7 @@ class Session:
                 {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
                 for name, demand, weight, limit in users
             ],
+            "rates": [_rates(base, n) for n in range(len(base.users))] if base.rated else None,
             "running": runs and tidied(runs.arrays.user_tasks),
             "held": runs and [one.words for one in held_now(runs, self.snapshot)],
             "measures": list(SHOWN.items()),
@@ -260,6 +261,14 @@ class Session:
             return {"text": ""}
         beyond = alpha * 2.0 ** math.copysign(1, alpha - 1)
         return {"text": several(equilibrium_curve(cluster, [alpha, beyond], seconds=1.0), alpha)}
+
+
+def _rates(cluster: Cluster, n: int) -> str:
+    """State the work of a task of a user: its least and largest rate, with a server of each."""
+    some = sorted(np.flatnonzero(cluster.eligible[n]), key=lambda i: cluster.rate[n, i])
+    words = [f"{cluster.rate[n, i]:.4g} on {cluster.servers[i]}" for i in (*some[:1], *some[-1:])]
+    equal = len(some) > 0 and cluster.rate[n, some[0]] == cluster.rate[n, some[-1]]
+    return f"{cluster.rate[n, some[0]]:.4g}" if equal else " to ".join(words)
 
 
 def few(cluster: Cluster) -> bool:

@@ -20,11 +20,11 @@ const heads = (...names) => el("thead", {}, el("tr", {}, names.flat().map((name)
 const caption = (text, section) => el("caption", {}, text, el("span", { class: "fo-error", "data-section": section }));
 const scrolled = (label, table) => el("div", { class: "fo-scroll", tabindex: 0, role: "region", "aria-label": label }, table);
 
-// One row per user: switch, demands, weight, task limit; beside them the answer.
+// One row per user: switch, demands, rates if there are any, weight, task limit; beside them the answer.
 function userTable(start, change, locked) {
-  const body = el("tbody"), groups = el("tbody"), { running, held: holds } = start;
+  const body = el("tbody"), groups = el("tbody"), { running, held: holds, rates } = start;
   const table = el("table", { class: "fo-table" }, caption("Users", "users"),
-    heads("user", start.resources.map((r) => `${r} a task`), "weight", "task limit", running ? ["running", "next one held by"] : [], running ? "entitled" : "tasks", "share", running ? "entitled limited by" : "limited by"), body, groups);
+    heads("user", start.resources.map((r) => `${r} a task`), rates ? "work of a task" : [], "weight", "task limit", running ? ["running", "next one held by"] : [], running ? "entitled" : "tasks", "share", running ? "entitled limited by" : "limited by"), body, groups);
   const rows = new Map();
   function row(n) {
     if (rows.has(n)) return rows.get(n);
@@ -32,6 +32,7 @@ function userTable(start, change, locked) {
     const made = el("tr", {},
       el("th", { scope: "row" }, el("label", {}, toggle(`users/${n}/on`, `${user.name} takes part`, change, locked), el("i", { class: "fo-swatch" }), short(user.name, 40))),
       user.demand.map((d, r) => field(`users/${n}/demand/${r}`, d, `${start.resources[r]} a task of ${user.name}`, change, locked)),
+      rates ? el("td", { class: "fo-why" }, rates[n]) : null,
       field(`users/${n}/weight`, user.weight, `weight of ${user.name}`, change, locked),
       field(`users/${n}/max_tasks`, user.max_tasks, `task limit of ${user.name}, empty for none`, change, locked),
       running ? [el("td", { class: "fo-number" }, digits(running[n])), el("td", { class: "fo-why" }, holds[n])] : null, cells);
@@ -58,7 +59,7 @@ function userTable(start, change, locked) {
       if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},
-      el("th", { scope: "row", colspan: start.resources.length + (running ? 5 : 3) }, `${g.users.toLocaleString("en-US")} more users`),
+      el("th", { scope: "row", colspan: start.resources.length + (running ? 5 : 3) + (rates ? 1 : 0) }, `${g.users.toLocaleString("en-US")} more users`),
       el("td", { class: "fo-number" }, digits(g.tasks)), el("td", { class: "fo-number" }, `${percent(g.least)} to ${percent(g.most)}`), el("td", {}, g.held))));
   }
   return { node: scrolled("Users", table), show };
