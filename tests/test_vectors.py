@@ -16,6 +16,7 @@ import pytest
 from processes import ROOT
 
 import fairopt as fo
+from fairopt.certificates import rational
 
 TEXT = {kind: (ROOT / "vectors" / f"{kind}.txt").read_text(encoding="utf-8") for kind in vectors.KINDS}
 VECTORS = {kind: vectors.parse(text) for kind, text in TEXT.items()}
@@ -43,7 +44,6 @@ def stopped(one: vectors.Vector, tasks: Tasks) -> set[str]:
 def test_fractions_prove_them(kind: str) -> None:
     """Users rise at the tree's rates until each has its tasks, and at this moment something stops it, exactly."""
     for one in VECTORS[kind]:
-        assert vectors.fill(one) == one.tasks, one.name
         assert stopped(one, one.tasks) == {*one.users}, one.name
         tasks = dict.fromkeys(one.users, Fraction(0))
         while not any(node.quota for node in one.nodes.values()):
@@ -56,20 +56,28 @@ def test_fractions_prove_them(kind: str) -> None:
             tasks = {user: have + step * rate[user] for user, have in tasks.items()}
 
 
+@pytest.mark.parametrize("kind", ["drf", "weighted"])
+def test_certificates_agree_in_fractions(kind: str) -> None:
+    for one in VECTORS[kind]:
+        nodes, wants = [*one.nodes.values()], [np.inf if n.wants is None else n.wants for n in one.nodes.values()]
+        rate = [node.weight / (one.share(user, Fraction(1)) or 1) for user, node in one.nodes.items()]
+        tables = [one.capacity], [node.demand for node in nodes], rate, wants
+        capacity, demand, rates, limits = (np.array(table, dtype=object) for table in tables)
+        usable = (limits > 0) & ((demand == 0) | (capacity > 0)).all(axis=1)
+        found = rational.optimum(capacity, demand, usable[:, None], rates, limits)
+        assert found is not None
+        assert found.tasks[:, 0].tolist() == [one.tasks[user] for user in one.users], one.name
+
+
 @pytest.mark.parametrize("kind", vectors.KINDS)
 def test_mechanisms_agree(kind: str) -> None:
     for one in VECTORS[kind]:
         nodes = [one.nodes[user] for user in one.users]
         resources = [f"r{k}" for k in range(len(one.capacity))]
-        cluster = fo.Cluster(
-            [[float(c) for c in one.capacity]],
-            [[float(d) for d in node.demand] for node in nodes],
-            [float(node.weight) for node in nodes],
-            None,
-            [np.inf if node.wants is None else float(node.wants) for node in nodes],
-            resources,
-            one.users,
-        )
+        wants = [np.inf if node.wants is None else node.wants for node in nodes]
+        tables = [one.capacity], [node.demand for node in nodes], [node.weight for node in nodes], wants
+        capacity, demand, weight, limits = (np.array(table, dtype=float) for table in tables)
+        cluster = fo.Cluster(capacity, demand, weight, None, limits, resources, one.users)
         tree: dict[str, fo.Queue] = {
             name: fo.Queue(
                 node.parent, float(node.weight), float(node.priority),
@@ -79,7 +87,8 @@ def test_mechanisms_agree(kind: str) -> None:
         }  # fmt: skip
         mechanism = fo.Tree(tree, combine=one.combine) if kind == "queues" else fo.DRF()
         tasks = mechanism.solve(cluster).arrays.user_tasks
-        np.testing.assert_allclose(tasks, [float(one.tasks[user]) for user in one.users], rtol=1e-9, err_msg=one.name)
+        expected = np.array([one.tasks[user] for user in one.users], dtype=float)
+        np.testing.assert_allclose(tasks, expected, rtol=1e-9, err_msg=one.name)
 
 
 def with_weights(weight: Callable[[Fraction], Fraction], one: vectors.Vector) -> Tasks:
