@@ -215,5 +215,5 @@ def test_what_is_in_tasks_is_refused_by_the_checker(key: str, value: Any, tmp_pa
     content = json.loads(path.read_text())
     content["criterion"][key] = value
     path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match="not checked where cluster.rate"):
+    with pytest.raises(ValueError, match="are not checked where"):
         tool.read(path)
