@@ -215,8 +215,8 @@ class Filling:
         self._demand, self._resources, self._names = cluster.demand[users], cluster.resources, [named[k] for k in order]
         self.limits = self._bounds("limit", {k: one.limit for k, one in enumerate(entries) if one.limit})
         # A quota of 0 guarantees nothing. As a bound it would coincide with the tasks of users without any.
-        given = {k: {what: q for what, q in one.quota.items() if q > 0} for k, one in enumerate(entries)}
-        quotas, deep = {k: some for k, some in given.items() if some}, [len(lines[k]) for k in order]
+        guaranteed = {k: {what: q for what, q in one.quota.items() if q > 0} for k, one in enumerate(entries)}
+        quotas, deep = {k: some for k, some in guaranteed.items() if some}, [len(lines[k]) for k in order]
         self._quotas = [
             self._bounds("quota", {k: one for k, one in quotas.items() if deep[k] == level})
             for level in sorted({deep[k] for k in quotas}, reverse=True)
