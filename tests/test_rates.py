@@ -99,6 +99,7 @@ def test_what_is_held_is_not_divided_at_different_rates(name: str) -> None:
     "call",
     [
         lambda: fo.properties.report("tsf", GPUS),
+        lambda: fo.properties.possible(GPUS, "SI", types=3),
         lambda: fo.game.equilibria(GPUS, 2.0),
         lambda: fo.Tree().solve(GPUS),
         lambda: fo.GuaranteedAlphaFair(1.0).solve(GPUS.replace(rate=2.0)),
@@ -123,3 +124,14 @@ def test_merging_keeps_work() -> None:
     split = Split.of(merging, np.arange(1.0, 5).reshape(2, 2))
     assert_allclose(split.work, cluster.work(split()))
     assert merge(cluster.with_rate("user1", [1, 1.1, 3])).trivial
+
+
+@pytest.mark.parametrize("rule", [fo.TSF(), fo.AlphaFair(2, share="alone")], ids=str)
+def test_work_alone_counts_where_a_user_may_not_run(rule: fo.mechanisms.Mechanism) -> None:
+    """Equal servers are two if the rates differ of users that are not eligible there."""
+    cluster = Cluster(
+        [[8], [3], [6], [6]], [[3], [1], [4]], [2, 2, 0.5], rate=[[3, 1, 3, 1], [2, 3, 0, 0], [2, 3, 0, 0]],
+        eligible=[[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 0]],
+    )  # fmt: skip
+    assert merge(cluster, users=False).trivial
+    assert_allclose(rule.solve(cluster).work, rule.solve(cluster, engine="declarative").work, rtol=1e-5)

@@ -97,6 +97,11 @@ def test_others_refuse_in_words(large: SparseCluster, name: str) -> None:
         fo.mechanisms.get(name).solve(large)
 
 
+def test_properties_refuse_in_words(large: SparseCluster) -> None:
+    with pytest.raises(DataError, match="only max-min on one pool takes it as it is"):
+        fo.properties.report("drf", large)
+
+
 def test_by_names_and_small() -> None:
     wants = {"ann": {"cpu": 1, "ram": 4}, "bob": {"ram": 1, "cpu": 3}}
     cluster = fo.Cluster([[9, 18]], wants, resources=["cpu", "ram"])
@@ -111,6 +116,8 @@ def test_by_names_and_small() -> None:
         ({"ann": [1, 2]}, {}, "demand must be a table"),
         ({"ann": {"cpu": -1}}, {}, "demand -1 of 'cpu'"),
         ({"ann": {"cpu": "much"}}, {}, "demand must be numbers"),
+        ({"ann": {"cpu": [1]}}, {}, "lists as amounts"),
+        (sp.dok_array([[1, np.nan]]), {}, "demand nan of 'ram'"),
         ({"ann": {}}, {}, "demands nothing"),
         ({"ann": {"cpu": 1}}, {"users": ["bob"]}, "leave out users"),
         (sp.csr_array([[1, 2j]]), {}, "complex128"),

@@ -93,7 +93,7 @@ def packed(demand: object) -> bool:
 def unpacked(given: dict[str, Any]) -> dict[str, Any]:
     """Arguments of a cluster with a sparse demand, or one by names, as compressed rows, or as an array if small."""
     demand = given["demand"]
-    if isinstance(demand, Mapping) and all(isinstance(row, Mapping) for row in demand.values()):
+    if isinstance(demand, Mapping) and not packed(demand) and all(isinstance(row, Mapping) for row in demand.values()):
         resources, users, rows = (
             labels(given["resources"] or (), "resource"),
             labels(demand, "user"),
@@ -108,6 +108,8 @@ def unpacked(given: dict[str, Any]) -> dict[str, Any]:
         if given["users"] is not None:
             raise DataError("users are named by the demand; leave out users=")
         amounts = plain([value for row in rows for value in row.values()], "demand")
+        if amounts.ndim > 1:
+            raise DataError("demand has lists as amounts; give one number by user and resource")
         columns, ends = [place[name] for row in rows for name in row], np.cumsum([0, *map(len, rows)])
         demand = sp.csr_array((amounts, columns, ends), (len(rows), len(place)))
         given = given | {"users": users, "resources": resources}

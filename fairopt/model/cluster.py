@@ -518,7 +518,7 @@ class SparseCluster(Cluster):
 
 
 def expected(cluster: object, in_tasks: str = "") -> Cluster:
-    """Return the argument if it is a cluster; one without rates where the name of what is `in_tasks` is given.
+    """Return the argument if it is a cluster; where the name of what is `in_tasks` is given, dense and without rates.
 
     Raises
     ------
@@ -526,7 +526,7 @@ def expected(cluster: object, in_tasks: str = "") -> Cluster:
         It is not; the message says how to obtain such a cluster.
     """
     if isinstance(cluster, Cluster):
-        if in_tasks and cluster.rated:
+        if in_tasks and cluster.demand.size and cluster.rated:  # a sparse demand refuses in words of its own
             raise DataError(
                 f"{in_tasks} are in tasks, and this cluster has rates of work: drop them with "
                 "cluster.replace(rate=None), or multiply capacities by rates that are the same for all users"

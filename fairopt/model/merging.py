@@ -110,7 +110,8 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         if cluster.constrained:  # otherwise proportional servers have equal sets of usable users
             codes.append(lambda: _arrays.usable_columns(*about, cluster.eligible))
         if cluster.rated:
-            codes.append(lambda: _arrays.numbered(np.ascontiguousarray(_log_rate(cluster).T)))
+            # Also where users are not eligible: what they would do there alone counts in task shares.
+            codes.append(lambda: _arrays.numbered(np.ascontiguousarray(_log_rate(cluster.rate).T)))
         server_of = _groups(cluster.capacity, *codes)
     if users:
         codes = []
@@ -119,7 +120,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         if cluster.constrained:
             codes.append(lambda: _arrays.numbered(np.packbits(cluster.eligible, axis=1)))
         if cluster.rated:
-            codes.append(lambda: _arrays.numbered(_direction(_log_rate(cluster))))
+            codes.append(lambda: _arrays.numbered(_direction(_log_rate(cluster._eligible_rate))))
         user_of = _groups(cluster.demand, *codes)
     if server_of.max() == i - 1 and user_of.max() == n - 1:
         return unmerged(cluster)
@@ -183,10 +184,10 @@ def _direction(logs: Array) -> Array:
     return np.asarray(np.round(np.where(finite, ratios, 0.0), 11) + 0.0)
 
 
-def _log_rate(cluster: Cluster) -> Array:
-    """Rounded log rates (users, servers), -inf where a user is not eligible."""
+def _log_rate(rate: Array) -> Array:
+    """Rounded log rates (users, servers), -inf for 0."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.round(np.log(np.where(cluster.eligible, cluster.rate, 0.0)), 11) + 0.0)
+        return np.asarray(np.round(np.log(rate), 11) + 0.0)
 
 
 def _some_entry(vectors: Array) -> Array:

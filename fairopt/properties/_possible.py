@@ -383,7 +383,7 @@ def possible(
     any mechanism with SI, EF, SP reaches at most 42/43 = 0.976744 of the best welfare with SI, EF
       2 users with 7 types of demand each, 28 profiles; proved in fractions by 7 multipliers
     """
-    pooled = numbers(expected(cluster).capacity).sum(axis=0).tolist()
+    pooled = numbers(expected(cluster, "bounds on mechanisms").capacity).sum(axis=0).tolist()
     demands: Any = types
     if np.ndim(demands) == 0:
         count = _validate.whole(types, "types")

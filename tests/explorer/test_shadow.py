@@ -113,6 +113,20 @@ def test_a_snapshot_that_cannot_be_read_is_left_out_with_the_reason(folder: Path
     assert found.frame["snapshot"].nunique() == 3
     assert "item 1" in found.notes[NAMES[1]]
     assert hours(found, "b") == [0, None, 3]
+    out = folder.parent / "shadow.csv"
+    for _ in range(2):  # again when the computation goes on
+        again = fo.shadow(folder, out=out)
+        assert again.frame.equals(found.frame)
+        assert again.notes == found.notes
+
+
+def test_one_snapshot_counts_at_a_time(folder: Path) -> None:
+    write(folder / NAMES[0].replace("c", "d"), 1, 1)
+    (folder / "link.json").symlink_to("nowhere")
+    found = fo.shadow(folder)
+    assert found.frame["snapshot"].unique().tolist() == NAMES
+    assert "same time as c-2026" in found.notes["d-2026-11-29T0000.json"]
+    found.draw()
 
 
 def test_times_are_those_of_the_names_or_else_of_the_files(folder: Path) -> None:

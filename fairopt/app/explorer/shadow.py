@@ -157,6 +157,10 @@ def shadow(
         raise DataError(f"{path}: a shadow is written as .csv")
     known = [] if path is None or not path.exists() else _stored(path)
     rest = snapshots(Path(folder))
+    for (time, name, _), (before, first, _) in zip(rest[1:], rest, strict=False):
+        if time == before:
+            made.notes[name] = f"it is of the same time as {first}; state different times in their names"
+    rest = [one for one in rest if one[1] not in made.notes]
     # The last snapshot in the file may be incomplete.
     done = {name: time for time, name in list(dict.fromkeys((row["time"], row["snapshot"]) for row in known))[:-1]}
     rows = [row for row in known if row["snapshot"] in done]
@@ -166,8 +170,14 @@ def shadow(
     for _, some in _frame(rows).groupby("snapshot", sort=False):
         step.resume(some)
     todo = [one for one in rest if one[1] not in done]
-    if rows and todo and todo[0][0] < rows[-1]["time"]:
-        raise DataError(f"{path} ends after {todo[0][1]}, which it lacks; name another file")
+    while rows and todo and todo[0][0] < rows[-1]["time"]:
+        time, name, read = todo.pop(0)
+        try:
+            _Step(chosen, life, tol).rows(time, name, read())
+        except FairoptError as error:  # the computation that wrote the file left it out as well
+            made.notes[name] = str(error)
+        else:
+            raise DataError(f"{path} ends after {name}, which it lacks; name another file")
     if path is not None:
         files.write(path, _csv(rows, header=True), "shadow")
     try:
@@ -198,7 +208,7 @@ def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
     for path in sorted(folder.iterdir()):
         if path.is_dir() and (path / "nodes.json").is_file():
             found.append((path, slurm))
-        elif path.suffix in (".json", ".yaml", ".yml"):
+        elif path.suffix in (".json", ".yaml", ".yml") and path.is_file():
             found.append((path, kubernetes))
     if not found:
         raise DataError(f"{folder} has no snapshot: neither a file .json or .yaml, nor a folder with nodes.json")
