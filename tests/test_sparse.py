@@ -77,6 +77,7 @@ def test_nothing_is_dense_on_the_way(large: SparseCluster) -> None:
     assert peak < large.shape[0] * large.shape[2] * 8 / 4
     assert found.certificate.passes(1e-9)
     assert repr(found).count("resource") == 20
+    assert "resource1000" in found._repr_html_()
     assert len(np.unique(found.criterion.levels(found.tasks[:, 0]).round(9))) > 100
 
 

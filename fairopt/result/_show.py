@@ -79,7 +79,7 @@ def html(allocation: Answer, columns: Columns) -> str:
     used = pd.concat([allocation.used_parts, allocation.utilization.to_frame("overall").T])
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
-        f"{used.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
+        f"{used.tail(6).to_html(float_format='{:.1%}'.format, na_rep='', max_cols=_ROWS)}"
         f"<p>{escape(_verdict(allocation))}</p><ul>{notes}</ul>"
     )
 

@@ -152,7 +152,7 @@ class Arrays:
     def used_parts(self) -> Array:
         """Used fraction of each capacity, (servers, resources); NaN where it is 0."""
         split, cluster = self._of._split, self._of.cluster
-        used = self._of.tasks.T @ cluster.demand if split is None else split.use
+        used = cluster.used(self._of.tasks) if split is None else split.use
         return ratio(used, cluster.capacity, np.nan)
 
     @property
