@@ -28,7 +28,12 @@ def test_readme_prints_what_it_says() -> None:
 
 
 #: What a reader puts in, and what keeps a command short that others test.
-STANDS_FOR = {"ADDRESS": str(ROOT), "FILE": "paper:drf-4.1", "DIR": "mine"}
+STANDS_FOR = {
+    "ADDRESS": str(ROOT),
+    "FILE": "paper:drf-4.1",
+    "DIR": "mine",
+    "FOLDER": str(ROOT / "docs" / "operators" / "week"),
+}
 SHORT = {
     "fairopt reproduce": ["--dry-run"],
     "fairopt claims": ["--paper", "LEC"],
