@@ -43,6 +43,13 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(tmp_path: Path) -> 
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
 
 
+def test_every_page_is_listed() -> None:
+    """As an entry of its own, from which the site makes its contents."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+    listed = {page for text in texts.values() for page in site._ENTRY.findall(site._FENCED.sub("", text))}
+    assert {*texts} - listed - {"index"} == set()
+
+
 def test_figures_and_papers_have_titles() -> None:
     """No name of a file and no abbreviation of ours stands in the side bar."""
     import site_pages
