@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 import fairopt as fo
+from fairopt.certificates.sparse_pool import rise
 from fairopt.errors import DataError
 from fairopt.model import _intake
 from fairopt.model.cluster import SparseCluster
@@ -79,6 +80,15 @@ def test_nothing_is_dense_on_the_way(large: SparseCluster) -> None:
     assert repr(found).count("resource") == 20
     assert "resource1000" in found._repr_html_()
     assert len(np.unique(found.criterion.levels(found.tasks[:, 0]).round(9))) > 100
+
+
+def test_a_chain_of_levels_is_as_far_apart_as_its_ends() -> None:
+    """Users of one resource, each level 9e-11 above the one before: the lowest could rise to the highest."""
+    users = 3000
+    cluster = fo.Cluster([[1.0] * 400], sp.csr_matrix((np.ones(users), (range(users), [0] * users)), (users, 400)))
+    x = (1 + 9e-11) ** np.arange(users)
+    bound = rise(cluster, x / x.sum(), fo.DRF().criterion(cluster), cluster.max_tasks)
+    assert bound[0] == pytest.approx(9e-11 * users, rel=0.01)
 
 
 def test_a_value(large: SparseCluster) -> None:

@@ -70,6 +70,26 @@ def test_later_levels_take_few_steps(name: str) -> None:
     assert found.steps <= 15 + 9 * (len(found.stages) - 1)
 
 
+def test_components_of_a_few_users_keep_their_limits() -> None:
+    """Fifty clusters beside each other, without fallbacks: tasks are those of each alone, at limits that bind."""
+    rng, parts = np.random.default_rng(5), []
+    for _ in range(50):
+        capacity, demand = rng.gamma(4, 0.25, (2, 2)) + 0.05, rng.gamma(2, 0.5, (3, 2)) + 0.05
+        plain = get("task-maxmin").solve(Cluster(capacity, demand)).arrays.user_tasks
+        parts.append(Cluster(capacity, demand, max_tasks=np.where(rng.random(3) < 0.5, rng.random(3) * plain, np.inf)))
+    whole = Cluster(
+        np.vstack([one.capacity for one in parts]),
+        np.vstack([one.demand for one in parts]),
+        max_tasks=np.concatenate([one.max_tasks for one in parts]),
+        eligible=np.kron(np.eye(50), np.ones((3, 2))).astype(bool),
+    )
+    problem = Problem(whole, get("task-maxmin").criterion(whole))
+    found = Leximin(problem.polytope, problem.criterion)
+    tasks = np.concatenate([get("task-maxmin").solve(one).arrays.user_tasks for one in parts])
+    assert np.count_nonzero(np.isclose(tasks, whole.max_tasks)) > 40
+    assert found.level == pytest.approx(tasks, rel=1e-9)
+
+
 def test_what_equations_determine_is_no_unknown() -> None:
     """Frozen users stay connected to rising ones by zero demands, and have nearly as many equations as pairs."""
     cluster = spread(160, 160, 2, zeros=0.4, placed=0.01)
