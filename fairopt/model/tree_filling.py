@@ -232,7 +232,8 @@ class Filling:
                     f"the {kind} of queue {self._names[k]!r} is of {what!r}, no resource here; known: {known}"
                 )
             below, r = self._nodes.user[k : self._nodes.end[k]], self._resources.index(what)
-            users.append(below[(below >= 0) & (self._demand[below, r] > 0)])
+            below = below[below >= 0]
+            users.append(below[self._demand[below, r] > 0])
             node.append(k)
             resource.append(r)
             names.append(f"{what!r} of queue {self._names[k]!r}")

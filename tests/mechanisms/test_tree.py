@@ -233,6 +233,8 @@ GPUS = fo.Cluster([[11]], [[1], [1]], resources=["gpu"], users=["a", "b"])
             fo.Cluster([[11]], [[1]] * 3, None, None, [3, 9, 99], ["gpu"], ["a", "b", "c"]),
             [3, 1, 7],
         ),
+        # A limit of a queue whose users want nothing.
+        ({"q": {"limit": {"gpu": 1}}, "a": {"parent": "q"}}, GPUS.replace(max_tasks=[0, 0]), [0, 0]),
         # Limits that leave nothing to anybody, on two servers.
         (
             {"q": {"limit": {"gpu": 0}}, "a": {"parent": "q"}, "b": {"parent": "q"}},
