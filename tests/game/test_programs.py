@@ -50,6 +50,18 @@ def test_a_changed_game_keeps_what_is_asked(alpha: float) -> None:
     assert "most of c" in str(both.problems["s2"])
 
 
+def test_a_game_shows_each_different_program_once() -> None:
+    cluster = fo.Cluster([[2, 2]] * 5, [[3, 2], [1, 4]], users=["a", "b"])
+    game = fo.AlphaPFVDS(3).game(cluster).bounding("b", cluster.servers[1], most=0.1)
+    text = repr(game)
+    assert text.startswith("alphaPF-VDS(alpha=3), changed: 2 users")
+    assert text.count("maximize weight @ (power(virtual_share / weight, -2) / -2)") == 2
+    assert "\nserver1, server3, server4, 1 more:\n" in text
+    assert "\nserver2:\n" in text
+    assert "most of b: tasks[1, 1] <= 0.1" in text
+    assert "tasks = x @ e[server] + others" in text
+
+
 def test_what_a_game_refuses() -> None:
     game = fo.PSDSF().game(CLUSTER)
     for wrong in (lambda: game.adding("s9"), lambda: game.solve(["s9"])):

@@ -144,9 +144,9 @@ class Program:
         # Solvers satisfy placement only to their tolerance, hence the exact zeros of the mask.
         table = self.x if self.usable.all() else cp.multiply(self.usable.astype(float), self.x)
         if len(self.users) < users:
-            table = _spread(self.users, users) @ table
+            table = _spread(self.users, users, "users").T @ table
         if len(self.servers) < servers:
-            table = table @ _spread(self.servers, servers).T
+            table = table @ _spread(self.servers, servers, "server")
         return table if self.others is None else table + self.others
 
     def give_others(self, tasks: Array) -> None:
@@ -162,9 +162,10 @@ class Program:
         return np.where(used, result, 0.0)
 
 
-def _spread(rows: Index, count: int) -> sp.csr_matrix:
-    """0-1 matrix (count, rows) that scatters entries to these rows."""
-    return sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(count, len(rows)))
+def _spread(places: Index, count: int, name: str) -> cp.Constant:
+    """0-1 matrix (places, count) that scatters entries to these places, printed as `e[name]`."""
+    ones = (np.ones(len(places)), (np.arange(len(places)), places))
+    return cp.Constant(sp.csr_matrix(ones, shape=(len(places), count)), name=f"e[{name}]")
 
 
 class Textbook(Program):
@@ -203,7 +204,9 @@ class Textbook(Program):
         if tasks is not None:
             self.others = cp.Parameter(cluster.shape[:2], nonneg=True, name="others")
             self.give_others(tasks)
-            total = self._named(cp.sum(self.others, axis=1)[self.users], "tasks_elsewhere") + total
+            elsewhere = cp.sum(self.others, axis=1)
+            some = elsewhere if len(self.users) == len(cluster.users) else elsewhere[self.users]
+            total = self._named(some, "tasks_elsewhere") + total
         names = tuple(cluster.users[n] for n in self.users)
         self.work = self.user_tasks = self._named(total, "user_tasks", names)
         if cluster.rated:

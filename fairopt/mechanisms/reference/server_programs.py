@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,11 @@ _NEGLIGIBLE = 1e-9
 #: Tolerance of certificates, as for the declarative engine of the game.
 _CERTIFIED = 1e-4
 
+#: Largest number of different programs, and of servers that share one, in the text of a game.
+_SHOWN = 3
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Game:
     r"""The per-server game as one convex program per server, over its column of tasks, given the other columns.
 
@@ -50,6 +54,7 @@ class Game:
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]], users=["ann", "bob"], servers=["s1", "s2"])
     >>> game = fo.AlphaPFVDS(3).game(cluster).bounding("bob", "s2", most=0.4)
+    >>> game
     >>> print(game.solve().tasks.round(3))
     [[0.6 0.2]
      [0.2 0.4]]
@@ -59,6 +64,15 @@ class Game:
     cluster: Cluster
     problems: Mapping[str, NamedProblem]
     changed: bool = False
+
+    def __repr__(self) -> str:
+        alike: dict[str, list[str]] = {}
+        for server, problem in self.problems.items():
+            alike.setdefault(textwrap.indent(str(problem), "  "), []).append(server)
+        programs = [f"{_few(servers)}:\n{text}" for text, servers in islice(alike.items(), _SHOWN)]
+        more = len(alike) - len(programs)
+        title = f"{self.mechanism}{', changed' * self.changed}: {len(self.cluster.users)} users, a program per server"
+        return "\n".join([title, *programs, *([f"and {more} other programs"] * (more > 0))])
 
     def adding(self, server: str, **constraints: Callable[[NamedProblem], cp.Constraint]) -> Game:
         """Add constraints of a server by name, in a new game; each is a function of the server's program.
@@ -193,6 +207,10 @@ class Game:
         # `dataclasses.replace` would evaluate the criterion, which a changed game lacks.
         object.__setattr__(found, "trace", trace)
         return found
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"])
 
 
 def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
