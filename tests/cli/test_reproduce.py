@@ -24,9 +24,11 @@ def test_a_paper_from_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "mqdrf"
+    monkeypatch.setattr(stored, "_is_stand_in", lambda cell: True)  # what has no trace is said on the screen, too
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "mqdrf_dynamic: 3 cells" in said
+    assert "- mqdrf_dynamic: no trace here: calibrated generators stand in (mqdrf-figure2, " in said
     made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
     assert made["code"]["versions"]["numpy"]

@@ -172,7 +172,9 @@ def reproduce(options: argparse.Namespace) -> int:
     with _timed(seconds, "verdicts"):
         if (mine := [one for one in judged if one.experiment in names]) and not options.smoke:
             frame = judging.verdicts(mine, results)
-            files += judging.table(options.paper, frame).write(folder / "tables", inches)
+            with _screen.remarks() as more:
+                files += judging.table(options.paper, frame).write(folder / "tables", inches)
+            remarks += more
             once = frame.drop_duplicates("claim")[["where", "claim", "verdict"]]
             _screen.say(": ".join(row) for row in once.itertuples(index=False, name=None))
     with _timed(seconds, "figures"):
@@ -184,7 +186,8 @@ def reproduce(options: argparse.Namespace) -> int:
         files += written
     said = manifest(options.paper, names, results, files, folder, papers.counts(checked), seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
-    _screen.say(f"- {remark}" for remark in remarks)
+    notes = dict.fromkeys(f"{name}: {note}" for name in names for note in results.of(name).notes)
+    _screen.say(f"- {remark}" for remark in (*remarks, *notes))
     _screen.say([f"claims: {papers.summary(checked)}"])
     print(f"{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s")
     return int(status > 0 or checked["verdict"].str.startswith(papers.NOT_REPRODUCED).any())
