@@ -123,7 +123,9 @@ def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], N
 
 
 #: Keys of the papers' claims, by the name of the paper on the command line.
-PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
+PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"} | {
+    name: name for name in ("gavel", "pop", "soroush")
+}
 #: Experiments of a paper whose names do not begin with that of the paper.
 _OTHERS = {"lecture": ("two_users",)}
 
@@ -184,6 +186,8 @@ def reproduce(options: argparse.Namespace) -> int:
     with _timed(seconds, "claims"):
         checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
+    if not names:  # what is computed is all in the claims
+        print(_screen.table(checked[["claim", "printed", "ours", "verdict", "seconds"]], 56))
     said = manifest(options.paper, names, results, files, folder, papers.counts(checked), seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
     notes = dict.fromkeys(f"{name}: {note}" for name in names for note in results.of(name).notes)

@@ -5,18 +5,18 @@
     papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
 Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers`; `drf`, `drfh`, `pf`, and
-`counterexamples` (small instances of this project) also have a module of functions. `pf_measured` has claims of PF on
-time and convergence, which are judged by measurements shipped with the package. Items are numbered in the order in
-which they were collected from the papers.
+`counterexamples` (small instances of this project) also have a module of functions, and `gavel`, `pop` and `soroush`
+share `accelerators`. `pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped
+with the package. Items are numbered in the order in which they were collected from the papers.
 
 A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
-function of the paper's module. A `[[group]]` is an item: its place in the paper, its instance, and its `claims`. Of a
-claim, `ours` names a reading with its arguments, a function of the paper's module or of `_ours`; `correct` is the
-correct value, or `derived` the function that computes it; `printed` is the text of the paper, with `value` and
-`decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim with
-`alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
-direction in the five papers, or of schedulers, from 243 on; `assuming` is an assumption without which the printed
+function of the paper's module with its arguments. A `[[group]]` is an item: its place in the paper, its instance, and
+its `claims`. Of a claim, `ours` names a reading with its arguments, a function of the paper's module or of `_ours`;
+`correct` is the correct value, or `derived` the function that computes it; `printed` is the text of the paper, with
+`value` and `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim
+with `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number
+or a direction in the five papers, or of others, from 243 on; `assuming` is an assumption without which the printed
 value does not come out.
 
 A `[[judged]]` statement is about simulated or measured results: `statistic` has the arguments of
@@ -98,6 +98,10 @@ __all__ = [
 
 #: For finite alpha a duality gap g bounds the error of tasks by about sqrt(2 g); `_ours` solves to g = 1e-11.
 _RTOL, _SMOOTH = 1e-6, 1e-5
+#: Modules with functions of papers.
+_MODULES = {name: name for name in ("drf", "drfh", "pf", "counterexamples")} | dict.fromkeys(
+    ("gavel", "pop", "soroush"), "accelerators"
+)
 _FRACTION = re.compile(r"-?\d+/\d+")
 
 
@@ -138,11 +142,14 @@ class Paper:
 
 def _instance(of: str, said: dict[str, Any]) -> Instance:
     name, paper, where, about = (said.pop(key) for key in ("name", "paper", "where", "description"))
-    build = partial(_cluster, said) if "build" not in said else lambda: _function(of, said["build"])()
-    return Instance(name, paper, where, about, build)
+    return Instance(name, paper, where, about, partial(_cluster, of, said))
 
 
-def _cluster(said: Mapping[str, Any]) -> Cluster:
+def _cluster(of: str, said: Mapping[str, Any]) -> Cluster:
+    if "build" in said:
+        function, *arguments = said["build"]
+        made: Cluster = _function(of, function)(*arguments)
+        return made
     given = dict(said)
     if "count" in given:
         given["capacity"] = np.repeat(given["capacity"], given.pop("count"), axis=0)
@@ -220,7 +227,7 @@ def _read(of: str, reading: str, arguments: tuple[Any, ...], cluster: Cluster) -
 
 def _function(of: str, name: str) -> Callable[..., Any]:
     """Look up a function in the paper's module, or else in `_ours`."""
-    own = import_module(f".{of}", __package__) if of in ("drf", "drfh", "pf", "counterexamples") else _ours
+    own = import_module(f".{_MODULES[of]}", __package__) if of in _MODULES else _ours
     found: Callable[..., Any] = getattr(own, name, None) or getattr(_ours, name)
     return found
 
@@ -232,7 +239,9 @@ def _value(said: Any) -> Value:
 
 
 #: Papers in the order of their claims.
-_PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "counterexamples")))
+_PAPERS = tuple(
+    map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "gavel", "pop", "soroush", "counterexamples"))
+)
 #: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}

@@ -1,0 +1,194 @@
+"""Jobs on accelerators of several kinds by published generators, heuristics for them, and how far these are off.
+
+`data/accelerators.csv` has the measured rates of Gavel's 26 types of jobs on 1 to 8 GPUs of three kinds, and
+`data/accelerator-pairs.csv` those of two jobs that share one GPU, by the types' order, unless neither runs; they are
+Gavel's measurements (stanford-futuredata/gavel, simulation_throughputs.json) to eight digits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from ...base.libraries import pd
+from ...model._arrays import Array
+from ...model.cluster import Cluster
+from ...model.merging import merge
+from ._ours import TOL, placement
+
+GPUS = ("k80", "p100", "v100")
+
+
+@cache
+def _table(name: str) -> pd.DataFrame:
+    with resources.files(__package__).joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+@cache
+def _rates() -> dict[tuple[str, int], tuple[float, ...]]:
+    """Rates on each kind of GPU by type and number of GPUs."""
+    table = _table("accelerators")
+    numbers = table[[*GPUS]].itertuples(index=False, name=None)
+    return dict(zip(zip(table["type"], table["scale"], strict=True), numbers, strict=True))
+
+
+def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
+    """Types and numbers of GPUs of jobs: `generate_job` of Gavel's utils.py, with the Philly trace's distribution.
+
+    Of a job with more than one GPU the type is drawn until it is one that runs on several. Durations are drawn between
+    the two, and not used.
+    """
+    rng, types = random.Random(seed), list(dict.fromkeys(kind for kind, _ in _rates()))
+    for _ in range(number):
+        part = rng.uniform(0, 1)
+        scale = 1 if not several or part < 0.7 else 2 if part <= 0.8 else 4 if part < 0.95 else 8
+        rng.uniform(3, 4) if rng.random() >= 0.8 else rng.uniform(1.5, 3)
+        kind = rng.choice(types)
+        while (kind, scale) not in _rates():
+            kind = rng.choice(types)
+        yield kind, scale
+
+
+def _cluster(number: int, scale: Sequence[int], rate: object, weight: object, users: Sequence[str]) -> Cluster:
+    """Cluster of as many GPUs of each kind, on which a job runs once at a time."""
+    demand, once = np.array(scale, dtype=float)[:, None], np.ones(len(scale))
+    return Cluster(
+        np.full((len(GPUS), 1), float(number)), demand, rate=np.array(rate), weight=np.array(weight), max_tasks=once,
+        users=users, servers=GPUS, resources=("GPUs",),
+    )  # fmt: skip
+
+
+def published(number: int, priorities: Sequence[int], several: bool) -> Cluster:
+    """Jobs of POP (cluster_scheduling/figure2.py) or Soroush (scripts/benchmark.py), seed 0; a quarter of GPUs each."""
+    jobs = list(_drawn(number, 0, several))
+    weight = np.resize(np.array(priorities, dtype=float), number)
+    users = [f"{kind}, job {k}" for k, (kind, _) in enumerate(jobs)]
+    return _cluster(number // 4, [scale for _, scale in jobs], [_rates()[job] for job in jobs], weight, users)
+
+
+def flat_test(number: int) -> Cluster:
+    """First jobs of tests/water_filling_tests.py of Gavel, whose seed is 0: 64 GPUs of each kind."""
+    rng = random.Random(0)
+    jobs = [(sorted(rng.random() for _ in GPUS), 2 ** rng.randint(0, 2), rng.randint(1, 5)) for _ in range(number)]
+    rate, scale, weight = zip(*jobs, strict=True)
+    return _cluster(64, scale, rate, weight, [f"job {k}" for k in range(number)])
+
+
+def water_filling(cluster: Cluster) -> Array:
+    """Soroush's `approx_waterfiller`, aware of priority and throughput: time is split by 1.7 to the rate on each GPU.
+
+    What overflows there, above a rate of 1337, counts as nothing.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        part = 1.7**cluster.rate * (cluster.rate >= 1e-7)
+        part = np.nan_to_num(part / part.sum(axis=1, keepdims=True))
+    return _filled(cluster, part * cluster.weight[:, None])
+
+
+def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
+    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each GPU a round before."""
+    part = np.tile(1.1 ** np.arange(len(cluster.servers)), (len(cluster.users), 1))
+    tasks = np.zeros_like(part)
+    for _ in range(rounds):
+        tasks = _filled(cluster, part / part.sum(axis=1, keepdims=True) * cluster.weight[:, None])
+        part = tasks * cluster.rate
+    return tasks * (cluster.rate > 0)
+
+
+def _filled(cluster: Cluster, use: Array) -> Array:
+    """Tasks (users, servers) after one pass over GPUs and own times, in the order of their fair levels.
+
+    Every pair begins at level 1, at which it takes `use` GPUs; each GPU and each own time, once, lowers the highest
+    levels of its pairs until it suffices.
+    """
+    time, level, free = use / cluster.demand, np.ones_like(use), np.ones(len(use), dtype=bool)
+    own, shared = 1 / time.sum(axis=1), cluster.capacity[:, 0] / use.sum(axis=0)
+    for bound, i in [*sorted((bound, i) for i, bound in enumerate(shared)), (np.inf, None)]:
+        now = free & (own < bound)
+        level[now] = _lowered(level[now], time[now], 1.0)
+        free &= ~now
+        if i is not None:
+            level[None, :, i] = _lowered(level[None, :, i], use[None, :, i], cluster.capacity[i, 0])
+    return level * time
+
+
+def _lowered(level: Array, use: Array, capacity: float) -> Array:
+    r"""Levels (rows, pairs) cut at `t` of their row, the largest with :math:`\sum_k u_k \min(l_k, t) \le c`."""
+    order = np.argsort(level, axis=1)
+    sorted_level, sorted_use = (np.take_along_axis(one, order, axis=1) for one in (level, use))
+    below = np.cumsum(sorted_level * sorted_use, axis=1) - sorted_level * sorted_use
+    above = sorted_use[:, ::-1].cumsum(axis=1)[:, ::-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cut = np.where(
+            above > 0, (capacity - below) / above, 0.0
+        )  # if those below are not cut; the largest is attained
+    fits = (sorted_level * sorted_use).sum(axis=1, keepdims=True) <= capacity
+    return np.where(fits, level, np.minimum(level, cut.max(axis=1, keepdims=True)))
+
+
+def pop(cluster: Cluster, parts: int = 4) -> Array:
+    """POP: users in turn to as many parts, each with a share of every server, solved exactly apart from each other."""
+    from ...mechanisms.tsf import TSF  # as in `_ours.solve`
+
+    tasks = np.zeros((len(cluster.users), len(cluster.servers)))
+    for part in range(parts):
+        mine = cluster.select(users=cluster.users[part::parts])
+        tasks[part::parts] = TSF().solve(mine.replace(capacity=mine.capacity / parts), tol=TOL).tasks
+    return tasks
+
+
+#: Heuristics by the names under which `experiments/heuristics.py` registers them.
+HEURISTICS = {"water-filling": water_filling, "adaptive-water-filling": adaptive_water_filling, "pop": pop}
+
+
+def levels(cluster: Cluster, tasks: Array) -> Array:
+    """Gavel's normalised throughput by priority, (users,): work relative to the rate on the average GPU, times GPUs."""
+    speed = cluster.rate @ cluster.capacity[:, 0] / cluster.capacity.sum()
+    return np.asarray((cluster.rate * tasks).sum(axis=1) / speed * cluster.demand[:, 0] / cluster.weight)
+
+
+def exact(cluster: Cluster) -> list[float]:
+    """Classes of alike jobs, smallest and largest level, and number of different levels, of Gavel's water filling."""
+    found = levels(cluster, placement(cluster, "tsf"))
+    return [len(merge(cluster).cluster.users), found.min(), found.max(), len(np.unique(found.round(8)))]
+
+
+def distance(cluster: Cluster, tasks: Array) -> list[float]:
+    """Levels relative to the fair ones: smallest, mean (the `quality` of POP), and part of jobs below .9."""
+    part = levels(cluster, tasks) / levels(cluster, placement(cluster, "tsf"))
+    return [part.min(), part.mean(), (part < 0.9).mean()]
+
+
+def off(cluster: Cluster, heuristic: str, *arguments: int) -> list[float]:
+    """`distance` of a heuristic."""
+    return distance(cluster, HEURISTICS[heuristic](cluster, *arguments))
+
+
+def notebook(draw: int) -> tuple[Array, Array]:
+    """Rates of three jobs, and what the first reports, in a draw of strategy_proofness_analysis.ipynb of Gavel."""
+    rng = random.Random(42)
+    drawn = np.reshape([rng.random() for _ in range(12 * (draw + 1))], (-1, 4, 3))[draw]
+    return np.sort(drawn[:3], axis=1)[:, ::-1], drawn[3]
+
+
+def one_each(draw: int) -> Cluster:
+    """Jobs of a draw of the notebook, with one GPU of each kind."""
+    once = np.ones((3, 1))
+    return Cluster(once, once, rate=notebook(draw)[0], max_tasks=once[:, 0], servers=GPUS[::-1], resources=("GPUs",))
+
+
+def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
+    """Work of all jobs at their true rates, (users,), if the first reports others."""
+    reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
+    return np.asarray((placement(cluster.replace(rate=reported), mechanism) * cluster.rate).sum(axis=1))
+
+
+def lies_that_pay(_: object, mechanism: str, draws: int) -> int:
+    """Draws of the notebook in which the first job has more work by its report."""
+    pairs = [(one_each(draw), notebook(draw)[1]) for draw in range(draws)]
+    return sum(throughputs(one, mechanism, lie)[0] > throughputs(one, mechanism)[0] for one, lie in pairs)
