@@ -94,7 +94,7 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
     What the judge passes is so an exact answer of nearly the same data: how far off that may be, its condition says.
     """
     checked = 0
-    for seed in range(12):
+    for seed in range(8):
         cluster = draw(("plain", "nice")[seed % 2], seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused
@@ -117,7 +117,7 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
             bound = (5 if by_demand else 3) * max(found.error, lacking)
             assert largest_change(answer.cluster, criterion, tasks, found) <= bound * 1.05 + 1e-11, (seed, found)
             checked += 1
-    assert checked > 30
+    assert checked > 20
 
 
 HUGE = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])

@@ -104,11 +104,11 @@ def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None
 def test_prices_are_found_where_none_came() -> None:
     """The declarative engine hands over no prices: the judge's linear programs find those that name bottlenecks."""
     several = 0
-    for seed in range(25):
+    for seed in range(12):
         found = get("drfh").solve(draw("plain", seed), engine="declarative")
         check(found)
         several += len(found.cluster.servers) > 1
-    assert several > 10
+    assert several > 5
 
 
 # -- what has none -------------------------------------------------------------------------------

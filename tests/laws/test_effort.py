@@ -76,10 +76,17 @@ def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism
     assert found.stats.rounds <= 1.5 * ROUNDS[kind][MECHANISMS.index(mechanism)] + 3
 
 
-@pytest.mark.parametrize("source", ["200&servers=50&seed=42", "300&servers=100&seed=12", "300&servers=100&density=.03"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "200&servers=50&seed=42",
+        "300&servers=100&density=.03",
+        pytest.param("300&servers=100&seed=12", marks=pytest.mark.long),
+    ],
+)
 def test_no_alpha_takes_long(source: str) -> None:
     """The game near its limit is measured in that, where prices at alpha = 500 would be 300 decades apart, and takes
-    fewer steps the nearer it is. The second cluster at 200 has a matrix that is singular in single precision."""
+    fewer steps the nearer it is. The last cluster at 200 has a matrix that is singular in single precision."""
     shared = fo.open_source(f"lognormal?users={source}").cluster
     game = [fo.AlphaPFVDS(alpha).solve(shared) for alpha in (0.2, 3, 16, 64, 200, 500, np.inf)]
     assert {one.stats.engine for one in game} == {"equilibrium"}
