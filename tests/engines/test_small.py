@@ -87,3 +87,13 @@ def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int)
     assert (found.arrays.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
     with without_kernels():
         np.testing.assert_allclose(found.arrays.user_tasks, mechanism.solve(cluster, 1e-9).arrays.user_tasks, rtol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.005, 0.003])
+def test_tasks_span_hundreds_of_decades_at_small_alpha(alpha: float) -> None:
+    """On two equal servers of one resource tasks go like the demand to the power -1/alpha."""
+    cluster = fo.Cluster([[3], [3]], [[1], [1.1], [2.5], [7]])
+    found = fo.AlphaFair(alpha, share="task").solve(cluster)
+    log = np.log(found.arrays.user_tasks)
+    np.testing.assert_allclose(log - log[0], -np.log([1, 1.1, 2.5, 7]) / alpha, rtol=1e-6)
+    assert found.stats.solver == "dense interior point"
