@@ -78,13 +78,13 @@ class Loop:
     def __init__(self, function: FunctionType, options: dict[str, Any], visited: float = 1.0) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self.options, self.visited = function, options, visited
-        self.spent = 0.0
+        self.spent = 0
 
     def __call__(self, *arguments: Any) -> Any:
         if _MODE.running:
             return self.py_func(*arguments)
         known = "dispatcher" in vars(self) or _MODE.never
-        if known or self.spent >= BUDGET or (size := _largest(arguments) * self.visited) > SMALL:
+        if known or self.spent >= BUDGET or (size := int(_largest(arguments) * self.visited)) > SMALL:
             return self.dispatcher(*arguments)
         self.spent += max(size, 1)
         _MODE.running = True
