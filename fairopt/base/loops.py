@@ -75,16 +75,16 @@ def _largest(arguments: Any) -> int:
 class Loop:
     """Function with an interpreted and a compiled form, the latter built on demand."""
 
-    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+    def __init__(self, function: FunctionType, options: dict[str, Any], visited: float = 1.0) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self.options = function, options
+        self.py_func, self.options, self.visited = function, options, visited
         self.spent = 0
 
     def __call__(self, *arguments: Any) -> Any:
         if _MODE.running:
             return self.py_func(*arguments)
         known = "dispatcher" in vars(self) or _MODE.never
-        if known or self.spent >= BUDGET or (size := _largest(arguments)) > SMALL:
+        if known or self.spent >= BUDGET or (size := int(_largest(arguments) * self.visited)) > SMALL:
             return self.dispatcher(*arguments)
         self.spent += max(size, 1)
         _MODE.running = True
@@ -170,7 +170,7 @@ class Loop:
 def compiled(function: Callable[..., Any]) -> Loop: ...
 @overload
 def compiled(
-    *, fastmath: set[str] = ..., inline: bool = ..., inner: bool = ..., borrows: bool = ...
+    *, fastmath: set[str] = ..., inline: bool = ..., inner: bool = ..., borrows: bool = ..., visited: float = ...
 ) -> Callable[[Callable[..., Any]], Loop]: ...
 def compiled(
     function: Callable[..., Any] | None = None,
@@ -179,6 +179,7 @@ def compiled(
     inline: bool = False,
     inner: bool = False,
     borrows: bool = False,
+    visited: float = 1.0,
 ) -> Loop | Callable[[Callable[..., Any]], Loop]:
     """Decorate a numerical loop, to be compiled by numba when that pays off.
 
@@ -193,12 +194,14 @@ def compiled(
     borrows : bool
         Disable reference counting, for functions that neither allocate arrays nor keep references to them. Counting
         would dominate the cost of passing named tuples of arrays between loops.
+    visited : float
+        Part of the elements of its largest array that a call visits.
     """
     options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
     options |= {"_nrt": False} if borrows or inner else {}
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
     options |= {"inline": "always"} if inline else {}
-    return (lambda of: Loop(of, options)) if function is None else Loop(function, options)  # type: ignore[arg-type]
+    return (lambda of: Loop(of, options, visited)) if function is None else Loop(function, options, visited)  # type: ignore[arg-type]
 
 
 def bundle(kind: Kind) -> Kind:

@@ -30,9 +30,13 @@ class OtherUsers:
 
 @dataclass(frozen=True)
 class OtherAlphas(OtherUsers):
-    """An allocation as a warm start for other alphas on the same cluster; small problems are solved jointly."""
+    """An allocation as a warm start for other alphas on the same cluster; small problems are solved jointly.
+
+    Without `refine` candidates of small residual are accepted as they are.
+    """
 
     together: Together
+    refine: bool = True
 
     @property
     def earlier(self) -> Earlier | None:

@@ -113,6 +113,7 @@ class Candidates:
     mechanism: Solvable
     problem: Problem
     tol: float
+    refine: bool = True  # otherwise only candidates of a residual above `_FINE` are refined
     best: Solution | None = None
     verdict: tuple[Certificate, Array | None] | None = None
     answered: str = ""
@@ -223,6 +224,8 @@ class Candidates:
         of a stated program are always certified first, since refinement uses the criterion and would hide a program
         that states a different objective.
         """
+        if not self.refine and self._certified(offer, name) <= min(_FINE, self.tol):
+            return True
         small = self.eligible <= _SMALL
         first = name != "declarative" and not offer.fine and (small or (offer.rough and self.eligible <= _MANY))
         if first and (better := self._refined(offer, name, np.inf)) is not None:
@@ -389,7 +392,7 @@ def solve(
     order = Order.of(mechanism, reduced, None if earlier is None else earlier.order)
     reduced = reduced if order is None else order.problem
     # Candidates are certified on the merged cluster, which may be smaller by orders of magnitude.
-    found = Candidates(mechanism, reduced, tol)
+    found = Candidates(mechanism, reduced, tol, getattr(start, "refine", True))
     best = found.search(engines, solver, None if earlier is None else earlier.engine)
     if best is None:
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"

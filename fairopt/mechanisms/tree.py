@@ -74,6 +74,12 @@ class Tree(Mechanism):
     def variants(cls) -> tuple[Mechanism, ...]:
         return ()  # without queues it is DRFH
 
+    def declared(self, queues: Queues, combine: Combine) -> Tree:
+        """This tree if it has queues; otherwise with those of a source, and by default with its way to combine."""
+        if self.queues is not None:
+            return self
+        return replace(self, queues=queues, combine=combine if self.combine == "sum" else self.combine)
+
     def check(self, cluster: Cluster) -> None:
         self.criterion(expected(cluster, "trees of queues"))
 

@@ -118,7 +118,7 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
             values = pd.DataFrame.from_dict({user: nothing | row for user, row in rows.items()}, orient="index")
         else:
             values = pd.Series(dict(values))
-    if isinstance(values, pd.Series) and values.index.nlevels == 2:
+    if labelled(values) and isinstance(values, pd.Series) and values.index.nlevels == 2:
         for user, server in values.index[values.index.duplicated()][:1]:
             raise DataError(f"tasks have two entries for user {user!r} on server {server!r}; give one")
         return tasks({user: row.droplevel(0).to_dict() for user, row in values.groupby(level=0)}, users, servers)

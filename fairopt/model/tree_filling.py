@@ -424,7 +424,7 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
         _refresh(nodes, at, k)
 
 
-@compiled
+@compiled(visited=1 / 8)
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
     """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
 

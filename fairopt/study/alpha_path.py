@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import mechanisms
 from ..base.errors import DataError, FairoptError
 from ..base.libraries import pd
-from ..core.engines.small import Together
 from ..game.two_sided import EquilibriumCurve, equilibrium_curve
-from ..mechanisms import Mechanism
-from ..mechanisms._earlier import OtherAlphas
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from .blank import Blank, shown, summary
+from .follower import Followed, Follower
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 #: Default alphas, from nearly utilitarian to max-min: 39 values from 0.1 to 64, and infinity.
 ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 
-#: A mechanism with a parameter `alpha`: its class, or its name.
-Followed = type[Mechanism] | str
 #: An alpha, and its allocation.
 Found = tuple[float, Allocation]
 
@@ -185,35 +179,6 @@ def alpha_path(
     return path
 
 
-class Follower:
-    """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
-
-    Small problems for the `alphas` that are known in advance are solved jointly.
-    """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        mechanism: Followed,
-        tol: float | None,
-        throw: bool = True,
-        alphas: Sequence[float] = (),
-    ) -> None:
-        self.make, self.title = _family(mechanism)
-        self.cluster, self._tol, self._throw = cluster, tol, throw
-        self.found: dict[float, Allocation] = {}
-        self._last: Allocation | None = None
-        self._together = Together(alphas)
-
-    def __call__(self, alpha: float) -> Allocation:
-        if alpha not in self.found:
-            last = None if self._last is None or self._last.flagged else self._last
-            start = None if last is None else OtherAlphas(last, self._together)
-            self._last = self.make(alpha).solve(self.cluster, self._tol, throw=self._throw, start=start)
-            self.found[alpha] = self._last
-        return self.found[alpha]
-
-
 def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = True) -> AlphaPath:
     """Frame of allocations by alpha, with all columns or those that are read first."""
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
@@ -228,25 +193,6 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)
     path.mechanism, path.back = title, None
     return path
-
-
-def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
-    """Mechanisms as a function of alpha, from a class or name, and the title of the family."""
-    given: dict[str, Any] = {}
-    if isinstance(mechanism, str):
-        mechanism, given = mechanisms.described(mechanism)
-        if "alpha" in given:
-            raise DataError("the mechanism is followed as alpha changes: leave alpha out of its brackets")
-    if isinstance(mechanism, Mechanism):
-        raise DataError(f"mechanism is one {mechanism}; give the class, mechanism={type(mechanism).__name__}")
-    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
-        raise DataError(f"mechanism is {mechanism!r}; it must be a class of mechanisms, such as mechanism=AlphaFair")
-    kind: type[Mechanism] = mechanism
-    if "alpha" not in (field.name for field in dataclasses.fields(kind)):
-        raise DataError(f"{kind.__name__} has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one")
-    about = ", ".join(f"{name}={value}" for name, value in given.items())
-    title = f"{kind.title}({about})" if about else kind.title
-    return lambda alpha: mechanisms.get(kind.name, **given, alpha=alpha) if given else kind(alpha=alpha), title
 
 
 def refined(solve: Callable[[float], Allocation], found: list[Found], goal: float) -> tuple[list[Found], list[float]]:

@@ -15,7 +15,8 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from .alpha_path import AlphaPath, Followed, Follower, as_path
+from .alpha_path import AlphaPath, as_path
+from .follower import Followed, Follower
 
 #: Alphas of the initial scan: 17 values with a ratio of 1.5, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)

@@ -19,8 +19,8 @@ from ..model.cluster import Cluster, expected
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
-from .alpha_path import Followed, Follower
 from .find_alpha import bracketed
+from .follower import Followed, Follower
 from .stated import limited, runnable, scaled
 
 if TYPE_CHECKING:

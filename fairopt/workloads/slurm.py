@@ -367,7 +367,9 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
             continue
         # Tasks that would not start even on free nodes are capped, since they are no demand now.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
-        start = job.count if kind in _slurm_reasons.WANTED else 0
+        # The throttle of an array counts, as its reason may be older than the end of other elements.
+        stale = job.throttle is not None and job.array and job.reason.startswith("JobArrayTaskLimit")
+        start = job.count if stale or kind in _slurm_reasons.WANTED else 0
         if job.split > sum(eligible):
             start, capped = 0, f"it asks for {job.split} nodes, and {sum(eligible)} may run it"
         if start and job.throttle is not None:  # elements beyond the throttle wait until others of their array end

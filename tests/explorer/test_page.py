@@ -94,6 +94,8 @@ def test_a_file_says_what_a_session_says(session: Session, text: str) -> None:
     assert len(more["drfh"]) == 1
     whole = session.reply({"ask": "answer", "state": {"mechanism": "tsf"}})["bars"]["heights"]
     assert views["tsf"][0]["bars"]["heights"] == whole
+    for ask, stored in (("answer", views), ("more", more)):  # PS-DSF is that of the path in alpha
+        assert stored["ps-dsf"][0] == session.reply({"ask": ask, "state": {"mechanism": "ps-dsf"}})
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")

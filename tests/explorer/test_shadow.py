@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,9 @@ def test_memory_is_that_of_siblings_in_a_tree(folder: Path, monkeypatch: pytest.
     assert found.frame.groupby("queue")["parent"].first().to_dict() == {"lab": "", "qa": "lab", "qb": "lab"}
     assert column(found, "qa", "entitled")[:2] == pytest.approx([4, 8 * 0.25 / 1.25])
     assert column(fo.shadow(folder, "drfh"), "qa", "entitled") == pytest.approx([4] * 4)
+    chosen = fo.shadow(folder, "tree(combine=vector)", half_life="1h")
+    assert {*chosen.frame["mechanism"]} == {"tree(combine=vector), half-life 3600 s of past use"}
+    assert column(chosen, "qa", "entitled")[:2] == pytest.approx([4, 8 * 0.25 / 1.25])
 
 
 def test_a_computation_goes_on_where_it_stopped(
@@ -129,12 +133,16 @@ def test_one_snapshot_counts_at_a_time(folder: Path) -> None:
     found.draw()
 
 
-def test_times_are_those_of_the_names_or_else_of_the_files(folder: Path) -> None:
+def test_times_are_those_of_the_names_or_else_of_the_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [time.hour for time, _, _ in snapshots(folder)] == [0, 1, 2, 3]
     (folder / NAMES[0]).rename(folder / "1764374400.json")  # 2025-11-29, in Unix seconds
     assert snapshots(folder)[0][0].isoformat() == "2025-11-29T00:00:00"
     (folder / NAMES[1]).rename(folder / "latest.json")
-    assert all(time.year >= 2026 or time.year == 2025 for time, _, _ in snapshots(folder))
+    os.utime(folder / "latest.json", (1_795_919_400,) * 2)  # 2026-11-29T02:30
+    write(folder / NAMES[3], 1, 1)
+    assert [name for _, name, _ in snapshots(folder)] == ["1764374400.json", NAMES[2], "latest.json", NAMES[3]]
+    assert main(["shadow", str(folder)]) == 0
+    assert "the last change of the file counts: latest.json" in capsys.readouterr().err
     with pytest.raises(DataError, match="has no snapshot"):
         snapshots(folder.parent / "snapshots" / "..")
 

@@ -100,9 +100,9 @@ def test_room_that_nobody_uses() -> None:
     found = reported([node("n1", CORES), *several(2, "web", host="n1"), *several(3, "web")])
     assert found.verdict[0] == (
         "Under DRFH 1 of 1 users is below what it is entitled to: web, which runs 2 of 5 tasks, although there is idle "
-        "room for 6 on n1; nobody is above at another's cost."
+        "room for 3 on n1; nobody is above at another's cost."
     )
-    assert found.users["could give"].tolist() == ["idle room for 6 on n1"]
+    assert found.users["could give"].tolist() == ["idle room for 3 on n1"]
 
 
 def test_gates_and_quotas() -> None:
@@ -350,7 +350,7 @@ def test_nodes_that_may_run_it_are_counted() -> None:
     waits = {"account": "b", "tres_req_str": "cpu=1,mem=1G", "job_state": ["PENDING"], "state_reason": "Resources"}
     found = slurm.snapshot(cpus(*(f"n{k}" for k in range(1, 7))), [*on, *[waits] * 9], [], "here")
     users = standing(found.cluster, State("drfh"), snapshot=found, compared=[]).users.set_index("user")
-    assert users["could give"]["b"] == "idle room for 16 on 4 of 6 nodes that may run it"
+    assert users["could give"]["b"] == "idle room for 9 on 4 of 6 nodes that may run it"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

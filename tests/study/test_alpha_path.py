@@ -20,7 +20,8 @@ import fairopt as fo
 from fairopt.errors import DataError, NotConverged, SolverError
 from fairopt.mechanisms import REGISTRY, Mechanism
 from fairopt.mechanisms.reference import server_problem
-from fairopt.study.alpha_path import AlphaPath, Follower, refined
+from fairopt.study.alpha_path import AlphaPath, refined
+from fairopt.study.follower import Follower
 
 PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.study import infer_alpha as inference
-from fairopt.study.alpha_path import Follower
+from fairopt.study.follower import Follower
 from fairopt.study.infer_alpha import GRID, interval, minima
 
 KINDS = ("alphapf-vds", "alpha-fair")

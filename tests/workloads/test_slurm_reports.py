@@ -111,6 +111,16 @@ ENTITLED = {
         [],
         {"a": 2, "b": 4},
     ),
+    "a reason older than the end of an element": (
+        nodes("c1", cpu=6),
+        [
+            *job("a", on="c1", **THROTTLED),
+            *job("a", array_task_string="2-9", state_reason="JobArrayTaskLimit", **THROTTLED),
+            *job("b", times=9),
+        ],
+        [],
+        {"a": 2, "b": 4},
+    ),
     "S7 a tree": (
         nodes("c", cpu=10, mem=999),
         [*job("l1", times=20), *job("l2", times=20), *job("l3", times=20)],

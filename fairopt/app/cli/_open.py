@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from ...base.errors import DataError
 from ...base.names import plain
 from ...mechanisms.tree import Tree
 from ...model.cluster import Cluster
+from ...model.queues import Queues
 
 if TYPE_CHECKING:
     from ...mechanisms import Mechanism
@@ -43,11 +44,10 @@ class Named:
         return None if self.snapshot is None else self.snapshot.tree[0]
 
     def declared(self, mechanism: Mechanism) -> Mechanism:
-        """The mechanism; a tree without queues has those of the source, and by default combines shares as there."""
-        if not isinstance(mechanism, Tree) or mechanism.queues is not None or self.tree is None:
-            return mechanism
-        combine = self.tree.combine if mechanism.combine == "sum" else mechanism.combine
-        return replace(self.tree, share=mechanism.share, combine=combine)
+        """The mechanism; a tree without queues has those of the source."""
+        if isinstance(mechanism, Tree) and self.tree is not None and isinstance(self.tree.queues, Queues):
+            return mechanism.declared(self.tree.queues, self.tree.combine)
+        return mechanism
 
     @property
     def called(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import DataError
+from ...base.names import some
 from . import _screen
 from ._open import opened
 from ._screen import print_json
@@ -113,6 +114,8 @@ def shadow(options: argparse.Namespace) -> int:
     )  # fmt: skip
     for name, reason in found.notes.items():
         _screen.warn(f"{name}, left out: {reason}")
+    if found.undated:
+        _screen.warn(f"no date in their names, so that the last change of the file counts: {some(found.undated)}")
     frame = found.frame
     if options.plot and len(frame):
         from ...harness.report import figures

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import DataError
-from ...base.libraries import pd
 from ...base.names import short
 from ...model import _validate
 from ...model._arrays import Array, Index, numbered
@@ -212,7 +211,7 @@ def group(user: str) -> str:
 
 def shared(weight: Array, groups: Sequence[str]) -> Array:
     """Divide the weight of each group equally among its users."""
-    of = pd.factorize(np.array(groups, dtype=object))[0]
+    of = np.unique(np.array(groups), return_inverse=True)[1]
     return np.asarray(weight / np.bincount(of)[of])
 
 

@@ -16,9 +16,11 @@ from ...base import files
 from ...base.errors import FairoptError
 from ...base.progress import tqdm
 from ...game.two_sided import equilibrium_curve
+from ...mechanisms.alphapf_vds import AlphaPFVDS
+from ...mechanisms.psdsf import PSDSF
 from ...model import cluster_file
 from ...result import palette
-from ...study.alpha_path import Follower
+from ...study.follower import Follower
 from . import texts
 from .edits import State
 from .session import SIDE, Session, few, several
@@ -68,7 +70,7 @@ def _joined(*names: str) -> str:
 
 
 #: Mechanisms whose allocations are stored for all alphas.
-_FOLLOWED = ("alphapf-vds", "alpha-fair")
+_FOLLOWED = (AlphaPFVDS.name, "alpha-fair")
 
 
 def head(title: str, linked: bool) -> str:
@@ -123,7 +125,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     count = len(_FOLLOWED) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in _FOLLOWED:
-            path = Follower(cluster, name, session.tol, alphas=values)
+            path = Follower(cluster, name, session.tol, alphas=values, refine=False)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
                 with suppress(FairoptError):  # the error is stored as the answer to this request
@@ -131,7 +133,11 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
                 views[name].append(stored(requested))
                 done.update()
         for name in single:
-            views[name] = [stored(replace(state, mechanism=name))]
+            last = views[AlphaPFVDS.name][-1]
+            if name == PSDSF.name and "error" not in last:  # it is alphaPF-VDS at alpha = infinity
+                views[name], more[name] = [last | {"mechanism": PSDSF.title}], more[AlphaPFVDS.name][-1:]
+            else:
+                views[name] = [stored(replace(state, mechanism=name))]
             done.update()
     good = [name for name, found in views.items() if not all("error" in one for one in found)]
     start["mechanisms"] = [

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,15 @@ class Shadow:
         and `distance`, that of the whole snapshot (`metrics.distance`).
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.
+    undated : tuple of str
+        Names that state no date; the time of these snapshots is that of the last change of their files.
     interrupted : bool
         Ctrl-C ended it before the last snapshot.
     """
 
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
     notes: dict[str, str] = field(default_factory=dict)
+    undated: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
@@ -123,8 +127,8 @@ def shadow(
     """Compare what ran in the snapshots of a folder with what queues were entitled to.
 
     Snapshots are files `.json` or `.yaml` of Kubernetes, and folders of Slurm with `nodes.json` and `jobs.json`. Their
-    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`, or those of the last change of
-    the files if a name has none.
+    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`; of names without one, those of
+    the last change of the file.
 
     Parameters
     ----------
@@ -157,6 +161,7 @@ def shadow(
         raise DataError(f"{path}: a shadow is written as .csv")
     known = [] if path is None or not path.exists() else _stored(path)
     rest = snapshots(Path(folder))
+    made.undated = tuple(name for _, name, _ in rest if _stated(name) is None)
     for (time, name, _), (before, first, _) in zip(rest[1:], rest, strict=False):
         if time == before:
             made.notes[name] = f"it is of the same time as {first}; state different times in their names"
@@ -212,24 +217,30 @@ def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
             found.append((path, kubernetes))
     if not found:
         raise DataError(f"{folder} has no snapshot: neither a file .json or .yaml, nor a folder with nodes.json")
-    times = [_stated(path.name) for path, _ in found]
-    if None in times:
-        times = [datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None) for path, _ in found]
-    listed = [(pd.Timestamp(time).floor("s"), path.name, lambda path=path, read=read: read(path))
-              for time, (path, read) in zip(times, found, strict=True)]  # fmt: skip
+    listed = [(pd.Timestamp(_stated(path.name) or _changed(path)).floor("s"), path.name, partial(read, path))
+              for path, read in found]  # fmt: skip
     return sorted(listed, key=lambda one: one[:2])
 
 
 def _stated(name: str) -> datetime | None:
     """Date and time that a name states."""
     if found := _UNIX.search(name):
-        return datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None)
+        return _utc(int(found[1]))
     for date in _DATE.finditer(name):
         try:
             return datetime(*(int(part or 0) for part in date.groups()))  # type: ignore[arg-type]
         except ValueError:
             continue
     return None
+
+
+def _changed(path: Path) -> datetime:
+    """Time of the last change of a file, or of the nodes in a folder."""
+    return _utc((path / "nodes.json" if path.is_dir() else path).stat().st_mtime)
+
+
+def _utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
 
 
 class _Step:
@@ -253,7 +264,8 @@ class _Step:
             raise DataError("the file is of another memory; name another file")
 
     def _named(self, label: str) -> str:
-        name = Tree.name if label.partition("(")[0] == Tree.title else label
+        of_source = self.mechanism in (None, Tree()) and label.partition("(")[0] == Tree.title
+        name = Tree.name if of_source else label
         return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
 
     def _age(self, time: pd.Timestamp) -> None:
@@ -273,7 +285,8 @@ class _Step:
         self._age(time)
         of = members(cluster, snapshot.queues)
         users = [one.users for one in of.values()]
-        queues = snapshot.queues if self.mechanism in (None, Tree()) else None
+        rule = self.mechanism or Tree()
+        queues = snapshot.queues if isinstance(rule, Tree) and rule.queues is None else None
         try:
             answer = self._solved(snapshot, queues, of)
         except DataError:
@@ -303,9 +316,9 @@ class _Step:
         cluster, last = snapshot.cluster, self.last
         if self.life is not None:
             cluster, queues = remembered(cluster, queues, of, self.usage)
-        mechanism = self.mechanism or mechanisms.one("alphapf-vds(alpha=1)")
-        if queues is not None:
-            mechanism = Tree(queues, combine=snapshot.combine)
+        mechanism = self.mechanism or (Tree() if queues else mechanisms.one("alphapf-vds(alpha=1)"))
+        if isinstance(mechanism, Tree) and queues is not None:
+            mechanism = mechanism.declared(queues, snapshot.combine)
         same = last is not None and all(getattr(last.cluster, each) == getattr(cluster, each) for each in _NAMES)
         self.last = mechanism.solve(cluster, self.tol, start=last if same else None)
         return self.last

@@ -188,7 +188,7 @@ def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
             could = float(min(fits.sum(), np.ceil(cluster.max_tasks[n] - runs.arrays.user_tasks[n])))
             held = OTHER + "; ".join(stated) if stated else "nothing: there is idle room"
             where = _nodes(cluster.servers, np.flatnonzero(fits).tolist(), int(may.sum()))
-            room = "" if stated else f"idle room for {fits.sum():g} on {where}"
+            room = "" if stated else f"idle room for {could:g} on {where}"
         else:
             short = free[may] < cluster.demand[n]
             r = int(np.lexsort((-cluster.share_per_task[n], -short.sum(axis=0)))[0])

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.libraries import pd
 from ...certificates import Certificate
 from ...core.game.selection import MAYBE_OTHERS
 from ...model._arrays import Array, Index, ratio
@@ -95,7 +94,8 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
     elif len(keys) > _ROWS:
         mostly = cluster.share_per_task.argmax(axis=1)
         keys, what = [f"mostly {cluster.resources[r]}" for r in mostly], "users by the resource that they need most of"
-    of, names = pd.factorize(np.array(keys, dtype=object))
+    names = [*dict.fromkeys(keys)]
+    of = np.array([*map({name: k for k, name in enumerate(names)}.__getitem__, keys)], dtype=np.intp)
     chosen = np.arange(len(names))
     if len(names) > _COLOURED:
         shares = np.bincount(of[edited.user_of], weights=found.arrays.dominant_shares, minlength=len(names))

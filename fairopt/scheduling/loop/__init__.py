@@ -40,7 +40,7 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
         made[loop] = loop if compiled else loop.py_func
         if any(value is not reads[name] for name, value in new.items()):
             function = FunctionType(loop.py_func.__code__, loop.py_func.__globals__ | new, loop.py_func.__name__)
-            made[loop] = _shared(loop, Loop(function, loop.options)) if compiled else function
+            made[loop] = _shared(loop, Loop(function, loop.options, loop.visited)) if compiled else function
     return made[loop]
 
 
