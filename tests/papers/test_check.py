@@ -69,14 +69,13 @@ def test_verdict_states_the_correct_value(table: pd.DataFrame, item: int, words:
     assert f"{PAPER_IN_ERROR} {correct}" in set(rows["verdict"])
 
 
-@pytest.mark.parametrize(
-    "claim", [one for one in papers.claims() if one.ours], ids=lambda claim: f"{claim.item}-{claim.instance}"
-)
-def test_every_claim_can_fail(claim: Claim) -> None:
+def test_every_claim_can_fail() -> None:
     """With a wrong `correct`, here off by a thousandth or negated, what is right today is not reproduced."""
-    assert claim.verdict(claim.correct) != NOT_REPRODUCED
-    assert claim.verdict(_perturbed(claim.correct)) == NOT_REPRODUCED
-    assert claim.verdict([claim.correct, 0]) == NOT_REPRODUCED
+    for claim in papers.claims():
+        if claim.ours:
+            assert claim.verdict(claim.correct) != NOT_REPRODUCED, claim
+            for wrong in (_perturbed(claim.correct), [claim.correct, 0]):
+                assert claim.verdict(wrong) == NOT_REPRODUCED, claim
 
 
 def _perturbed(value: object) -> object:

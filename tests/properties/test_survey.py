@@ -31,7 +31,7 @@ def test_what_is_searched() -> None:
 
 def test_others_answer(tmp_path: Path) -> None:
     """No counterexample among all clusters, or one that has positive demands: no search for another."""
-    some = survey(cells(["drf", "task-maxmin"], [MONOTONE, "sharing-incentive"], 3), tmp_path, 400)
+    some = survey(cells(["drf", "task-maxmin"], [MONOTONE, "sharing-incentive"], 3), tmp_path, 200)
     found = {(one.mechanism, one.property, one.conditions): one.witness is not None for one in some}
     positive = ("positive demands",)
     assert [found["drf", MONOTONE, conditions] for conditions in ((), positive)] == [True, False]
