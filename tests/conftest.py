@@ -28,8 +28,9 @@ from fairopt.model._arrays import Array, read_only
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import simulator
 
-# A tenth of the time goes by looking for garbage among what libraries have made, which stays.
+# A tenth of the time goes by looking for garbage among what libraries have made, which stays; of collecting a seventh.
 gc.set_threshold(10_000, 10, 10)
+gc.disable()
 # What commands print is compared, whether loops had been compiled before or not.
 dispatchers.MESSAGE_AFTER = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
@@ -93,6 +94,7 @@ def _jittered(values: Array, seed: int) -> Array:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
