@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from fairopt import papers
 from fairopt.app.cli import main
 from fairopt.app.explorer import session
 from fairopt.base import dispatchers
@@ -127,3 +129,14 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the tiny experiments: what one process of the run has computed the others read."""
     own = tmp_path_factory.getbasetemp()
     return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "swept"
+
+
+@pytest.fixture(scope="session")
+def checked(swept: Path) -> pd.DataFrame:
+    """The verdicts on all claims of the papers, of the first process of the run that asks."""
+    kept = swept.with_name("claims.pkl")
+    if not kept.exists():
+        own = kept.with_suffix(f".{os.getpid()}")
+        papers.check().to_pickle(own)
+        own.replace(kept)
+    return pd.read_pickle(kept)

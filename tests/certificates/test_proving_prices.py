@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from families import EXAMPLE, draw
 
-from fairopt.certificates import certify
+from fairopt.certificates import backward_error, certify
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model._arrays import Array
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
+from fairopt.model.polytope import Polytope
 
 from .reference import random_feasible
 from .test_judges import JUDGED
@@ -23,6 +24,14 @@ def test_optima_at_limits_and_floors_need_no_prices(mechanism: Mechanism) -> Non
     for seed in (2, 6):
         best = mechanism.solve(draw("limits", seed))
         assert mechanism.certify(best.cluster, best.tasks)[0].passes()
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_what_is_no_number_is_no_price(odd: float) -> None:
+    best = get("ceei").solve(EXAMPLE)
+    polytope = Polytope(EXAMPLE, EXAMPLE.max_tasks)
+    found, none = (backward_error(polytope, best.criterion, best.tasks, np.array([0.1, one])) for one in (odd, -np.inf))
+    assert found.error == none.error > 0.09
 
 
 def welfare(criterion: Criterion, user_tasks: Array) -> float:
