@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from fairopt import papers
 from fairopt.app.cli import main
 from fairopt.app.explorer import session
 from fairopt.base import dispatchers
@@ -28,8 +30,9 @@ from fairopt.model._arrays import Array, read_only
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import simulator
 
-# A tenth of the time goes by looking for garbage among what libraries have made, which stays.
+# A tenth of the time goes by looking for garbage among what libraries have made, which stays; of collecting a seventh.
 gc.set_threshold(10_000, 10, 10)
+gc.disable()
 # What commands print is compared, whether loops had been compiled before or not.
 dispatchers.MESSAGE_AFTER = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
@@ -93,6 +96,7 @@ def _jittered(values: Array, seed: int) -> Array:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
@@ -125,3 +129,14 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the tiny experiments: what one process of the run has computed the others read."""
     own = tmp_path_factory.getbasetemp()
     return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "swept"
+
+
+@pytest.fixture(scope="session")
+def checked(swept: Path) -> pd.DataFrame:
+    """The verdicts on all claims of the papers, of the first process of the run that asks."""
+    kept = swept.with_name("claims.pkl")
+    if not kept.exists():
+        own = kept.with_suffix(f".{os.getpid()}")
+        papers.check().to_pickle(own)
+        own.replace(kept)
+    return pd.read_pickle(kept)

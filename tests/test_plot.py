@@ -124,6 +124,11 @@ def two() -> fo.Allocation:
 
 
 @cache
+def inferred() -> Any:
+    return fo.infer_alpha(solved().cluster, solved().user_tasks)
+
+
+@cache
 def path() -> Any:
     return fo.alpha_path(two().cluster, [0.5, 1, 3])
 
@@ -136,7 +141,7 @@ PICTURES: dict[str, tuple[Callable[[], Any], int]] = {
     "path": (lambda: path().draw, 3),
     "two users": (lambda: partial(fo.plot.two_users, two(), path=list(path().allocations)), 1),
     "compare": (lambda: partial(fo.plot.compare, fo.compare(two().cluster, ["drf", "ceei"])), 3),
-    "inferred": (lambda: fo.infer_alpha(solved().cluster, solved().user_tasks).plot, 2),
+    "inferred": (lambda: inferred().plot, 2),
     "schedule": (lambda: fo.simulate("drf-policies?jobs=2", "fifo").plot, 3),
 }
 

@@ -61,7 +61,7 @@ def test_answers_are_those_of_dense_clusters(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture(scope="module")
 def large() -> SparseCluster:
     rng = np.random.default_rng(1)
-    users, resources = 3000, 1000
+    users, resources = 2000, 1000
     place = np.repeat(np.arange(users), 4), rng.integers(0, resources, 4 * users)
     demand = sp.csr_array((rng.uniform(0.1, 1, 4 * users), place), (users, resources))
     cluster = fo.Cluster(rng.uniform(5, 20, (1, resources)), demand)
@@ -95,7 +95,7 @@ def test_a_value(large: SparseCluster) -> None:
     again = pickle.loads(pickle.dumps(large))
     assert (again.sparse_demand != large.sparse_demand).nnz == 0
     assert large == large != again
-    assert "3000 users, 1 servers, 1000 resources" in repr(large)
+    assert "2000 users, 1 servers, 1000 resources" in repr(large)
     with pytest.raises(ValueError, match="read-only"):
         large.sparse_demand.data[0] = 7
 

@@ -1,4 +1,4 @@
-"""Falsified allocation files: neither `certify` nor `tools/check.py`, which share no code, passes what the other refuses.
+"""Falsified allocation files: what `certify` passes, `tools/check.py` does, and the reverse; they share no code.
 
 All parts are falsified: tasks, prices in size and sign, shares, weights, limits, floors, alpha. Refused is an error of
 ten times the tolerance. That the number itself is right is tested in `test_backward.py`.

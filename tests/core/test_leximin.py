@@ -122,7 +122,7 @@ def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypat
     cluster, asked = CLUSTERS[name], []
     problem = Problem(cluster, get("drfh").criterion(cluster))
     plain = Leximin(problem.polytope, problem.criterion)
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         if limited:
             tasks, users = plain.level * plain.tasks_per_level, len(plain.level)
@@ -131,7 +131,7 @@ def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypat
         polytope, rule = problem.polytope, problem.criterion
         likely = rng.random(len(polytope.gamma)) < 0.5
         found = Leximin(polytope, rule, lambda likely=likely: asked.append(likely) or likely)
-        np.testing.assert_allclose(found.level, Leximin(polytope, rule).level, rtol=1e-9)
+        np.testing.assert_allclose(found.level, (Leximin(polytope, rule) if limited else plain).level, rtol=1e-9)
         assert lexicographic_rise(polytope, found.tasks(), rule, found.prices())[0] < 1e-9
     assert asked
 

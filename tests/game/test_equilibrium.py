@@ -33,7 +33,7 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
 @pytest.mark.parametrize(
     ("alpha", "first", "count"),
     [
-        *((0.5, 1000, 6), (2.0, 1100, 6)),
+        *((0.5, 1000, 3), (2.0, 1100, 3)),
         *(pytest.param(alpha, 1000 + 50 * k, 50, marks=pytest.mark.long) for k, alpha in enumerate((0.5, 1, 2, 3))),
     ],
 )

@@ -60,7 +60,7 @@ def test_every_answer_is_right(alpha: float) -> None:
 
     Shares that are handed in are in any unit: none, ones, or numbers that have nothing to do with the answer.
     """
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         users, resources = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         demand = rng.uniform(0.25, 5, (users, resources))

@@ -24,7 +24,7 @@ OTHERS = [
 ]
 
 #: Random clusters per mechanism; `make test-long` takes many more.
-MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "40"))
+MANY = int(os.environ.get("FAIROPT_LAW_CLUSTERS", "25"))
 
 #: By how much fewer clusters those take that have no engine but CVXPY, or whose slopes are CVXPY's: each takes twenty
 #: times as long.

@@ -42,7 +42,7 @@ def test_random_clusters_with_other_parameters(mechanism: Mechanism) -> None:
 
 
 def run_families(mechanism: Mechanism, count: int) -> None:
-    """A quarter of the clusters has one resource, which is all that some mechanisms take. `wide` is a style, not a family."""
+    """A quarter of the clusters has one resource, which is all that some mechanisms take; other styles are above."""
     total = 0
     for family in ["wide", *FAMILIES]:
         tally, several = Tally(), count * (3 if family in FORGIVEN else 1)

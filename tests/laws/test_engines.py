@@ -65,5 +65,3 @@ def test_program_and_criterion_say_the_same(mechanism: Mechanism) -> None:
     assert "program" in {name for kind in type(mechanism).__mro__[:2] for name in vars(kind)}
     for cluster in seen[:2]:  # of one resource where several are refused
         check_expressed(mechanism, mechanism.program, cluster, mechanism.criterion(cluster))
-
-

@@ -18,40 +18,35 @@ REQUIRED = {*range(1, 10), *range(11, 17), 18, 21, *range(23, 27), *range(30, 42
 STATEMENTS = 293
 
 
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return papers.check()
-
-
-def test_every_claim_is_reproduced_or_a_known_error(table: pd.DataFrame) -> None:
-    fine = table["verdict"].str.startswith((*KINDS, DERIVED)) & ~table["verdict"].str.startswith(NOT_REPRODUCED)
-    bad = table[~fine]
+def test_every_claim_is_reproduced_or_a_known_error(checked: pd.DataFrame) -> None:
+    fine = checked["verdict"].str.startswith((*KINDS, DERIVED)) & ~checked["verdict"].str.startswith(NOT_REPRODUCED)
+    bad = checked[~fine]
     assert bad.empty, bad.to_string()
-    assert len(table) == len(papers.claims()) > 200
-    assert set(table["item"]) >= REQUIRED
-    assert (table["seconds"] > 0).all()
+    assert len(checked) == len(papers.claims()) > 200
+    assert set(checked["item"]) >= REQUIRED
+    assert (checked["seconds"] > 0).all()
 
 
-def test_the_errors_of_the_papers_are_found_and_no_others(table: pd.DataFrame) -> None:
-    errors = table[table["verdict"].str.startswith(PAPER_IN_ERROR)]
+def test_the_errors_of_the_papers_are_found_and_no_others(checked: pd.DataFrame) -> None:
+    errors = checked[checked["verdict"].str.startswith(PAPER_IN_ERROR)]
     assert errors.groupby("item").size().to_dict() == {0: 4, 2: 1, 6: 2, 14: 1, 32: 6, 40: 1, 43: 4}
     assert errors["correct"].all()
 
 
-def test_every_statement_of_the_papers_has_a_row_and_is_counted_once(table: pd.DataFrame) -> None:
+def test_every_statement_of_the_papers_has_a_row_and_is_counted_once(checked: pd.DataFrame) -> None:
     states = [number for claim in papers.claims() for number in claim.states]
     assert set(states) == set(range(1, STATEMENTS + 1))
-    found = papers.counts(table)
+    found = papers.counts(checked)
     assert sum(found.values()) - found[DERIVED] == STATEMENTS
-    assert f"of {STATEMENTS - found['definitions']} printed numbers and directions" in papers.summary(table)
+    assert f"of {STATEMENTS - found['definitions']} printed numbers and directions" in papers.summary(checked)
 
 
-def test_what_is_printed_and_nothing_else_is_said_of_a_statement(table: pd.DataFrame) -> None:
+def test_what_is_printed_and_nothing_else_is_said_of_a_statement(checked: pd.DataFrame) -> None:
     """What no paper prints is derived, and nothing else is."""
-    derived = table["printed"].isin(["derived from the paper's data", "found here"])
-    assert ((table["verdict"] == DERIVED) == derived).all()
-    assert ((table["statement"] == "") == derived).all()
-    assert (table.loc[table["paper"] == "found here", "printed"] == "found here").all()
+    derived = checked["printed"].isin(["derived from the paper's data", "found here"])
+    assert ((checked["verdict"] == DERIVED) == derived).all()
+    assert ((checked["statement"] == "") == derived).all()
+    assert (checked.loc[checked["paper"] == "found here", "printed"] == "found here").all()
 
 
 def test_the_least_favourable_verdict_on_a_statement_counts() -> None:
@@ -64,8 +59,8 @@ def test_the_least_favourable_verdict_on_a_statement_counts() -> None:
 @pytest.mark.parametrize(
     ("item", "words", "correct"), [(6, "x/9 and y/3 meets", "(54/13, 18/13)"), (40, "TSF satisfies", "no")]
 )
-def test_verdict_states_the_correct_value(table: pd.DataFrame, item: int, words: str, correct: str) -> None:
-    rows = table[(table["item"] == item) & table["claim"].str.contains(words, regex=False)]
+def test_verdict_states_the_correct_value(checked: pd.DataFrame, item: int, words: str, correct: str) -> None:
+    rows = checked[(checked["item"] == item) & checked["claim"].str.contains(words, regex=False)]
     assert f"{PAPER_IN_ERROR} {correct}" in set(rows["verdict"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from fairopt import harness, papers
 from fairopt.papers import DERIVED, NOT_REPRODUCED, Measurements, measurements
 
 ALPHAS = [0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 8, 16, 32, 64, math.inf]
-CLAIMS = {claim.statement: claim for claim in papers.claims("PF", 35)}
+
+
+@cache
+def claims() -> list[papers.Claim]:
+    return papers.claims("PF", 35)
 
 
 def claim_of(words: str) -> papers.Claim:
-    [found] = [claim for statement, claim in CLAIMS.items() if words in statement]
+    [found] = [claim for claim in claims() if words in claim.statement]
     return found
 
 
@@ -31,7 +36,7 @@ def test_every_cluster_has_every_alpha() -> None:
 
 
 def test_verdicts_are_of_the_data() -> None:
-    frame = papers.check(CLAIMS.values())
+    frame = papers.check(claims())
     assert not frame["verdict"].str.startswith(NOT_REPRODUCED).any(), frame.to_string()
     verdicts = dict(zip(frame["claim"], frame["verdict"], strict=True))
     assert verdicts[claim_of("the larger alpha").statement] == verdicts[claim_of("to 1e-6").statement] == DERIVED

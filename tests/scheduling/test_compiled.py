@@ -74,7 +74,7 @@ def test_compiled_is_plain(policy: str | Policy, seed: int, resources: int) -> N
 
 @pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
 @pytest.mark.parametrize(("rows", "servers", "compiled"), [
-    (60, 9, False), (80, 60, False), pytest.param(120, 100, True, marks=pytest.mark.long),
+    (60, 9, False), (50, 40, False), pytest.param(120, 100, True, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_many_who_wait_in_turn_and_servers_that_crowd_the_blocks_of_the_index(
     text: str, rows: int, servers: int, compiled: bool, monkeypatch: pytest.MonkeyPatch

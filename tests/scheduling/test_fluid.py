@@ -60,7 +60,7 @@ def test_what_is_released_goes_to_those_who_remain_and_not_to_those_who_wait() -
 
 
 @pytest.mark.parametrize("mechanism", ["drfh", "ps-dsf", "alphapf-vds(alpha=1)"])
-@settings(max_examples=9)
+@settings(max_examples=6)
 @given(
     seed=SEEDS,
     by=st.sampled_from(["job", "user"]),
@@ -118,7 +118,7 @@ def plain(w: Workload, by: str, limits: bool) -> tuple[np.ndarray[Any, Any], np.
         ends[spans <= span + 1e-9] = now
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(seed=SEEDS, by=st.sampled_from(["job", "user"]), limits=st.booleans())
 def test_a_plain_loop_comes_to_the_same_ends(seed: int, by: str, limits: bool) -> None:
     """For players with the mean of what their tasks ask for, wherever one of them may run."""

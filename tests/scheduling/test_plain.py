@@ -41,7 +41,7 @@ def test_every_policy_has_a_reference() -> None:
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
 @given(seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]), loops=st.booleans())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_the_loop_decides_as_the_reference(
     name: str, given_: dict[str, Any], seed: int, resources: int, until: int, loops: bool
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harne
     all_there(store, serial)
 
 
+@pytest.mark.long
 def test_dask_loses_a_worker_and_no_cell_and_its_scheduler_and_no_cell_fails(
     file: Path, serial: harness.Store, tmp_path: Path
 ) -> None:

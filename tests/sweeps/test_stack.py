@@ -18,7 +18,7 @@ from .small import load, sweep
 
 TEXT = """
 title = "Draws"
-repetitions = 12
+repetitions = 7
 seed = 5
 
 [clusters.drawn]

@@ -161,9 +161,9 @@ def nobody_left(session: int) -> bool:
 @pytest.mark.parametrize(
     ("stop", "jobs", "whom", "status"),
     [
-        (signal.SIGKILL, 1, os.killpg, -9),
+        pytest.param(signal.SIGKILL, 1, os.killpg, -9, marks=pytest.mark.long),
         (signal.SIGINT, 2, os.killpg, 130),  # a terminal tells every process
-        (signal.SIGTERM, 2, os.kill, 143),
+        pytest.param(signal.SIGTERM, 2, os.kill, 143, marks=pytest.mark.long),
         (signal.SIGKILL, 2, os.kill, -9),
     ],
     ids=["kill", "ctrl-c", "term-parent", "kill-parent"],
