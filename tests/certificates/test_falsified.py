@@ -239,10 +239,7 @@ def judged(f: Content, path: Path, always: bool = True) -> tuple[bool, bool, boo
     except DataError:
         passes = False
     try:
-        with np.errstate(all="ignore"):
-            problem = tool.read(path)
-            feasible = tool.feasibility(problem)[0]
-            checked = bool(feasible <= 1e-6 and tool.error(problem)[0] <= 1e-6)
+        checked = all(found[0] <= 1e-6 for found in tool.judge(tool.read(path)))
     except ValueError:
         checked = False
     with decimal.localcontext(decimal.Context(prec=40, traps=[])):
