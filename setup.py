@@ -21,6 +21,8 @@ SHIPPED = {
     "experiments": ("*.toml", "*.json"),
     "paper_figures": ("*.py", "*.mplstyle"),
     "notebooks": ("*.ipynb",),
+    "tools": ("check.py",),
+    "vectors": ("*.json",),
 }
 
 

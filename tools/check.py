@@ -1,17 +1,22 @@
-"""Check an allocation file (docs/allocation-file.md) with NumPy only: python check.py FILE
+"""Check an allocation file (docs/allocation-file.md), a file of instances, or their archive (docs/instances.md), by the
+standard library alone: python check.py FILE [--json]
 Prints the infeasibility of the tasks x[n,i] and their distance from the optimum of the file's criterion, with the place
 of each. Exit code 0: both are within the file's `tol`; 1: they are not; 2: the file is invalid. No code is shared with
-solvers.
-Users n, servers i, resources r; c[i,r] capacity, phi[n] weight, d[n,r] demand per task, q[n] task limit, T[n] tasks,
-rate[n,i] work of a task, by default 1; L[i,r] = log lambda[i,r] log price of a unit of resource, -inf for 0.
-After reading all else is in work: x[n,i], X[n] = sum_i x[n,i], D[n,i,r] demand and u[n] share per unit of work,
-gamma[n,i] = min_{r: D[n,i,r]>0} c[i,r]/D[n,i,r] monopoly work of n on i (0 if not eligible)."""
+solvers. Max-min answers in fractions are judged in fractions: their error must be 0.
+Users n, servers i, resources r; c[i][r] capacity, phi[n] weight, d[n][r] demand per task, q[n] task limit, T[n] tasks,
+rate[n][i] work of a task, by default 1; L[i][r] = log lambda[i][r] log price of a unit of resource, -inf for 0.
+After reading all else is in work: x[n][i], X[n] = sum_i x[n][i], D[n][i][r] demand and u[n] share per unit of work,
+gamma[n][i] = min_{r: D[n][i][r]>0} c[i][r]/D[n][i][r] monopoly work of n on i (0 if not eligible)."""
 
+import bisect
+import hashlib
 import json
+import math
 import sys
+import zipfile
+from collections import Counter
+from fractions import Fraction
 from types import SimpleNamespace
-
-import numpy as np
 
 INF, MAX, TINY = float("inf"), sys.float_info.max, 5e-324  # largest finite number, smallest positive number
 
@@ -22,13 +27,21 @@ def need(condition, message):
 
 
 def number(value, name, shape=(), low=-INF, null=None):
-    """Parse a finite number >= low, or nested lists of this shape to an array; null yields `null` if that is given."""
+    """Parse a finite number >= low, or nested lists of this shape; null yields `null` if that is given."""
     if shape:
         need(isinstance(value, list) and len(value) == shape[0], f"{name} must be a list of {shape[0]}")
-        return np.array([number(part, f"{name}[{k}]", shape[1:], low, null) for k, part in enumerate(value)])
-    known = type(value) in (int, float) and max(low, -MAX) <= value <= MAX
+        return [number(part, f"{name}[{k}]", shape[1:], low, null) for k, part in enumerate(value)]
+    known = type(value) in (int, float, Fraction) and max(low, -MAX) <= value <= MAX
     need(known or (value is None and null is not None), f"{name} must be a finite number" + f" >= {low}" * (low > -INF))
-    return null if value is None else float(value) + 0.0  # converts -0.0 to 0
+    # Adding 0 converts -0.0 to 0.
+    return null if value is None else value if type(value) is Fraction else float(value) + 0.0
+
+
+def each(change, table):
+    """A nested list of changed numbers, infinite ones as they are."""
+    if isinstance(table, list):
+        return [each(change, part) for part in table]
+    return table if table == INF else change(table)
 
 
 def table(value, name, needed, optional):
@@ -39,10 +52,37 @@ def table(value, name, needed, optional):
     return value
 
 
+def parse(text):
+    """JSON without repeated keys."""
+    return json.loads(text, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
+
+
 def read(path):
-    """Read the file as arrays; a ValueError names an invalid entry."""
+    """Read an allocation file; a ValueError names an invalid entry."""
     with open(path, encoding="utf-8") as file:
-        f = json.load(file, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
+        return problem(parse(file.read()))
+
+
+def over(a, b):
+    """a / b, infinite where b is 0."""
+    return a / b if b else INF if a > 0 else -INF if a < 0 else math.nan
+
+
+def log(value):
+    """Logarithm of a number or fraction of any size, -inf of 0."""
+    if not value > 0:
+        return -INF
+    return math.log(value.numerator) - math.log(value.denominator) if type(value) is Fraction else math.log(value)
+
+
+def log_sum(values):
+    """log sum exp, without overflow."""
+    top = max(values, default=-INF)
+    return top + math.log(sum(math.exp(one - top) for one in values)) if top > -INF else top
+
+
+def problem(f):
+    """The numbers of an allocation file's content; a ValueError names an invalid entry."""
     table(f, "file", "fairopt_allocation cluster tasks ", "criterion mechanism log_prices tol")
     need(f["fairopt_allocation"] == 1 and "criterion" in f, "fairopt_allocation must be 1, criterion a table or null")
     g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible rate")
@@ -55,22 +95,22 @@ def read(path):
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
     x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
     rate = number(g.get("rate", [[1] * K] * N), "cluster.rate", (N, K), 0)
-    good = all(((t == 0) | ((t >= 1e-50) & (t <= 1e50))).all() for t in (c, d, rate))
+    good = all(t == 0 or 1e-50 <= t <= 1e50 for one in (c, d, rate) for row in one for t in row)
     need(good, "cluster.capacity, cluster.demand and cluster.rate must be 0, or from 1e-50 to 1e50")
-    need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
+    for n, row in enumerate(d):
+        need(any(row), f"cluster.demand[{n}] is nothing at all")
     limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
-    q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
+    q = [*map(min, limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))]
     floor = number(rule.get("floor", [0] * N), "criterion.floor", (N,), 0)
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
-    need(np.isin(eligible, (0, 1)).all(), "cluster.eligible must be 0 or 1")
-    by_task = (rate == 1).all() or (not floor.any() and rule.get("queues") is None)
+    need(all(one in (0, 1) for row in eligible for one in row), "cluster.eligible must be 0 or 1")
+    by_task = all(one == 1 for row in rate for one in row) or (not any(floor) and rule.get("queues") is None)
     need(by_task, "criterion.floor and .queues are in tasks, and are not checked where cluster.rate is not 1")
-    eligible, rate = eligible * (rate > 0), np.where(rate > 0, rate, 1.0)
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
     need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
-    own = scope in ("game", "per_server")  # shares per task are 1/gamma[n,i]
-    need(not own or (rule.get("share") is None and not floor.any()), "criterion.share, .floor must be left out here")
-    u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
+    own = scope in ("game", "per_server")  # shares per task are 1/gamma[n][i]
+    need(not own or (rule.get("share") is None and not any(floor)), "criterion.share, .floor must be left out here")
+    u = [1.0] * N if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
     _, phi = (number(one.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY) for one in (g, rule))
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
     fds = fair > 0 < efficient and alpha not in (0, 1, INF) and alpha <= 1e6 and not own
@@ -78,116 +118,177 @@ def read(path):
     queues, combine = rule.get("queues"), rule.get("combine", "sum")
     plain = alpha == INF and scope == "servers" and not {*rule} & {"weight", "cap", "floor", "fair", "efficient"}
     need(queues is None or plain, "criterion.queues are for alpha inf, scope servers, without weight, cap or floor")
+    exact = alpha == INF and any(type(one) is Fraction for row in x for one in row)
+    tol = 0 if exact else tol
+    c, d, x, rate, q, floor, u, phi = (
+        each(Fraction if exact else float, one) for one in (c, d, x, rate, q, floor, u, phi)
+    )
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for each level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
-    gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
-    T, use, usable = np.maximum(x.sum(axis=1), 0), x.T @ d, (gamma > 0) & (q > 0)[:, None]
+    eligible = [[a * (b > 0) for a, b in zip(*both, strict=True)] for both in zip(eligible, rate, strict=True)]
+    rate = [[one if one > 0 else 1.0 for one in row] for row in rate]
+    needs = [[r for r in range(M) if row[r]] for row in d]
+    gamma = [[min(c[i][r] / d[n][r] for r in needs[n]) if eligible[n][i] else 0 for i in range(K)] for n in range(N)]
+    T, use = [max(sum(row), 0) for row in x], [[0] * M for _ in range(K)]
+    for n, row in enumerate(x):
+        for i, tasks in enumerate(row):
+            for r in needs[n] if tasks else ():
+                use[i][r] += tasks * d[n][r]
+    places = [[i for i in range(K) if gamma[n][i] > 0 < q[n]] for n in range(N)]
+    who, pairs = [n for n in range(N) if places[n]], [(n, i) for n in range(N) for i in places[n]]
+    rows = sorted({(i, r) for n, i in pairs for r in needs[n]})
     # A limit of tasks that can bind a user whose rates differ is own time, which has a price.
-    fast, slow = (f(np.where(usable, rate, end), axis=1) for f, end in ((np.max, 0.0), (np.min, INF)))
-    timed = (fast > slow) & (gamma.sum(axis=1) > q) & (not own)
-    x, gamma, D = x * rate, gamma * rate, d[:, None] / rate[..., None]  # from here tasks are work
-    X = np.maximum(x.sum(axis=1), 0)
-    reach = np.minimum(gamma.sum(axis=1), most := np.where(q > 0, q * fast, 0.0))
-    who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # pairs (i, r) with an eligible user
-    pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
-    words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i, r in np.ndindex(K, M)}
+    fast, slow = ([end([rate[n][i] for i in places[n]], default=0) for n in range(N)] for end in (max, min))
+    timed = [fast[n] > slow[n] and sum(gamma[n]) > q[n] and not own for n in range(N)]
+    x, gamma = (
+        [[a * b for a, b in zip(*both, strict=True)] for both in zip(one, rate, strict=True)] for one in (x, gamma)
+    )
+    # From here tasks are work.
+    D = [[d[n] if a == 1 else [one / a for one in d[n]] for a in rate[n]] for n in range(N)]
+    X, most = [max(sum(row), 0) for row in x], [q[n] * fast[n] if places[n] else 0 for n in range(N)]
+    reach = [min(sum(gamma[n]), most[n]) for n in range(N)]
+    words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i in range(K) for r in range(M)}
     words |= {n: f"user {name!r}" for n, name in enumerate(g["users"])}
-    return SimpleNamespace(**locals())
+    p = SimpleNamespace(**locals())
+    p.strict, p.prices = False, [prices(p, one) for one in L] if alpha == INF and not own else []
+    return p
+
+
+def prices(p, L):
+    """Prices by (server, resource) of a table of logarithms, in the scale in which the largest is 1."""
+    logs = {k: L[k[0]][k[1]] for k in p.rows}
+    top = max(logs.values(), default=-INF)
+    kept = {
+        k: Fraction(math.exp(one - top)) if p.exact else math.exp(one - top) for k, one in logs.items() if one > -INF
+    }
+    return {k: one for k, one in kept.items() if one > 1e-200}
 
 
 def worst(found):
     """Largest number and its place; NaN counts as infinite."""
-    every = [(INF if np.isnan(e) else e, where) for e, where in [(0.0, "nobody"), *found]]
-    return max(every, key=lambda one: float(f"{one[0]:.12g}"))  # the first of those equal up to rounding
+    every = [(INF if one != one else one, where) for one, where in [(0, "nobody"), *found]]
+    # The first of those equal up to rounding.
+    return max(every, key=lambda one: one[0] if type(one[0]) is Fraction else float(f"{one[0]:.12g}"))
 
 
 def feasibility(p):
     """Relative violations `use/c - 1`, `T/q - 1`, `1 - T/floor`, `-x/gamma`; infinite for ineligible tasks."""
-    found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
-    found += [(T / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, T in enumerate(p.T) if T > 0]
+    places = [(i, r) for i in range(p.K) for r in range(p.M)]
+    found = [(over(p.use[i][r], p.c[i][r]) - 1, p.words[i, r]) for i, r in places if p.use[i][r]]
+    found += [(over(T, p.q[n]) - 1, p.words[n]) for n, T in enumerate(p.T) if T > 0]
     found += [(1 - p.T[n] / low, p.words[n]) for n, low in enumerate(p.floor) if low > 0]
-    stray = (p.x < 0) | ((p.x > 0) & (p.gamma == 0))
-    return worst([*found, *((abs(p.x[n, i]) / p.gamma[n, i], p.words[n]) for n, i in np.argwhere(stray))])
+    for n, row in enumerate(p.x):
+        for i, tasks in enumerate(row):
+            if tasks < 0 or (tasks and not p.gamma[n][i]):
+                found.append((over(abs(tasks), p.gamma[n][i]), p.words[n]))
+    return worst(found)
 
 
 def log_worth(p):
-    """Log marginal utilities log m_ni: m = phi^alpha u^(1-alpha) X^-alpha, in the game with u = 1/gamma[n,i].
+    """Log marginal utilities log m_ni: m = phi^alpha u^(1-alpha) X^-alpha, in the game with u = 1/gamma[n][i].
     FDS, F = fair log(S)/(1-alpha) + efficient log T: dF/dX = u (fair phi^alpha s^-alpha / S + efficient/T), s = u X."""
-    a, log_u = p.alpha, np.log(1 / p.gamma if p.own else np.repeat(p.u[:, None], p.K, axis=1))
-    log_phi, log_x, s = np.log(p.phi), np.log(p.X), np.log(p.u) + np.log(p.X)
-    if not p.fair:
-        return (1 - a) * log_u + (a * (log_phi - log_x)[:, None] if a > 0 else 0.0)
-    fair = np.log(p.fair) + a * (log_phi - s) - np.logaddexp.reduce((a * log_phi + (1 - a) * s)[p.who])
-    return log_u + np.logaddexp(fair, np.log(p.efficient) - np.logaddexp.reduce(s[p.who]))[:, None]
+    a, m = p.alpha, {}
+    s = {n: log(p.u[n]) + log(p.X[n]) for n in p.who}
+    if p.fair:
+        fair = math.log(p.fair) - log_sum([a * log(p.phi[n]) + (1 - a) * s[n] for n in p.who])
+        efficient = math.log(p.efficient) - log_sum([*s.values()])
+    for n, i in p.pairs:
+        if p.fair:
+            m[n, i] = log(p.u[n]) + log_sum([fair + a * (log(p.phi[n]) - s[n]), efficient])
+        else:
+            log_u = -log(p.gamma[n][i]) if p.own else log(p.u[n])
+            m[n, i] = (1 - a) * log_u + (a * (log(p.phi[n]) - log(p.X[n])) if a > 0 else 0.0)
+    return m
 
 
 def error_at(p, m, tau, fitted):
     """Backward error e at a threshold tau, for prices as given, or `fitted` in the best scale."""
-    game, A, idle = p.own, 1.0 if p.fair else max(p.alpha, 1.0), 1 - p.use / p.c
-    unit = p.reach if p.alpha == 0 else p.X
-    room, over = np.where(p.q < INF, np.maximum(1 - p.T / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
-    L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # prices are 0 where the slack exceeds tau
-    top = L.max(axis=1, keepdims=True) if game else L.max()
-    L = L - (top := np.where(top > -INF, top, 0.0))  # scaled by the largest, so that large logarithms do not cancel
-    L[L < -1e4 * A] = -INF
-    found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
-    # Log cost of a unit of work, log p_ni = log sum lambda D.
-    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.D), axis=2), INF)
-    least = cost.min(axis=1)  # log lowest cost, log p_n = min_i log p_ni
+    game, A, unit = p.own, 1.0 if p.fair else max(p.alpha, 1.0), p.reach if p.alpha == 0 else p.X
+    idle = {(i, r): 1 - p.use[i][r] / p.c[i][r] for i, r in p.rows}
+    room = [max(1 - T / q, 0.0) if 0 < q < INF else INF for T, q in zip(p.T, p.q, strict=True)]
+    above = [max(over(X, low) - 1, 0.0) if low or X else INF for X, low in zip(p.X, p.floor, strict=True)]
+    L = {k: p.L[0][k[0]][k[1]] for k in p.rows if idle[k] <= tau}  # prices are 0 where the slack exceeds tau
+    top = [max((one for k, one in L.items() if k[0] == i), default=-INF) for i in range(p.K)]
+    # Scaled by the largest, so that large logarithms do not cancel.
+    top = [one if one > -INF else 0.0 for one in (top if game else [max(top)] * p.K)]
+    L = {k: one - top[k[0]] for k, one in L.items() if one - top[k[0]] >= -1e4 * A}
+    found = [(abs(idle[k]) if k in L else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
+    priced = [[(r, L[i, r]) for r in range(p.M) if (i, r) in L] for i in range(p.K)]
+    # Log cost of a unit of work, log p_ni = log sum lambda D, and the lowest, log p_n = min_i log p_ni.
+    cost = {(n, i): log_sum([one + p.log_d[n][r] for r, one in priced[i]]) - p.log_rate[n][i] for n, i in p.pairs}
+    least = {n: min(cost[n, i] for i in p.places[n]) for n in p.who}
     # Stationarity holds at the lowest cost, in the game on each server; violations count as errors of demand or price.
-    off = m - (cost if game else least[:, None])
-    shift = np.ones(p.K) * (0.0 if fitted else top.ravel())
-    there = (part := (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]) > tau
-    for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
-        mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
+    off = {k: m[k] - (cost[k] if game else least[k[0]]) for k in p.pairs}
+    shift = [0.0] * p.K if fitted else top
+    part = {(n, i): (p.x[n][i] if game else p.X[n]) / unit[n] for n, i in p.pairs}
+    for i in (range(p.K) if game else [None]) if fitted else ():  # one scale, in the game one per server
+        mine = [k for k in p.pairs if i in (None, k[1]) and math.isfinite(off[k])]
         high = [off[k] for k in mine if room[k[0]] > tau]
-        top = max(high or [-INF])
+        most = max(high, default=-INF)
         # In the game, pairs whose excess cost is larger than their share lose their tasks instead.
-        low = [off[k] for k in mine if there[k] and (A * part[k] > top - off[k] if game else over[k[0]] > tau)]
-        shift[i] = (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
-    left, room = room, np.where(p.timed, INF, room)
-    top = np.maximum(worth := m - shift[0], np.where(p.usable, cost, -INF).max(axis=1, keepdims=True))
-    time = time_price(p, np.exp(worth - top), np.exp(cost - top), left <= tau)
-    if time.any():
-        cost = np.where(time > 0, top + np.log(np.exp(cost - top) + time / p.rate), cost)
-        off = m - (least := cost.min(axis=1))[:, None]
-    off, lost, spent = off - shift, dict.fromkeys([*p.who, *p.rows], 0.0), np.zeros(p.N)
+        kept = [k for k in mine if part[k] > tau and (A * part[k] > most - off[k] if game else above[k[0]] > tau)]
+        low = [off[k] for k in kept]
+        if high or low:
+            best = (max(high or [min(low)]) + min(low or [max(high)])) / 2
+            shift = [best if i in (None, j) else one for j, one in enumerate(shift)]
+    time = dict.fromkeys(p.who, 0.0)
+    for n in (n for n in p.who if p.timed[n] and room[n] <= tau):
+        worth, most = m[n, p.places[n][0]] - shift[0], max(cost[n, i] for i in p.places[n])
+        most = max(worth, most)
+        paid = {i: math.exp(cost[n, i] - most) for i in p.places[n]}
+        time[n] = time_price(p, n, math.exp(worth - most), paid)
+        for i in p.places[n] if time[n] else ():
+            cost[n, i] = most + log(paid[i] + time[n] / p.rate[n][i])
+        least[n] = min(cost[n, i] for i in p.places[n])
+        off |= {(n, i): m[n, i] - least[n] for i in p.places[n]}
+    lost, spent = dict.fromkeys([*p.who, *p.rows], 0.0), dict.fromkeys(p.who, 0.0)
     for n, i in p.pairs:
-        o, x, bought = off[n, i] / A, p.x[n, i], there[n, i]
+        o, x, bought, free = (off[n, i] - shift[i]) / A, p.x[n][i], part[n, i] > tau, INF if p.timed[n] else room[n]
         dear = max(-o, 0.0) if game else cost[n, i] - least[n] if cost[n, i] > least[n] else 0.0
-        found.append((min(o, room[n]) if o > 0 else min(-o, over[n]) if bought and not game else 0.0, p.words[n]))
+        found.append((min(o, free) if o > 0 else min(-o, above[n]) if bought and not game else 0.0, p.words[n]))
         if x > 0 and dear <= tau and (game or bought):
             found.append((dear, p.words[n]))
         elif x > 0:  # pairs of excess cost must lose their tasks, whose sums count as errors
             lost[n] += x / unit[n]
-            spent[n] += x / p.rate[n, i] / p.q[n]
-            for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
-                lost[i, r] += x * p.D[n, i, r] / p.c[i, r]
-    found += [(max(left[n], spent[n]), p.words[n]) for n in np.flatnonzero(time)]  # own time at a price is used up
-    e, gap = worst([*found, *((e, p.words[k]) for k, e in lost.items())]), 0.0
-    if e[0] < 1e-3 and not game and not p.floor.any():  # at active floors the cost may exceed marginal utility
-        gap = welfare_gap(p, m[:, 0], L + shift[0]) / (100 * p.N * A)
+            spent[n] += x / p.rate[n][i] / p.q[n]
+            for r, _ in priced[i]:
+                lost[i, r] += x * p.D[n][i][r] / p.c[i][r]
+    # Own time at a price is used up.
+    found += [(max(room[n], spent[n]), p.words[n]) for n, one in time.items() if one > 0]
+    e, gap = worst([*found, *((one, p.words[k]) for k, one in lost.items())]), 0.0
+    if e[0] < 1e-3 and not game and not any(p.floor):  # at active floors the cost may exceed marginal utility
+        gap = welfare_gap(p, m, {k: one + shift[0] for k, one in L.items()}) / (100 * p.N * A)
     return worst([e, (gap, "welfare, which prices disprove")])
 
 
-def time_price(p, worth, cost, used_up):
-    """Least prices of own time, (users, 1), at which nobody would buy more, where all of it is used up."""
-    lacking = np.where(p.usable, p.rate * (worth - cost), 0.0).max(axis=1)
-    return np.where(p.timed & used_up, np.maximum(lacking, 0.0), 0.0)[:, None]
+def time_price(p, n, worth, cost):
+    """Least price of own time at which a user would not buy more, at costs of work by server."""
+    return max(0.0, *(p.rate[n][i] * (worth - one) for i, one in cost.items()))
 
 
 def welfare_gap(p, m, L):
     """Duality gap relative to `sum mX`, at prices in the scale of m; empirically at most about 2 N A e."""
-    top, room = m[p.who].max(initial=-MAX), np.where(p.timed, np.maximum(p.q - p.T, 0), 0.0)
-    cost, worth = np.where(p.usable, (p.D * (lam := np.exp(L - top))).sum(axis=2), INF), np.exp(m - top)
-    time = time_price(p, worth[:, None], cost, room <= 1e-6 * p.q)
-    cost = cost + time / p.rate
-    more = worth - (least := cost.min(axis=1))
-    gain = np.maximum(more * (p.reach - p.X), more * np.minimum(p.floor - p.X, 0))[p.who].sum()
-    dear = sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs if p.x[k] > 0)
-    idle = (lam * np.maximum(p.c - p.use, 0)).sum() + time[:, 0] @ room
-    return (gain + dear + idle) / (worth * p.X)[p.who].sum() if len(p.who) else 0.0
+    log_m = {n: m[n, p.places[n][0]] for n in p.who}
+    top, gap, welfare = max(log_m.values(), default=0.0), 0.0, 0.0
+    lam = {k: math.exp(min(one - top, 709)) for k, one in L.items()}
+    for n in p.who:
+        worth, cost = math.exp(log_m[n] - top), costs(p, lam, n)
+        spare = max(p.q[n] - p.T[n], 0.0) if p.timed[n] else 0.0
+        if p.timed[n] and spare <= 1e-6 * p.q[n]:
+            time = time_price(p, n, worth, cost)
+            cost, gap = {i: one + time / p.rate[n][i] for i, one in cost.items()}, gap + time * spare
+        least = min(cost.values())
+        gap += max((worth - least) * (p.reach[n] - p.X[n]), (worth - least) * min(p.floor[n] - p.X[n], 0))
+        gap += sum(p.x[n][i] * (one - least) for i, one in cost.items() if p.x[n][i] > 0)
+        welfare += worth * p.X[n]
+    idle = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items())
+    return over(gap + idle, welfare) if p.who else 0.0
+
+
+def costs(p, lam, n):
+    """Cost of a unit of work of n by server where it may run, without that of own time."""
+    return {i: sum(lam[i, r] * p.D[n][i][r] for r in p.needs[n] if (i, r) in lam) for i in p.places[n]}
 
 
 def level_error(p):
@@ -195,36 +296,55 @@ def level_error(p):
     At prices lambda the work of n costs P_n at the lowest cost, and P_n + extra_n as placed. The increase is at most
     (sum lambda (c - use) + sum_all extra + sum_{above h} P (1 - floor/X)) / P_n for users up to a level h >= n's, where
     raising n to h itself gives h / n's - 1; the bound is minimal over h and price tables."""
-    level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
-    if not ((level[p.who] > 1e-290) & (level[p.who] < 1e290)).all():
+    level = {n: p.X[n] * p.u[n] / p.phi[n] for n in p.who}
+    rise, tiny = dict.fromkeys(p.who, INF), 0 if p.exact else 1e-200
+    if not all(one > 0 if p.exact else 1e-290 < one < 1e290 for one in level.values()):
         return INF, "levels beyond numbers"
-    for L in np.where(p.used, p.L, -INF):
-        lam = np.exp(L - max(L.max(), -MAX))  # normalised to a maximum of 1
-        cost = np.where(p.usable, (p.D * (lam := np.where(lam > 1e-200, lam, 0.0))).sum(axis=2), INF)
-        time = np.array([own_time(p, n, cost[n]) if p.timed[n] else 0.0 for n in range(p.N)])
-        least = (cost := cost + time[:, None] / p.rate).min(axis=1)
-        waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
-        waste += sum(time[n] * max(p.q[n] - p.T[n], 0) for n in np.flatnonzero(time))
-        # Whoever loses all needs no price of time.
-        spare, high = np.maximum(p.X - p.floor, 0) * least - time * np.where(p.timed, p.q, 0), level[p.who]
-        free = np.array([waste + spare[p.who[high > h]].sum() for h in high])
+    p.proofs = []  # the least rise that a table of prices proves
+    for lam in p.prices:
+        waste, least, spare = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items()), {}, {}
+        best = INF
         for n in p.who:
-            if (P := p.X[n] * least[n]) > 1e-200:
-                rise[n] = min(rise[n], np.maximum(high / level[n] - 1, free / P)[high >= level[n]].min())
-    room = p.most / p.X - 1
-    return worst((min(rise[n], room[n]), p.words[n]) for n in p.who)
+            cost, time = costs(p, lam, n), 0
+            if p.timed[n]:
+                time = own_time(p, n, cost)
+                cost = {i: one + time / p.rate[n][i] for i, one in cost.items()}
+                waste += time * max(p.q[n] - p.T[n], 0)
+            least[n] = min(cost.values())
+            waste += sum(p.x[n][i] * (one - least[n]) for i, one in cost.items() if p.x[n][i] and one > least[n])
+            # Whoever loses all needs no price of time.
+            spare[n] = max(p.X[n] - p.floor[n], 0) * least[n] - (time * p.q[n] if time else 0)
+        free, below = {}, waste
+        for n in sorted(p.who, key=level.get, reverse=True):
+            free.setdefault(level[n], below)
+            below += spare[n]
+        high = sorted(free)
+        for n in p.who:
+            if (P := p.X[n] * least[n]) > tiny:
+                for h in high[bisect.bisect_left(high, level[n]) :]:
+                    if h / level[n] - 1 >= rise[n] and h / level[n] - 1 >= best:
+                        break
+                    here = max(h / level[n] - 1, free[h] / P)
+                    rise[n], best = min(rise[n], here), min(best, here)
+        p.proofs.append(best)
+    found = [(min(rise[n], p.most[n] / p.X[n] - 1), p.words[n]) for n in p.who]
+    return worst([*found, *((best, "prices, some of which prove nothing") for best in p.proofs if p.strict)])
 
 
 def own_time(p, n, cost):
     """Price of own time of n at which it wastes least of what it pays; any price proves a bound.
     The best is where prices of work are slopes between two of the points (rate, cost of a task), (0, 0) among them."""
-    here = np.flatnonzero(p.usable[n])
-    a, C = np.append(p.rate[n, here], 0.0), np.append(p.rate[n, here] * cost[here], 0.0)
-    slope = (C[:, None] - C)[apart := a[:, None] > a] / (a[:, None] - a)[apart]
-    time = (slope[:, None] * a - C).max(axis=1)
-    paid = (C[:-1] + time[:, None]) / a[:-1]
-    waste = (paid - paid.min(axis=1, keepdims=True)) @ p.x[n, here] + time * max(p.q[n] - p.T[n], 0)
-    return time[waste <= waste.min() + 1e-15 * (p.x[n, here] @ cost[here])].max()
+    points = [(p.rate[n][i], p.rate[n][i] * one, p.x[n][i]) for i, one in cost.items()]
+    every, found = [*points, (0.0, 0.0, 0.0)], []
+    for slope in {(C - other) / (a - b) for a, C, _ in every for b, other, _ in every if a > b}:
+        time = max(slope * a - C for a, C, _ in every)
+        paid = [(C + time) / a for a, C, _ in points]
+        waste = sum((one - min(paid)) * x for one, (_, _, x) in zip(paid, points, strict=True)) + time * max(
+            p.q[n] - p.T[n], 0
+        )
+        found.append((waste, time))
+    most = min(found)[0] + 1e-15 * sum(C / a * x for a, C, x in points)
+    return max(time for waste, time in found if waste <= most)
 
 
 def tree(p):
@@ -233,20 +353,22 @@ def tree(p):
     for name, given in p.queues.items():
         need(isinstance(given, dict) and not {*given} - known, f"criterion.queues.{name}: unknown {given}")
         nodes[name] = dict(given)
-    who = {p.g["users"][n]: n for n in p.who}
+    names = {n: p.g["users"][n] for n in p.who}
+    who = {name: n for n, name in names.items()}
     for user in who:
         nodes.setdefault(user, {})
     for user in {*p.g["users"]} - {*who}:
         nodes.pop(user, None)
+    exactly = Fraction if p.exact else float
     for name, node in nodes.items():
-        node["weight"] = number(
-            node.get("weight", float(p.phi[who[name]]) if name in who else 1), f"weight of {name}", (), TINY
-        )
+        weight = node.get("weight", p.phi[who[name]] if name in who else 1)
+        node["weight"] = exactly(number(weight, f"weight of {name}", (), TINY))
         node["priority"], node["users"] = number(node.get("priority", 0), f"priority of {name}"), []
         for kind in ("quota", "limit"):
-            bounds = node.setdefault(kind, {}).items()
-            rows = [(p.g["resources"].index(r), number(most, f"{kind} of {name}", (), 0)) for r, most in bounds]
-            node[kind] = rows
+            bounds = node.get(kind, {}).items()
+            node[kind] = [
+                (p.g["resources"].index(r), exactly(number(most, f"{kind} of {name}", (), 0))) for r, most in bounds
+            ]
     for user, n in who.items():
         line, at = [], user
         while at is not None:
@@ -258,39 +380,55 @@ def tree(p):
             nodes[name]["users"].append(n)
             nodes[name]["depth"] = len(line) - k
     kept = {name: node for name, node in nodes.items() if name is None or node["users"]}
-    return kept | {None: kept[None] | {"users": [*who.values()], "depth": 0}}, {n: user for user, n in who.items()}
+    return kept | {None: kept[None] | {"users": [*who.values()], "depth": 0}}, names
 
 
-def rates(p, nodes, names, rising):
-    """Tasks per unit of time, (users,), while the users `rising` can rise."""
-    rate, pool = np.zeros(p.N), p.c.sum(axis=0)
+def rates(p, nodes, rising):
+    """Tasks per unit of time by user, while the users `rising` can rise."""
+    rate, pool = dict.fromkeys(p.who, 0), [sum(column) for column in zip(*p.c, strict=True)]
     below = {name: [] for name in nodes}
     for name, node in nodes.items():
         if name is not None:
             below[node.get("parent")].append(name)
 
     def active(name):
-        can = [one for one in below[name] if rising[nodes[one]["users"]].any()]
+        can = [one for one in below[name] if rising.intersection(nodes[one]["users"])]
         top = max((nodes[one]["priority"] for one in can), default=0)
         return [one for one in can if nodes[one]["priority"] == top]
 
     def size(name):  # of a rise by 1: parts of the pool, and what the children rise for each unit of weight
         if not below[name]:
             n = nodes[name]["users"][0]
-            return p.d[n] / p.u[n] / np.where(pool > 0, pool, 1), 1.0
-        parts = [nodes[one]["weight"] * size(one)[0] for one in active(name)]
-        norm = sum(parts).max() if p.combine == "vector" else sum(nodes[one]["weight"] for one in active(name))
-        return sum(parts) / norm, 1 / norm
+            return [d / p.u[n] / (c or 1) for d, c in zip(p.d[n], pool, strict=True)], 1
+        parts = [[nodes[one]["weight"] * part for part in size(one)[0]] for one in active(name)]
+        parts = [sum(column) for column in zip(*parts, strict=True)]
+        norm = max(parts) if p.combine == "vector" else sum(nodes[one]["weight"] for one in active(name))
+        return [part / norm for part in parts], 1 / norm
 
     def pour(name, amount):
         if not below[name]:
             rate[nodes[name]["users"][0]] = amount / p.u[nodes[name]["users"][0]]
-        each = size(name)[1] if below[name] and active(name) else 0.0
-        for one in active(name):
-            pour(one, amount * each * nodes[one]["weight"])
+        several = active(name) if below[name] else []
+        once = size(name)[1] if several else 0
+        for one in several:
+            pour(one, amount * once * nodes[one]["weight"])
 
-    pour(None, 1.0)
+    pour(None, 1)
     return rate
+
+
+def used(p, users, r, tasks):
+    """What tasks of some users use of a resource, over all servers."""
+    return sum(p.d[n][r] * tasks[n] for n in users if p.d[n][r])
+
+
+def lost(p, lam):
+    """What is idle or paid too much at some prices, and the least costs by user."""
+    pay = {n: costs(p, lam, n) for n in p.who}
+    least = {n: min(cost.values()) for n, cost in pay.items()}
+    # Terms that are not negative, so that nothing cancels.
+    idle = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items())
+    return idle + sum(p.x[n][i] * (pay[n][i] - least[n]) for n, i in p.pairs), least
 
 
 def tree_error(p):
@@ -298,59 +436,51 @@ def tree_error(p):
     The tasks determine the path: all rise as the tree says until they have their tasks, quotas first, the deepest
     before those above. At prices lambda, n could rise by at most (sum lambda c - sum_m p_m x_m by then) / p_n, p the
     least cost of a task; by the room of limits above it; and to its own limit."""
-    (nodes, names), x, now, seen = tree(p), np.zeros(p.N), 0.0, {}
-    lam = [np.where(p.used, np.exp(L - max(L.max(), -MAX)), 0) for L in p.L]
-    pay = [np.where(p.usable, p.d @ one.T, INF) for one in lam]
-    cost = [one.min(axis=1) for one in pay]
-    # Terms that are not negative, so that nothing cancels.
-    waste = [(one * np.maximum(p.c - p.use, 0)).sum() for one in lam]
-    waste = [w + sum(p.x[k] * (one[k] - one[k[0]].min()) for k in p.pairs) for w, one in zip(waste, pay, strict=True)]
+    (nodes, _), x, now, seen = tree(p), dict.fromkeys(p.who, 0), 0, {}
+    near = 1 if p.exact else 1 - 1e-12
+    proofs = [lost(p, lam) for lam in p.prices]
     limits = [(node["users"], r, most) for node in nodes.values() for r, most in node["limit"]]
-    alive, path = np.isin(np.arange(p.N), p.who), [(0.0, x)]
+    alive, path = {*p.who}, [(now, x)]
     depths = sorted({node["depth"] for node in nodes.values() if node["quota"]}, reverse=True)
     for depth in [*depths, None]:
         rows = [(node["users"], *row) for node in nodes.values() if node["depth"] == depth for row in node["quota"]]
-        wants = (
-            alive
-            if depth is None
-            else np.isin(np.arange(p.N), [n for users, r, _ in rows for n in users if p.d[n, r] > 0])
-        )
+        wants = {n for users, r, _ in rows for n in users if p.d[n][r]} if depth is not None else {*p.who}
         while True:
             may = alive & wants
             for users, r, most in rows:
-                if p.d[users, r] @ x[users] >= most * (1 - 1e-12):
-                    may[[n for n in users if p.d[n, r] > 0]] = False
-            if not may.any():
+                if used(p, users, r, x) >= most * near:
+                    may -= {n for n in users if p.d[n][r]}
+            if not may:
                 break
-            rate = rates(p, nodes, names, may)
-            done = (rate > 0) & (x >= p.X * (1 - 1e-12))
-            if done.any():
-                seen |= {n: (len(path) - 1, rate[n]) for n in np.flatnonzero(done)}
-                alive &= ~done
+            rate = rates(p, nodes, may)
+            if done := {n for n in may if rate[n] > 0 and x[n] >= p.X[n] * near}:
+                seen |= {n: (len(path) - 1, rate[n]) for n in done}
+                alive -= done
                 continue
-            steps = [(p.X[n] - x[n]) / rate[n] for n in np.flatnonzero(rate > 0)]
+            steps = [(p.X[n] - x[n]) / one for n, one in rate.items() if one > 0]
             for users, r, most in rows:
-                if (speed := p.d[users, r] @ rate[users]) > 0:
-                    steps.append((most - p.d[users, r] @ x[users]) / speed)
-            now += (step := max(min(steps), 0.0))
-            x = np.minimum(x + step * rate, p.X)
+                if (speed := used(p, users, r, rate)) > 0:
+                    steps.append((most - used(p, users, r, x)) / speed)
+            now += (step := max(min(steps), 0))
+            x = {n: min(have + step * rate[n], p.X[n]) for n, have in x.items()}
             path.append((now, x))
     found = [
-        (p.d[users, r] @ p.X[users] / max(most, 1e-300) - 1, f"limit of {p.g['resources'][r]}")
+        (over(used(p, users, r, p.X), most) - 1, f"limit of {p.g['resources'][r]}")
         for users, r, most in limits
+        if used(p, users, r, p.X)
     ]
-    reach = np.minimum(p.gamma.sum(axis=1), p.q)
     for n, (k, rate) in seen.items():
-        unit, rise = (p.X[n] if p.X[n] > 1e-9 * reach[n] else reach[n]), INF
-        for later in (0.0, 1e-7):
+        reach = min(sum(p.gamma[n]), p.q[n])
+        unit, rise = (p.X[n] if p.X[n] > 1e-9 * reach else reach), INF
+        for later in (0, 1e-7)[: 1 if p.exact else 2]:
             then = [one for time, one in path[k:] if time <= path[k][0] + later * unit / rate][-1]
             most = p.q[n] - p.X[n]
-            for w, each in zip(waste, cost, strict=True):
-                if each[n] > 1e-200:
-                    most = min(most, (w + each[p.who] @ (p.X - then)[p.who]) / each[n])
+            for w, cost in proofs:
+                if cost[n] > (0 if p.exact else 1e-200):
+                    most = min(most, (w + sum(cost[m] * (p.X[m] - then[m]) for m in p.who)) / cost[n])
             for users, r, bound in limits:
-                if n in users and p.d[n, r] > 0:
-                    most = min(most, max(bound - p.d[users, r] @ then[users], 0) / p.d[n, r])
+                if n in users and p.d[n][r]:
+                    most = min(most, max(bound - used(p, users, r, then), 0) / p.d[n][r])
             rise = min(rise, max(most / unit, later))
         found.append((rise, p.words[n]))
     return worst(found)
@@ -358,21 +488,28 @@ def tree_error(p):
 
 def bottleneck(p, servers):
     """Relative increase for alpha = inf, on proportional servers or on one server of the game, as a minimum over h:
-    min over levels h >= n's: max(h / n's - 1, min_{r: D[n,r]>0} (idle_r + usage above h that can be freed) / (D X))"""
-    i, d = servers[0], p.D[:, servers[0]]  # if several, their rates are equal
-    here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
+    min over levels h >= n's: max(h / n's - 1, min_{r: D[n][r]>0} (idle_r + usage above h that can be freed) / (D X))"""
+    i, users = servers[0], [n for n in p.who if any(j in servers for j in p.places[n])]
+    here = {n: sum(p.x[n][j] for j in servers) for n in range(p.N)}
     X = here if p.scope == "per_server" else p.X
-    level = X / p.gamma[:, i] / p.phi if p.own else X * p.u / p.phi
-    idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
-    if not ((level[users] > 1e-290) & (level[users] < 1e290)).all():
+    level = {n: (X[n] / p.gamma[n][i] if p.own else X[n] * p.u[n]) / p.phi[n] for n in users}
+    if not all(one > 0 if p.exact else 1e-290 < one < 1e290 for one in level.values()):
         return INF, "levels beyond numbers"
-    free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ d[users] for h in level[users]}
+    # What is idle or can be freed of each resource by lowering all above h; if several servers, their rates are equal.
+    idle, free = [max(sum(p.c[j][r] - p.use[j][r] for j in servers), 0) for r in range(p.M)], {}
+    for n in sorted(users, key=level.get, reverse=True):
+        free.setdefault(level[n], idle)
+        spare = max(here[n] - p.floor[n], 0)
+        idle = [one + spare * d if d else one for one, d in zip(idle, p.D[n][i], strict=True)]
+    high, found = sorted(free), []
     for n in users:
         # In scope per_server each server is considered alone, without the limits of total tasks.
-        room = INF if X[n] == 0 or p.scope == "per_server" else max((p.q[n] - p.T[n]) * p.rate[n, i] / X[n], 0.0)
-        rise, needed = room, d[n] > 0
-        for h in (h for h in free if h >= level[n] > 0):
-            rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (d[n, needed] * X[n])).min()))
+        unbound = X[n] == 0 or p.scope == "per_server"
+        rise = INF if unbound else max((p.q[n] - p.T[n]) * p.rate[n][i] / X[n], 0)
+        for h in high[bisect.bisect_left(high, level[n]) :]:
+            if h / level[n] - 1 >= rise:
+                break
+            rise = min(rise, max(h / level[n] - 1, min(free[h][r] / (p.D[n][i][r] * X[n]) for r in p.needs[n])))
         found.append((rise, p.words[n]))
     return worst(found)
 
@@ -382,26 +519,182 @@ def error(p):
     if p.queues is not None:
         return tree_error(p)
     if p.alpha == INF:
-        shape, parts = p.c / p.c.max(axis=1, keepdims=True), [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
+        shape, near = [[c / max(row) if c else 0 for c in row] for row in p.c], 0 if p.exact else 1e-11
         # Proportional servers with the same eligible users, who have one rate each.
-        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all() and (p.fast == p.slow)[p.who].all()
-        return worst(bottleneck(p, servers) for servers in parts) if p.own or as_one else level_error(p)
+        same = all(abs(a - b) <= near for row in shape for a, b in zip(row, shape[0], strict=True))
+        as_one = same and all(len(p.places[n]) == p.K and p.fast[n] == p.slow[n] for n in p.who)
+        servers = [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
+        proved = as_one and not (p.strict and p.prices)
+        return worst(bottleneck(p, some) for some in servers) if p.own or proved else level_error(p)
     m, best = log_worth(p), (INF, "a user without tasks, or beyond the range of numbers")
-    for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if np.isfinite(m[p.usable]).all() else ():
+    p.log_d, p.log_rate = ([[log(one) for one in row] for row in some] for some in (p.d, p.rate))
+    for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if all(map(math.isfinite, m.values())) else ():
         if best[0] <= tau:
             break
-        found = error_at(p, m, tau, False)
-        best = min(best, found, found if found[0] <= tau else error_at(p, m, tau, True), key=lambda one: one[0])
+        for fitted in (False, True):
+            if best[0] > tau:
+                best = min(best, error_at(p, m, tau, fitted), key=lambda one: one[0])
     return best
+
+
+def judge(p):
+    """Infeasibility and error, both infinite where numbers end."""
+    try:
+        feasible = feasibility(p)
+        # Without a criterion only feasibility is claimed.
+        return feasible, feasible if feasible[0] == INF or p.f["criterion"] is None else error(p)
+    except ArithmeticError:
+        return (INF, "numbers beyond range"), (INF, "numbers beyond range")
+
+
+# Instances (docs/instances.md): a cluster and answers, whose criterion follows from the mechanism's name.
+
+#: Share per task, or scope, and alpha, unless it is a parameter.
+RULES = {
+    **dict.fromkeys(("drf", "drfh", "cmmf", "maxmin", "mqdrf", "tree"), ("dominant", "inf")),
+    **dict.fromkeys(("alpha-fair", "guaranteed-alpha-fair", "fds"), ("dominant", None)),
+    **dict.fromkeys(("ceei", "bottleneck-fairness"), ("dominant", 1)),
+    "utilitarian": ("dominant", 0),
+    "tsf": ("alone", "inf"),
+    "asset-fairness": ("sum", "inf"),
+    "task-maxmin": ("tasks", "inf"),
+    "gfj": ("tasks", None),
+    "alphapf-vds": ("game", None),
+    "ps-dsf": ("game", "inf"),
+    "per-server-drf": ("per_server", "inf"),
+}
+POOLED = ("drf", "maxmin", "mqdrf", "fds", "gfj", "bottleneck-fairness")  # for one server
+TOLERANCE = 1e-8  # of answers in floating point
+
+
+def value(text):
+    """A number, of a text the fraction."""
+    return Fraction(text) if type(text) is str else text
+
+
+def shares(kind, c, d, rate):
+    """Exact share per task, or unit of work, by user; null for users who need what there is nothing of."""
+    c, d, found = [tuple(each(Fraction, row)) for row in c], each(Fraction, d), []
+    pool = [sum(column) for column in zip(*c, strict=True)]
+    for n, row in enumerate(d):
+        needs = [r for r, most in enumerate(row) if most]
+        parts = [Fraction(1)] if kind == "tasks" else [row[r] / pool[r] if pool[r] else 0 for r in needs]
+        if kind == "alone":  # equal servers at once
+            several = Counter(zip(c, rate[n] if rate else [1] * len(c), strict=True)).items()
+            work = sum(count * Fraction(a) * min(part[r] / row[r] for r in needs) for (part, a), count in several)
+            parts = [1 / work if work else 0]
+        found.append((sum if kind == "sum" else max)(parts) if all(parts) else None)
+    return found
+
+
+def digest(f):
+    """SHA-256 of an instance's data."""
+    data = {key: f[key] for key in ("cluster", "queues", "combine") if key in f}
+    return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def numbers(entries, width, height, name):
+    """Numbers by place of the entries [row, column, number]."""
+    found = {(i, j): value(one) for i, j, one in entries}
+    good = all(type(i) is type(j) is int and 0 <= i < height and 0 <= j < width for i, j in found)
+    need(good and len(found) == len(entries), f"{name}: a place outside or twice")
+    return found
+
+
+def claimed(f, answer):
+    """An answer of an instance as that of an allocation file, with the shares that follow from the mechanism's name."""
+    table(answer, "answer", "mechanism tasks ", "parameters share levels prices fixed")
+    name, g, given = answer["mechanism"], f["cluster"], answer.get("parameters", {})
+    N, K, (kind, alpha) = len(g["users"]), len(g["servers"]), RULES[name]
+    wanted = {*["alpha"] * (alpha is None), *["fair", "efficient"] * (name in ("fds", "gfj"))}
+    need({*given} - {*["share"] * (name == "alpha-fair")} == wanted, f"{name} has parameters {wanted}")
+    one = (K == 1 or name not in POOLED) and (len(g["resources"]) == 1 or name not in ("cmmf", "maxmin"))
+    need(one and (name == "tree") == ("queues" in f), f"{name} is not for such clusters")
+    rule = {"alpha": alpha, "scope": "servers"} | {key: given[key] for key in given if key != "share"}
+    share = None
+    if kind in ("game", "per_server"):
+        rule["scope"] = kind
+    else:
+        share = rule["share"] = shares(given.get("share", kind), g["capacity"], g["demand"], g.get("rate"))
+    if name == "tree":
+        rule |= {key: f[key] for key in ("queues", "combine") if key in f}
+    if name == "mqdrf":
+        rule |= {"weight": [1] * N, "cap": [one and 1 / (N * one) for one in share]}
+    empty = {"fairopt_allocation": 1, "cluster": g, "criterion": None, "tasks": [[0] * K] * N, "tol": TOLERANCE}
+    if name == "guaranteed-alpha-fair":
+        p = problem(empty)
+        rule["floor"] = [min(phi / sum(p.phi) * sum(row), q) for phi, row, q in zip(p.phi, p.gamma, p.q, strict=True)]
+    there = numbers(answer["tasks"], K, N, "tasks")
+    tasks = [[there.get((n, i), 0) for i in range(K)] for n in range(N)]
+    return problem(empty | {"criterion": rule, "tasks": tasks}), share
+
+
+def apart(stated, found):
+    """Relative difference of a stated number, none if both are null."""
+    if stated is None or found is None:
+        return 0 if stated is found else INF
+    return abs(over(value(stated), found) - 1) if found else INF if value(stated) else 0
+
+
+def verify(f, answer):
+    """Problem, infeasibility and error of an answer of an instance: of the tasks, and of all that is stated of them."""
+    p, share = claimed(f, answer)
+    p.strict, p.prices = True, [numbers(one, p.M, p.K, "prices") for one in answer.get("prices", [])]
+    found = []
+    for lam in p.prices:
+        need({*lam} <= {*p.rows} and all(one > 0 for one in lam.values()), "a price <= 0, or of what nobody needs")
+        # Capacities are worth 1 at the prices of a level or of a server of the game.
+        worth = {}
+        for (i, r), one in lam.items():
+            worth[i * p.own] = worth.get(i * p.own, 0) + one * p.c[i][r]
+            found.append((0 if p.alpha == INF else 1 - p.use[i][r] / p.c[i][r], f"price of {p.words[i, r]}"))
+        found += [(abs(one - 1), "prices, at which all is worth another amount than 1") for one in worth.values()]
+    if p.alpha != INF and p.prices:
+        p.L = [[[log(p.prices[0].get((i, r), 0)) for r in range(p.M)] for i in range(p.K)]]
+    for n in range(p.N) if share is not None else ():
+        level = None if share[n] is None else p.X[n] * p.u[n] / (1 if p.queues is not None else p.phi[n])
+        found.append((apart(answer["share"][n], share[n]), f"share of {p.words[n]}"))
+        found.append((apart(answer["levels"][n], level), f"level of {p.words[n]}"))
+    feasible, e = judge(p)
+    return p, feasible, worst([e, *found])
+
+
+def instance(f):
+    """Judge all answers of an instance: of each whether it is exact, its error, and what it is of."""
+    table(f, "file", "fairopt_instances name kind about cluster digest answers ", "source doi queues combine left_out")
+    need(f["fairopt_instances"] == 2 and f["digest"] == digest(f), "another version, or data of another digest")
+    for answer in f["answers"]:
+        p, *both = verify(f, answer)
+        e = worst(both)
+        yield p.exact, e[0], f"{f['name']}, {answer['mechanism']}: {float(e[0]):.3e}, {e[1]}", e[0] > p.tol
+
+
+def archive(path):
+    """The content of a file, or of the instances of an archive, whose files are those of its index."""
+    if not zipfile.is_zipfile(path):
+        with open(path, encoding="utf-8") as file:
+            return [parse(file.read())]
+    with zipfile.ZipFile(path) as bundle:
+        files = parse(bundle.read("index.json"))["files"]
+        for name, stated in files.items():
+            need(hashlib.sha256(bundle.read(name)).hexdigest() == stated, f"{name} is not the file of index.json")
+        return [parse(bundle.read(name)) for name in files if name.startswith("instances/")]
 
 
 if __name__ == "__main__":
     try:
-        with np.errstate(all="ignore"):
-            feasible = feasibility(p := read(sys.argv[1]))
-            # Without a criterion only feasibility is claimed.
-            e = feasible if feasible[0] == INF or p.f["criterion"] is None else error(p)
-    except (IndexError, OSError, ValueError, RecursionError) as wrong:
+        files = archive(sys.argv[1])
+        if len(files) != 1 or "fairopt_instances" in files[0]:
+            found = [one for f in files for one in instance(f)]
+            exact, most, wrong = (
+                sum(one[0] for one in found),
+                float(max(one[1] for one in found)),
+                [o for o in found if o[3]],
+            )
+            print(*(one[2] for one in wrong), f"{len(files)} instances, {len(found)} answers, {exact} exact", sep="\n")
+            sys.exit(print(f"{'FAIL' if wrong else 'pass'}, largest error {most:.1e}") or int(bool(wrong)))
+        feasible, e = judge(p := problem(files[0]))
+    except (AttributeError, KeyError, IndexError, OSError, TypeError, ValueError, RecursionError) as wrong:
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))
     fails, by = int(max(feasible[0], e[0]) > p.tol), p.f["criterion"] and f"alpha {p.alpha:g}, {p.scope}"

@@ -1,4 +1,4 @@
-"""Location of shipped files other than code: docs, experiments, figures, notebooks.
+"""Location of shipped files other than the package: docs, experiments, figures, notebooks, the verifier, vectors.
 
 In a checkout these are folders beside the package; `setup.py` puts them inside a wheel.
 """
@@ -11,6 +11,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """Folder of `docs`, `experiments`, `paper_figures` or `notebooks`, which may not exist."""
+    """Folder of `docs`, `experiments`, `paper_figures`, `notebooks`, `tools` or `vectors`, which may not exist."""
     inside = _PACKAGE / "shipped" / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

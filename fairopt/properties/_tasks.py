@@ -39,26 +39,28 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
         return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, 1e-9).tasks, 0)) if rule.alpha else None
     if rule.floor.any():
         return None
-    if rule.scope != "per_server":
-        return _optimum(seen, rule)
-    found = [_optimum(*rational.on_one(seen, rule, i)) for i in range(len(seen.servers))]
-    return None if any(one is None for one in found) else np.hstack([one for one in found if one is not None])
-
-
-def _optimum(cluster: Cluster, rule: Criterion) -> Numbers | None:
-    limits = rule.limits(cluster)
-    share, most = _fractions(rule.share, cluster.runnable), _fractions(limits, np.isfinite(limits))
-    if share is None or most is None:
-        return None
     if rule.alpha == 0:
-        return rational.unique_optimum(cluster, share, most)
-    if not rational.tried(cluster, limits):
+        limits = rule.limits(seen)
+        share, most = _fractions(rule.share, seen.runnable), _fractions(limits, np.isfinite(limits))
+        return None if share is None or most is None else rational.unique_optimum(seen, share, most)
+    alone = [(seen, rule)]
+    if rule.scope == "per_server":
+        alone = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
+    found = [exact_optimum(*one) for one in alone]
+    return None if any(one is None for one in found) else np.hstack([one.tasks for one in found if one is not None])
+
+
+def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
+    """Exact lexicographic max-min with the prices of its levels, at exact shares per task, by default those meant."""
+    limits = rule.limits(cluster)
+    share = _fractions(rule.share, cluster.runnable) if share is None else share
+    most = _fractions(limits, np.isfinite(limits))
+    if share is None or most is None or not rational.tried(cluster, limits):
         return None
     common = math.lcm(*(Fraction(value).denominator for value in share[cluster.runnable]))
     rate = rational.numbers(rule.weight) / (share * common)
     usable = rational.may_run(cluster, limits)
-    found = rational.optimum(rational.numbers(cluster.capacity), rational.numbers(cluster.demand), usable, rate, most)
-    return None if found is None else found.tasks
+    return rational.optimum(rational.numbers(cluster.capacity), rational.numbers(cluster.demand), usable, rate, most)
 
 
 def _fractions(values: Array, some: Mask) -> Numbers | None:

@@ -81,16 +81,19 @@ def read(path: str | Path) -> StatedAnswer:
     return files.read_json(path, "allocation file", _claim)
 
 
+def tables(cluster: Cluster) -> Table:
+    """The entry `cluster` of a file: 1 and 0 for true and false; rates are left out if all are 1."""
+    names: Table = {name: list(getattr(cluster, name)) for name in _NAMES}
+    arrays = {name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated}
+    return names | arrays
+
+
 def _document(claim: StatedAnswer) -> Table:
     cluster = claim.cluster
     return {
         "fairopt_allocation": VERSION,
         "mechanism": claim.mechanism,
-        "cluster": {
-            **{name: list(getattr(cluster, name)) for name in _NAMES},
-            # 1 and 0 for true and false; rates are left out if all are 1.
-            **{name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated},
-        },
+        "cluster": tables(cluster),
         "criterion": None if claim.criterion is None else _stated(claim.criterion, cluster),
         "tasks": claim.tasks.tolist(),
         "log_prices": None if claim.log_prices is None else _plain(claim.log_prices),

@@ -1,81 +1,131 @@
-"""The frozen set of instances: it does not change, and its matrices say what its answers are."""
+"""The library of instances: data do not change, the verifier proves all answers, and refuses falsified ones."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import check as tool
+import jsonschema
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.io import mmread
+from falsified_instances import PARTS, falsification, refused
+from processes import ROOT
 
-import fairopt as fo
 from fairopt.app.cli import main
 from fairopt.errors import DataError
 from fairopt.harness.report import instances
+from fairopt.harness.report.schemas import SCHEMAS
 
-#: Of the numbers of each cluster (`fingerprint`). A set never changes: another one has another name.
-FROZEN = {
-    "drf-example": (10.66821560, 10.74529690, 21.80239460),
-    "drfh-figure1": (1.87941892, 5.03157290, 26.93859016),
-    "pf-figure1": (16.17713183, 22.42106987, 53.09752078),
-    "pf-variant": (15.70057699, 22.45263984, 53.09752078),
-    "machines-30x6": (-678.11265341, -638.60492871, 675.19198707),
-    "machines-100x20": (-1988.91008209, -1915.65561318, 4279.06776771),
-    "users-40x60": (-590.05965177, -581.41002984, 4074.83653285),
-    "dense-60x25": (732.12210151, 684.52042809, 3034.12019063),
-    "dense-200x60": (1695.53525715, 1634.09411715, 20470.65559821),
-    "sparse-200x60": (1696.47652247, 1619.95813404, 4507.75166845),
-}
+CHOSEN = (
+    "paper-drf-4.1", "paper-pf-fig1-variant", "witness-tsf--sharing-incentive", "drf-nothing-wanted",
+    "queues-three-levels-vector", "queues-weights-in-decades", "limits-4x2-2", "own-time-3x2-1", "groups-6x3-3",
+)  # fmt: skip
 
 
-def fingerprint(cluster: fo.Cluster) -> tuple[float, ...]:
-    """Two sums of logarithms of all numbers with random factors, and one that says which are 0, positive or infinite.
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of some instances, built by the command."""
+    folder = tmp_path_factory.mktemp("library") / "set"
+    assert main(["bench", "export", *CHOSEN, "--out", str(folder)]) == 0
+    return folder.with_name("set.zip")
 
-    Not a digest: generators use functions whose last digit depends on the processor.
-    """
-    arrays = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks, cluster.eligible)
-    values = np.concatenate([np.asarray(array, dtype=float).ravel() for array in arrays])
-    factors = np.random.default_rng(0).uniform(1, 2, (2, len(values)))
-    logs = np.log(values, out=np.zeros(len(values)), where=(values > 0) & np.isfinite(values))
-    kinds = np.where(np.isinf(values), 2.0, np.where(values > 0, 1.0, 0.0))
-    return tuple(float(found) for found in (*(factors @ logs), factors[0] @ kinds))
+
+@pytest.fixture(scope="module")
+def files(library: Path) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in tool.archive(library)}
 
 
 def test_the_set_is_frozen() -> None:
-    assert instances.SET == "fairopt-instances-1"
-    assert list(instances.SOURCES) == list(FROZEN)
-    for name, expected in FROZEN.items():
-        assert fingerprint(instances.cluster_of(name)) == pytest.approx(expected, rel=0, abs=2e-8), name
+    """All data, but for the largest, have their checksums, which the package ships: a set never changes."""
+    lines = (ROOT / "fairopt/harness/report/data/instances.sha256").read_text(encoding="utf-8").splitlines()
+    digests = {name: digest for digest, _, name in map(str.split, lines)}
+    assert (instances.SET, len(lines)) == ("fairopt-instances-2", 397)
+    assert [*digests] == [*instances.known()]
+    for name in [*digests][::3]:
+        assert instances.data(name)[0]["digest"] == digests[name], name
 
 
-def test_matrices_say_what_the_answer_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ["pf-variant-alpha3", "pf-variant-psdsf", "machines-30x6-drfh"]
-    assert main(["bench", "export", *chosen, "--out", str(tmp_path)]) == 0
-    assert "3 instances and index.json" in capsys.readouterr().out
-    index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
-    assert (index["set"], [row["name"] for row in index["instances"]]) == (instances.SET, chosen)
-    for row in index["instances"]:
-        folder = tmp_path / row["name"]
-        digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in row["files"]}
-        assert digests == row["files"]
-        assert row["certificate"] <= index["tolerance"]
-        part = {path.stem: mmread(path) for path in folder.glob("*.mtx")}
-        answer = fo.Allocation.load(folder / "answer.json")
-        assert (part["A"] @ part["y"] <= part["b"] * (1 + 1e-9) + 1e-12).all()
-        tasks = (part["U"] @ part["y"]).ravel()
-        assert_allclose(tasks, answer.arrays.user_tasks, rtol=1e-12)
-        assert part["share"].shape[0] == part["weight"].shape[0] == len(tasks)
-        assert main(["check", str(folder / "answer.json")]) == 0
-        if row["name"] == "pf-variant-psdsf":  # by hand, at alpha = infinity
-            assert_allclose(tasks, [2, 6, 32 / 3, 16 / 3], rtol=1e-8)
+def test_a_third_of_the_kinds_is_of_difficulties() -> None:
+    kinds = Counter(one["kind"] for one in instances.known().values())
+    assert min(kinds["paper"], kinds["witness"], kinds["queues"]) >= 40
+    assert {"ties", "limits", "decades", "zeros", "placement", "work", "own-time", "few-users"} <= {*kinds}
 
 
-def test_what_there_is_and_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "list"]) == 0
-    assert capsys.readouterr().out.split() == instances.names()
-    assert len(instances.names()) == len(instances.SOURCES) * len(instances.QUESTIONS)
+def test_answers_known_by_hand(files: dict[str, dict[str, Any]]) -> None:
+    def tasks(name: str, mechanism: str) -> list[Any]:
+        (found,) = (one for one in files[name]["answers"] if one["mechanism"] == mechanism)
+        totals: list[Any] = [0] * len(files[name]["cluster"]["users"])
+        for n, _, some in found["tasks"]:
+            totals[n] += tool.value(some)
+        return totals
+
+    assert tasks("paper-drf-4.1", "drf") == tasks("paper-drf-4.1", "drfh") == [3, 2]
+    assert tasks("paper-drf-4.1", "asset-fairness") == [Fraction(63, 25), Fraction(54, 25)]
+    assert tasks("paper-drf-4.1", "ps-dsf") == [3, 2]
+    assert tasks("paper-pf-fig1-variant", "ps-dsf") == pytest.approx([2, 6, 32 / 3, 16 / 3], rel=1e-8)  # of decimals
+
+
+def test_files_keep_to_the_schema(files: dict[str, dict[str, Any]]) -> None:
+    schema = jsonschema.Draft202012Validator(SCHEMAS["instance"]())
+    for one in files.values():
+        schema.validate(one)
+    with pytest.raises(jsonschema.ValidationError):
+        schema.validate(files["paper-drf-4.1"] | {"answers": [{"mechanism": "drf", "tasks": [[0, 0, "3/0"]]}]})
+
+
+def test_the_verifier_alone_accepts_all(library: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(library) as bundle:
+        bundle.extractall(tmp_path)
+    command = [sys.executable, "-I", "-S", str(tmp_path / "check.py")]
+    for path in (library, tmp_path / "instances" / f"{CHOSEN[0]}.json"):
+        found = subprocess.run([*command, str(path)], capture_output=True, text=True)
+        assert (found.returncode, found.stderr) == (0, ""), found.stdout
+    wrong = tmp_path / "instances" / f"{CHOSEN[0]}.json"
+    wrong.write_text(
+        wrong.read_text(encoding="utf-8").replace('"tasks":[[0,0,"3"]', '"tasks":[[0,0,"4"]'), encoding="utf-8"
+    )
+    found = subprocess.run([*command, str(wrong)], capture_output=True, text=True)
+    assert (found.returncode, "paper-drf-4.1, drf: " in found.stdout) == (1, True)
+
+
+def test_an_archive_that_is_changed_is_refused(library: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(library) as old, zipfile.ZipFile(tmp_path / "new.zip", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) + b" " * (name == f"instances/{CHOSEN[1]}.json"))
+    with pytest.raises(ValueError, match=f"{CHOSEN[1]}.json is not the file of index"):
+        tool.archive(tmp_path / "new.zip")
+
+
+def test_no_falsification_passes(files: dict[str, dict[str, Any]]) -> None:
+    """A small share of the 1,000 of `falsified_instances.py`, of every part."""
+    rng, drawn = np.random.default_rng(5), Counter[str]()
+    for _ in range(50):
+        part, f, answer = falsification([*files.values()], rng)
+        assert refused(f, answer), (part, f["name"], json.dumps(answer))
+        drawn[part] += 1
+    assert {*drawn} == {*PARTS}
+
+
+def test_a_build_goes_on_and_says_what_is_another_set(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, first = library.with_suffix(""), library.read_bytes()
+    monkeypatch.setattr(instances, "content", lambda name: pytest.fail(f"{name} is built again"))
+    assert main(["bench", "export", *CHOSEN, "--out", str(folder)]) == 0
+    assert library.read_bytes() == first
+    assert f"{len(CHOSEN)} instances" in capsys.readouterr().out
+    one = json.loads((folder / f"{CHOSEN[0]}.json").read_text(encoding="utf-8"))
+    (tmp_path / f"{CHOSEN[0]}.json").write_text(json.dumps(one | {"digest": "0"}), encoding="utf-8")
+    assert main(["bench", "export", CHOSEN[0], "--out", str(tmp_path)]) != 0
+    assert "not of fairopt-instances-2" in capsys.readouterr().err
     with pytest.raises(DataError, match="there is no instance 'none'"):
         list(instances.export(tmp_path, ["none"]))
+    assert main(["bench", "list"]) == 0
+    assert capsys.readouterr().out.count("\n") == 397

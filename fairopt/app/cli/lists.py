@@ -112,13 +112,16 @@ def warmup(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`fairopt bench`: export the benchmark instances, or list them."""
+    """`fairopt bench`: build the library of instances, or list them."""
     if options.action == "list":
-        print("\n".join(frozen.names()))
+        print("\n".join(f"{name:44}{about['about']}" for name, about in frozen.known().items()))
         return 0
-    count = 0
+    rows = []
     for row in frozen.export(Path(options.out), options.names or None):
-        count += 1
-        print(f"{row['name']}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
-    print(f"{count} instances and index.json in {options.out}")
+        rows.append(row)
+        print(f"{len(rows)} {row['name']}: {row['answers']} answers, {row['exact']} exact", flush=True)
+    answers, exact = (sum(row[key] for row in rows) for key in ("answers", "exact"))
+    print(
+        f"{len(rows)} instances, {answers} answers, {exact} exact, in {options.out}.zip; {clock.cpu():.0f} CPU seconds"
+    )
     return 0

@@ -1,14 +1,8 @@
-"""Frozen set of benchmark instances for other solvers: JSON and MatrixMarket files, with certified solutions.
+"""Library of instances: clusters with every mechanism's certified answer, exact where rational arithmetic reaches.
 
-Each instance is a folder `NAME/`:
-
-- `answer.json`: cluster, criterion, tasks and prices, as written by `Allocation.save` (docs/allocation-file.md);
-- `A.mtx`, `b.mtx`: capacity constraints `A y <= b`, with y the tasks of eligible (user, server) pairs, by user;
-- `U.mtx`: tasks of users, `x = U y`; `share.mtx`, `weight.mtx`: shares per task and weights of users;
-- `y.mtx`: the solution.
-
-The problem is stated in `index.json`: alpha, and whether the criterion is that of the pool or of the per-server game. A
-set is never changed: other instances form a set of another name.
+`data/instances.toml` has the recipe, and `data/instances.sha256` the checksums of data and of exact answers. These do
+not depend on the processor: drawn amounts are rounded to 12 binary digits, and max-min is solved in fractions. Other
+answers are floating-point numbers, which `tools/check.py` verifies to 1e-8. docs/instances.md has the format.
 """
 
 from __future__ import annotations
@@ -16,7 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import runpy
+import tomllib
+import zipfile
 from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache, partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,112 +24,296 @@ import numpy as np
 
 from ... import mechanisms
 from ...base import files as _files
-from ...base.errors import DataError
-from ...base.libraries import sp
+from ...base import shipped
+from ...base.errors import DataError, FairoptError
+from ...certificates import rational
+from ...mechanisms import Mechanism
+from ...model._arrays import Array
 from ...model.cluster import Cluster
+from ...model.criterion import FairnessEfficiency
+from ...properties._tasks import exact_optimum, exact_tasks
+from ...properties.witness import Witness
 from ...result.allocation import Allocation
+from ...result.allocation_file import tables
 from ...workloads import open_source
-from ..papers import instance
+from ..papers import instances as of_papers
 from ..run import provenance
+from .schemas import SCHEMAS
 
-SET = "fairopt-instances-1"
-#: Sources of clusters by name, with their seeds.
-SOURCES = {
-    "drf-example": "paper:drf-4.1",
-    "drfh-figure1": "paper:drfh-fig1",
-    "pf-figure1": "paper:pf-fig1",
-    "pf-variant": "paper:pf-fig1-variant",
-    "machines-30x6": "bitbrains-like?vms=30&servers=6&seed=1",
-    "machines-100x20": "bitbrains-like?vms=100&servers=20&seed=2",
-    "users-40x60": "google-like?users=40&servers=60&seed=3",
-    "dense-60x25": "lognormal?users=60&servers=25&seed=4",
-    "dense-200x60": "lognormal?users=200&servers=60&seed=5",
-    "sparse-200x60": "lognormal?users=200&servers=60&density=0.1&seed=6",
-}
-#: Mechanisms that are solved on each cluster.
-QUESTIONS = {
-    "ceei": "ceei",
-    "alpha3": "alpha-fair(alpha=3)",
-    "drfh": "drfh",
-    "game3": "alphapf-vds(alpha=3, select=fast)",
-    "psdsf": "ps-dsf",
-}
+SET = "fairopt-instances-2"
+#: Tolerance of answers in floating point.
 TOLERANCE = 1e-9
+Table = dict[str, Any]
+_DATA = resources.files(__package__).joinpath("data")
+RECIPE: Table = tomllib.loads(_DATA.joinpath("instances.toml").read_text(encoding="utf-8"))
 
 
-def cluster_of(name: str) -> Cluster:
-    """Cluster of a source, by its name in `SOURCES`."""
-    source = SOURCES[name]
-    return instance(source.removeprefix("paper:")) if source.startswith("paper:") else open_source(source).cluster
+@cache
+def checker() -> Table:
+    """What tools/check.py defines, which shares no code with fairopt."""
+    return runpy.run_path(str(shipped.folder("tools") / "check.py"), run_name="check")
 
 
-def names() -> list[str]:
-    """Names of all instances, `SOURCE-QUESTION`."""
-    return [f"{source}-{question}" for source in SOURCES for question in QUESTIONS]
+# -- clusters ----------------------------------------------------------------------------------------------------------
 
 
-def export(folder: Path, chosen: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Solve, certify and write instances one after another, yielding rows of the index, which is written last.
+@cache
+def known() -> dict[str, Table]:
+    """Kind, origin, mechanisms and queues of each instance by name; `make()` builds its cluster."""
+    found: dict[str, Table] = {}
+    for name, one in of_papers().items():
+        about = f"{one.paper}, {one.where}: {one.description}"
+        found[f"paper-{name}"] = {"kind": "paper", "about": about, "make": one.build, "paper": one.paper}
+    for path in sorted(shipped.folder("docs").glob("witnesses/*.json")):
+        witness = Witness.load(path)
+        about = f"{witness.mechanism} violates {witness.property}: {witness.text}"
+        found[f"witness-{path.stem}"] = {
+            "kind": "witness",
+            "about": about,
+            "make": partial(getattr, witness, "cluster"),
+        }
+    for kind in ("drf", "weighted", "queues"):
+        text = (shipped.folder("vectors") / f"{kind}.json").read_text(encoding="utf-8")
+        for vector in json.loads(text)["vectors"]:
+            found[f"{kind}-{vector['name']}"] = _of_vector(vector, kind)
+    for one in RECIPE["kind"]:
+        for seed, size in enumerate(one["sizes"]):
+            tree = {"queues": _groups(size[0], one["groups"]), "combine": "sum"} if "groups" in one else {}
+            name = f"{one['name']}-{size[0]}x{size[1]}-{seed + 1}"
+            found[name] = one | tree | {"kind": one["name"], "make": partial(_drawn, one, size, seed)}
+    return found
+
+
+def _groups(users: int, count: int) -> Table:
+    """Queues of weights 1, 2, ..., among which users are dealt out."""
+    queues: Table = {f"group{k + 1}": {"weight": k + 1.0} for k in range(count)}
+    return queues | {f"user{n + 1}": {"parent": f"group{n % count + 1}"} for n in range(users)}
+
+
+def _double(text: str | None) -> float:
+    """The number nearest to a fraction; infinite if there is none."""
+    return np.inf if text is None else float(Fraction(text))
+
+
+def _of_vector(vector: Table, kind: str) -> Table:
+    """A vector of `vectors/`: its cluster, its queues, and their tasks as fractions."""
+    users, about = [node for node in vector["nodes"] if node["demand"]], {"kind": kind, "about": vector["source"]}
+    amounts = [[*map(_double, vector["capacity"])]], [[*map(_double, node["demand"])] for node in users]
+    weight, limits = ([_double(node[key]) for node in users] for key in ("weight", "wants"))
+    names = [f"r{k}" for k in range(len(vector["capacity"]))], [node["name"] for node in users]
+    about["make"] = partial(Cluster, *amounts, weight, None, limits, *names)
+    if kind == "queues":
+        about |= {"paper": "queues", "queues": {}, "combine": vector["combine"], "tasks": [n["tasks"] for n in users]}
+        for node in vector["nodes"]:
+            bounds = {key: {f"r{k}": _double(most) for k, most in node[key].items()} for key in ("quota", "limit")}
+            numbers = {key: _double(node[key]) for key in ("weight", "priority")}
+            about["queues"][node["name"]] = {"parent": node["parent"], **numbers, **bounds}
+    return about
+
+
+def _drawn(kind: Table, size: list[int], seed: int) -> Cluster:
+    """A cluster of small integers with what its kind says, or of a generator."""
+    if "source" in kind:
+        return rounded(open_source(kind["source"].format(*size, seed=seed)).cluster)
+    rng = np.random.default_rng([seed, *kind["name"].encode()])
+    (n, k), m, most = size, kind.get("resources", 3), kind.get("most", 12)
+    demand, capacity = rng.integers(1, most + 1, (n, m)) * 1.0, rng.integers(1, most + 1, (k, m)) * float(n)
+    if part := kind.get("zeros"):
+        demand *= rng.random((n, m)) >= part
+        capacity *= rng.random((k, m)) >= part / 3
+        demand[~demand.any(axis=1), 0] = 1.0
+    low, high = kind.get("binary_weights", (0, 1))
+    weight = 2.0 ** rng.integers(low, high, n)
+    eligible = rng.random((n, k)) < kind.get("placement", 1.0)
+    eligible[np.arange(n), rng.integers(k, size=n)] = True
+    rate = rng.integers(1, 9, (n, k)) / 2 if kind.get("rates") else None
+    found = Cluster(capacity, demand, weight, eligible, rate=rate)
+    if part := kind.get("limits"):
+        tasks = np.ceil(found.gamma.sum(axis=1) * rng.integers(1, 5, n) * part)
+        found = found.replace(max_tasks=np.where(rng.random(n) < 0.7, tasks, np.inf))
+    return found
+
+
+def rounded(cluster: Cluster) -> Cluster:
+    """The cluster with all amounts rounded to 12 binary digits, which are the same on every processor."""
+    found = {}
+    for name in ("capacity", "demand", "max_tasks"):
+        part, exponent = np.frexp(getattr(cluster, name))
+        found[name] = np.ldexp(np.round(part * 4096), exponent - 12)
+    return cluster.replace(**found)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> Iterator[Table]:
+    """An exact answer where there is one, and one in floating point; `tasks` (users,) are known fractions of a tree.
+
+    Raises
+    ------
+    DataError
+        The mechanism is not defined on the cluster, or is one of a pool, which is another cluster.
+    """
+    if len(mechanism.prepare(cluster)[0].servers) != len(cluster.servers):
+        raise DataError(f"{mechanism} is for one server")
+    mechanism.check(cluster)
+    rule = mechanism.criterion(cluster)
+    limits = rule.limits(cluster)
+    kind, alpha = checker()["RULES"][mechanism.name]
+    parameters = {} if alpha is not None else {"alpha": "inf" if rule.alpha == np.inf else float(rule.alpha)}
+    if mechanism.name == "alpha-fair" and rule.share_rule == "alone":
+        kind = parameters["share"] = "alone"
+    if isinstance(rule, FairnessEfficiency):
+        parameters |= {"fair": rule.fair, "efficient": rule.efficient}
+    said, share = {"mechanism": mechanism.name, "parameters": parameters}, None
+    stated = partial(_stated, cluster, np.ones(len(cluster.users)) if mechanism.name == "tree" else rule.weight)
+    if rule.scope not in ("game", "per_server"):
+        amounts = (rational.numbers(one).tolist() for one in (cluster.capacity, cluster.demand))
+        share = checker()["shares"](kind, *amounts, cluster.rate.tolist() if cluster.rated else None)
+    if tasks is not None:
+        exact = np.array([*map(Fraction, tasks)])[:, None]
+        yield said | stated(share, exact, _full(cluster, exact)) | {"fixed": True}
+    elif rule.alpha == np.inf and not rule.floor.any() and rational.tried(cluster, limits) and mechanism.name != "tree":
+        if share is None and (found := exact_tasks(mechanism, cluster)) is not None:
+            yield said | stated(share, found, None) | {"fixed": rule.scope != "game"}
+        elif share is not None and (best := exact_optimum(cluster, rule, np.array([u or Fraction(1) for u in share]))):
+            yield said | stated(share, best.tasks, best.prices) | {"fixed": True}
+    answer = mechanism.solve(cluster, TOLERANCE)
+    yield said | stated(share, np.maximum(answer.tasks, 0), _prices(answer))
+
+
+def _full(cluster: Cluster, tasks: Any) -> Any:
+    """A table of prices for each exhausted resource of one server."""
+    use = (rational.numbers(cluster.demand).T @ tasks)[:, 0]
+    return [np.diag(use)[None, r] for r in np.flatnonzero(use == rational.numbers(cluster.capacity)[0])]
+
+
+def _prices(answer: Allocation) -> Any:
+    """Tables of prices of an answer in floating point, those of resources that are not exhausted left out."""
+    cluster, logs = answer.cluster, answer.log_prices
+    if logs is None and answer.criterion.scope != "game":
+        logs = answer.judge(cluster, answer.tasks, None)[1]
+    if logs is None:
+        return None
+    logs = logs.reshape(-1, *cluster.capacity.shape)
+    if answer.criterion.alpha < np.inf:
+        logs = np.where(
+            cluster.capacity - answer.tasks.T @ cluster.demand < TOLERANCE * cluster.capacity, logs, -np.inf
+        )
+    top = logs.max(axis=2 if answer.criterion.scope == "game" else (1, 2), keepdims=True)
+    return np.exp(logs - np.where(top > -np.inf, top, 0))
+
+
+def _stated(cluster: Cluster, weight: Array, share: Any, tasks: Any, prices: Any) -> Table:
+    """The numbers of an answer, with shares per task and levels; prices at which all is worth 1."""
+    form = str if isinstance(tasks.flat[0], Fraction) else float
+
+    def entries(table: Any) -> list[list[Any]]:
+        return [[*map(int, place), form(table[tuple(place)])] for place in np.argwhere(table != 0)]
+
+    found: Table = {"tasks": entries(tasks)}
+    if share is not None:
+        work = (tasks * (cluster.rate if cluster.rated else 1)).sum(axis=1)
+        found["share"] = [None if u is None else form(u) for u in share]
+        numbers = zip(work.tolist(), share, weight.tolist(), strict=True)
+        found["levels"] = [None if u is None else form(Fraction(x) * u / Fraction(phi)) for x, u, phi in numbers]
+    if prices is not None:
+        axis = 1 if share is None else (0, 1)
+        capacity = cluster.capacity if form is float else rational.numbers(cluster.capacity)
+        worth = [(table, (table * capacity).sum(axis=axis, keepdims=True)) for table in prices]
+        found["prices"] = [entries(table / np.where(total == 0, 1, total)) for table, total in worth if total.any()]
+    return found
+
+
+def data(name: str) -> tuple[Table, Cluster]:
+    """What an instance's file has beside answers, with its checksum; and its cluster."""
+    about = known()[name]
+    said: Table = {key: about[key] for key in ("kind", "about", "queues", "combine") if key in about}
+    said |= RECIPE["papers"].get(about.get("paper", ""), {})
+    file: Table = {"fairopt_instances": 2, "name": name, **said, "cluster": tables(cluster := about["make"]())}
+    return file | {"digest": checker()["digest"](file)}, cluster
+
+
+def content(name: str) -> Table:
+    """An instance as its file has it, with the answers that the verifier proves."""
+    (file, cluster), about = data(name), known()[name]
+    chosen = [mechanisms.one(text) for text in {**RECIPE, **about}["answers"]]
+    if "queues" in about:
+        chosen = [mechanisms.get("tree", queues=about["queues"], combine=about["combine"])]
+    file |= {"answers": [], "left_out": []}
+    for mechanism in chosen:
+        try:
+            for answer in answers(mechanism, cluster, about.get("tasks")):
+                p, *errors = checker()["verify"](file, answer)
+                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # prices of levels that limits alone hold
+                    pairs = zip(answer["prices"], p.proofs, strict=True)
+                    answer["prices"] = [prices for prices, rise in pairs if rise <= p.tol]
+                    p, *errors = checker()["verify"](file, answer)
+                if all(error[0] <= p.tol for error in errors):
+                    file["answers"].append(answer)
+                    break
+            else:
+                file["left_out"].append(str(mechanism))
+        except DataError:
+            continue
+        except FairoptError:
+            file["left_out"].append(str(mechanism))
+    return file
+
+
+# -- the set -----------------------------------------------------------------------------------------------------------
+
+
+def row(file: Table) -> Table:
+    """Row of the index: sizes, numbers of answers, and checksums of data and of the answers that are fixed."""
+    fixed = [[one["mechanism"], one["tasks"]] for one in file["answers"] if one.get("fixed")]
+    counts = {key: len(file["cluster"][key]) for key in ("users", "servers", "resources")}
+    exact = sum(any(isinstance(entry[2], str) for entry in one["tasks"]) for one in file["answers"])
+    said = {key: file[key] for key in ("name", "kind", "digest", "left_out")}
+    return said | counts | {
+        "answers": len(file["answers"]), "exact": exact,
+        "exact_digest": hashlib.sha256(json.dumps(fixed).encode()).hexdigest(),
+    }  # fmt: skip
+
+
+def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
+    """Build instances one after another, yielding rows of the index, and then the archive `folder.zip`.
+
+    Files that exist are kept, so that an interrupted build goes on where it stopped.
 
     Raises
     ------
     DataError
         There is no such instance.
+    FairoptError
+        Data or exact answers are not those of the set, by its checksums.
     """
-    wanted = names() if chosen is None else chosen
-    if unknown := [name for name in wanted if name not in names()]:
-        raise DataError(f"there is no instance {unknown[0]!r}; known: {', '.join(names())}")
-    rows = []
-    for name in wanted:
-        source, _, question = name.rpartition("-")
-        answer = mechanisms.one(QUESTIONS[question]).solve(cluster_of(source), TOLERANCE)
-        rows.append(_written(folder / name, name, SOURCES[source], answer))
-        yield rows[-1]
-    index = {"set": SET, "tolerance": TOLERANCE, "code": provenance(), "instances": rows}
-    _files.write(folder / "index.json", json.dumps(index, indent=1) + "\n", "index")
-
-
-def matrices(answer: Allocation) -> dict[str, Any]:
-    """Matrices of the MatrixMarket files by name, on the allocation's cluster (a pool for pooled mechanisms)."""
-    cluster, criterion = answer.cluster, answer.criterion
-    users, servers = np.nonzero(cluster.eligible)
-    pairs, resources = np.arange(len(users)), len(cluster.resources)
-    rows = servers[:, None] * resources + np.arange(resources)
-    shape = (len(cluster.servers) * resources, len(users))
-    use = sp.coo_matrix((cluster.demand[users].ravel(), (rows.ravel(), np.repeat(pairs, resources))), shape=shape)
-    use.eliminate_zeros()
-    return {
-        "A": use,
-        "b": cluster.capacity.reshape(-1, 1),
-        "U": sp.coo_matrix((np.ones(len(users)), (users, pairs)), shape=(len(cluster.users), len(users))),
-        "weight": np.asarray(criterion.weight, dtype=float).reshape(-1, 1),
-        "y": answer.tasks[users, servers].reshape(-1, 1),
-        "share": np.asarray(criterion.share, dtype=float).reshape(len(cluster.users), -1),
-    }
-
-
-def _written(folder: Path, name: str, source: str, answer: Allocation) -> dict[str, Any]:
-    from scipy.io import mmwrite
-
+    wanted = [*known()] if chosen is None else chosen
+    if unknown := [name for name in wanted if name not in known()]:
+        raise DataError(f"there is no instance {unknown[0]!r}; `fairopt bench list` names all")
     _files.folder(folder)
-    answer.save(folder / "answer.json")
-    files = [folder / "answer.json"]
-    for part, matrix in matrices(answer).items():
-        text = io.BytesIO()
-        mmwrite(text, matrix, comment=f"{SET}: {name}", precision=17)
-        files.append(folder / f"{part}.mtx")
-        _files.write(files[-1], text.getvalue(), "matrix")
-    criterion = answer.criterion
-    return {
-        "name": name,
-        "source": source,
-        "mechanism": answer.mechanism,
-        "alpha": str(criterion.alpha),
-        "scope": criterion.scope,
-        "users": len(answer.cluster.users),
-        "servers": len(answer.cluster.servers),
-        "resources": len(answer.cluster.resources),
-        "certificate": float(answer.certificate.optimality),
-        "feasibility": float(answer.certificate.feasibility),
-        "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+    rows, texts = [], {}
+    for name in wanted:
+        if not (place := folder / f"{name}.json").is_file():
+            text = json.dumps(content(name), separators=(",", ":"), allow_nan=False)
+            _files.write(place, text + "\n", "instance")
+        texts[f"instances/{name}.json"] = place.read_text(encoding="utf-8")
+        rows.append(row(json.loads(texts[f"instances/{name}.json"])))
+        yield rows[-1]
+    sums = [f"{one['digest']} {one['exact_digest']} {one['name']}" for one in rows]
+    texts |= {
+        "README.md": (shipped.folder("docs") / "instances.md").read_text(encoding="utf-8"),
+        "check.py": (shipped.folder("tools") / "check.py").read_text(encoding="utf-8"),
+        "schema.json": json.dumps(SCHEMAS["instance"](), indent=1) + "\n",
+        "instances.sha256": "\n".join([*sums, ""]),
     }
+    made = {key: one for key, one in provenance().items() if key in ("fairopt", "commit", "versions", "python")}
+    files = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in texts.items()}
+    index = {"set": SET, "licence": "Apache-2.0", "made_by": made, "instances": rows, "files": files}
+    texts["index.json"] = json.dumps(index, indent=1) + "\n"
+    with zipfile.ZipFile(archive := io.BytesIO(), "w") as bundle:
+        for path in sorted(texts):  # ZipInfo has a date of its own, so that equal files make equal archives
+            bundle.writestr(zipfile.ZipInfo(path), texts[path], zipfile.ZIP_DEFLATED, 9)
+    _files.write(folder.with_name(f"{folder.name}.zip"), archive.getvalue(), "archive")
+    if other := {*sums} - {*_DATA.joinpath("instances.sha256").read_text(encoding="utf-8").splitlines()}:
+        raise FairoptError(f"not of {SET}, as data or exact answers have other checksums: {min(other).split()[2]}")

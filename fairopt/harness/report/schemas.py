@@ -75,7 +75,45 @@ def report() -> dict[str, Any]:
     return {"$schema": _DRAFT, "title": "fairopt: a report", **msgspec.json.schema(reported.Report)}
 
 
+def instance() -> dict[str, Any]:
+    """JSON Schema of an instance of the library (docs/instances.md)."""
+    number = {"oneOf": [{"type": "number"}, {"type": "string", "pattern": r"^-?\d+(/[1-9]\d*)?$"}]}
+    some = {"oneOf": [*number["oneOf"], {"type": "null"}]}
+    index = {"type": "integer", "minimum": 0}
+    entries = _list({"type": "array", "prefixItems": [index, index, number], "minItems": 3, "maxItems": 3})
+    answer = _object(
+        {
+            "mechanism": _NAME,
+            "parameters": {"type": "object"},
+            "tasks": entries | {"description": "[user, server, tasks], others are 0; fractions are exact"},
+            "share": _list(some) | {"description": "share per task, or unit of work; null: infinite"},
+            "levels": _list(some) | {"description": "share over weight; null: the user can run nowhere"},
+            "prices": _list(entries) | {"description": "[server, resource, price]; max-min has a table for each level"},
+            "fixed": {"type": "boolean", "description": "the same on every processor"},
+        },
+        "mechanism", "tasks",
+    )  # fmt: skip
+    amounts, names, null = _list(_list(_AMOUNT)), _list(_NAME), {"oneOf": [_AMOUNT, {"type": "null"}]}
+    tables = {"capacity": amounts, "demand": amounts, "rate": amounts, "eligible": _list(_list({"enum": [0, 1]}))}
+    lists = {"resources": names, "servers": names, "users": names, "weight": _list(_AMOUNT), "max_tasks": _list(null)}
+    texts = dict.fromkeys(("name", "kind", "about", "source", "doi", "digest"), _NAME)
+    data = _object(tables | lists, "resources", "servers", "users", "capacity", "demand")
+    tree = {"queues": {"type": "object"}, "combine": {"enum": ["sum", "vector"]}}
+    answers = {"answers": _list(answer), "left_out": names | {"description": "mechanisms whose answer is not proved"}}
+    file = {"fairopt_instances": {"const": 2}, **texts, "cluster": data, **tree, **answers}
+    needed = "fairopt_instances", "name", "kind", "about", "digest", "cluster", "answers"
+    return {"$schema": _DRAFT, "title": "fairopt: an instance", **_object(file, *needed)}
+
+
+def _list(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item}
+
+
+def _object(properties: dict[str, Any], *needed: str) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [*needed], "properties": properties}
+
+
 #: Functions that return a schema, by the name of the document.
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    "cluster": cluster, "experiment": experiments, "report": report,
+    "cluster": cluster, "experiment": experiments, "report": report, "instance": instance,
 }  # fmt: skip
