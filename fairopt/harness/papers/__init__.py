@@ -4,10 +4,10 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
-Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers`; `drf`, `drfh`, `pf`, and
-`counterexamples` (small instances of this project) also have a module of functions. `pf_measured` has claims of PF on
-time and convergence, which are judged by measurements shipped with the package. Items are numbered in the order in
-which they were collected from the papers.
+Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers` and statements on `incentives`;
+`drf`, `drfh`, `pf`, and `counterexamples` (small instances of this project) also have a module of functions.
+`pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped with the package. Items
+are numbered in the order in which they were collected from the papers.
 
 A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
@@ -16,7 +16,7 @@ claim, `ours` names a reading with its arguments, a function of the paper's modu
 correct value, or `derived` the function that computes it; `printed` is the text of the paper, with `value` and
 `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim with
 `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number or a
-direction in the five papers, or of schedulers, from 243 on; `assuming` is an assumption without which the printed
+direction in the five papers, or of other sources, from 243 on; `assuming` is an assumption without which the printed
 value does not come out.
 
 A `[[judged]]` statement is about simulated or measured results: `statistic` has the arguments of
@@ -232,7 +232,7 @@ def _value(said: Any) -> Value:
 
 
 #: Papers in the order of their claims.
-_PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "counterexamples")))
+_PAPERS = tuple(map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "incentives", "counterexamples")))
 #: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
 ABOUT = {paper.key: paper.about for paper in _PAPERS}

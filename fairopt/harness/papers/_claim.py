@@ -100,7 +100,7 @@ class Claim:
         For claims on measurements: the numbers that decide, as text for the note; `ours` is then a function of the
         `Measurements`.
     states : tuple of int
-        Numbers of the statements that the claim decides: of the papers 1 to 242, of schedulers from 243 on.
+        Numbers of the statements that the claim decides: of the papers 1 to 242, of others from 243 on.
     agreed : str
         Verdict if the printed value is right: `REPRODUCED`, `UNDER` with its assumption, or `PROPERTY`.
 
