@@ -34,6 +34,7 @@ from .mechanisms.fds import GFJ as GFJ
 from .mechanisms.guaranteed import GuaranteedAlphaFair as GuaranteedAlphaFair
 from .mechanisms.maxmin import MaxMin as MaxMin
 from .mechanisms.mqdrf import MQDRF as MQDRF
+from .mechanisms.partial_allocation import PartialAllocation as PartialAllocation
 from .mechanisms.per_server_drf import PerServerDRF as PerServerDRF
 from .mechanisms.psdsf import PSDSF as PSDSF
 from .mechanisms.task_maxmin import TaskMaxMin as TaskMaxMin

@@ -121,12 +121,17 @@ class Cell:
 
 
 def cells(some: Sequence[Mechanism | str], names: Sequence[str] | None = None, seed: int = 0) -> list[Cell]:
-    """Cells to search: all clusters, then those of positive demands or of a claim, those with few conditions first."""
+    """Cells to search: all clusters, then those of positive demands or of a claim, those with few conditions first.
+
+    Clusters with rates of work, and properties and claims about them, are left out.
+    """
+    about = [name for name in properties.names() if not properties.get(name).of_rates] if names is None else names
     found: list[Cell] = []
     for mechanism in mechanisms.chosen(some):
-        for name in properties.names() if names is None else names:
+        for name in about:
             claimed = {tuple(one.conditions) for one in mechanism.claims
-                       if one.property == name and one.holds and one.about(mechanism)}  # fmt: skip
+                       if one.property == name and one.holds and one.about(mechanism)
+                       and not {"rates", "own time"} & {*one.conditions}}  # fmt: skip
             kinds = sorted({(), *claimed, ("positive demands",)}, key=lambda kind: (len(kind), kind))
             found += [Cell(written(mechanism), name, kind, seed) for kind in kinds]
     return found

@@ -98,7 +98,6 @@ def test_what_is_held_is_not_divided_at_different_rates(name: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: fo.properties.report("tsf", GPUS),
         lambda: fo.properties.possible(GPUS, "SI", types=3),
         lambda: fo.game.equilibria(GPUS, 2.0),
         lambda: fo.Tree().solve(GPUS),

@@ -16,6 +16,7 @@ import pytest
 from processes import ROOT
 
 import fairopt as fo
+from fairopt.certificates import rational
 
 TEXT = {kind: (ROOT / "vectors" / f"{kind}.txt").read_text(encoding="utf-8") for kind in vectors.KINDS}
 VECTORS = {kind: vectors.parse(text) for kind, text in TEXT.items()}
@@ -53,6 +54,19 @@ def test_fractions_prove_them(kind: str) -> None:
             rate = vectors.rates(one, rising)
             step = min((one.tasks[user] - tasks[user]) / rate[user] for user in rising if rate[user])
             tasks = {user: have + step * rate[user] for user, have in tasks.items()}
+
+
+@pytest.mark.parametrize("kind", ["drf", "weighted"])
+def test_certificates_agree_in_fractions(kind: str) -> None:
+    for one in VECTORS[kind]:
+        nodes, wants = [*one.nodes.values()], [np.inf if n.wants is None else n.wants for n in one.nodes.values()]
+        rate = [node.weight / (one.share(user, Fraction(1)) or 1) for user, node in one.nodes.items()]
+        tables = [one.capacity], [node.demand for node in nodes], rate, wants
+        capacity, demand, rates, limits = (np.array(table, dtype=object) for table in tables)
+        usable = (limits > 0) & ((demand == 0) | (capacity > 0)).all(axis=1)
+        found = rational.optimum(capacity, demand, usable[:, None], rates, limits)
+        assert found is not None
+        assert found.tasks[:, 0].tolist() == [one.tasks[user] for user in one.users], one.name
 
 
 @pytest.mark.parametrize("kind", vectors.KINDS)

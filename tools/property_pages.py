@@ -33,8 +33,8 @@ _BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
 _BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a misreport", "due to the user who lacks them"
 #: Note on the conditions of claims, which `fairopt.mechanisms._claim` defines.
 SCOPE = (
-    "Without a condition *yes* holds on every cluster that the mechanism accepts: any weights, zero demands, placement "
-    "constraints, finite task counts. *No* means that a counterexample is known."
+    "Without a condition *yes* holds on every cluster without rates of work that the mechanism accepts: any weights, "
+    "zero demands, placement constraints, finite task counts. *No* means that a counterexample is known."
 )
 
 

@@ -20,6 +20,8 @@ CONDITIONS: Mapping[str, Callable[[Cluster], bool]] = MappingProxyType(
         "equal weights": lambda cluster: bool((cluster.weight == cluster.weight[0]).all()),
         "one server": lambda cluster: len(cluster.servers) == 1,
         "one resource": lambda cluster: len(cluster.resources) == 1,
+        "rates": lambda cluster: cluster.rated,
+        "own time": lambda cluster: cluster.rated and bool(np.isfinite(cluster.max_tasks).all()),
     }
 )
 
@@ -61,8 +63,10 @@ class Claim:
         return True
 
     def met(self, cluster: Cluster) -> bool:
-        """True if a cluster satisfies the conditions."""
-        return all(CONDITIONS[name](cluster) for name in self.conditions)
+        """True if a cluster satisfies the conditions; it has rates of work only if one of them says so."""
+        return all(CONDITIONS[name](cluster) for name in self.conditions) and (
+            not cluster.rated or not {"rates", "own time"}.isdisjoint(self.conditions)
+        )
 
 
 def _within(value: float, low: float, high: float) -> bool:

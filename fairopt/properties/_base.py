@@ -66,9 +66,19 @@ class Case:
         return np.asarray(self.tasks.sum(axis=1))
 
     @property
-    def changed_user_tasks(self) -> Numbers:
-        """Tasks :math:`x'_n` of the changed cluster, (its users,); empty without one."""
-        return np.zeros(0) if self.changed_tasks is None else np.asarray(self.changed_tasks.sum(axis=1))
+    def work(self) -> Numbers:
+        r"""Work :math:`w_n = \sum_i a_{ni} x_{ni}`, (users,), which is tasks unless the cluster has rates."""
+        return self._work(self.cluster, self.tasks)
+
+    @property
+    def changed_work(self) -> Numbers:
+        """Work of the changed cluster, (its users,); empty without one."""
+        if self.deviation is None or self.changed_tasks is None:
+            return np.zeros(0)
+        return self._work(self.deviation.cluster, self.changed_tasks)
+
+    def _work(self, cluster: Cluster, tasks: Numbers) -> Numbers:
+        return np.asarray((tasks * self.numbers(cluster.rate) if cluster.rated else tasks).sum(axis=1))
 
     @property
     def exact(self) -> bool:
@@ -124,9 +134,9 @@ NONE = 1e-7
 class Property(ABC):
     r"""Base class of fairness properties. Subclasses have a `name`, and define at least `dues`.
 
-    A property holds for tasks x if
+    A property holds for tasks x, of work w (`Case.work`), if
 
-    .. math:: x_n \ge \text{due}_n(x) \quad \text{for all users n}
+    .. math:: w_n \ge \text{due}_n(x) \quad \text{for all users n}
 
     A property that compares with changed clusters also defines `deviations` and `admits`.
 
@@ -146,6 +156,10 @@ class Property(ABC):
     compares: ClassVar[bool] = False
     #: Does the violation of a user depend on the tasks of others?
     needs_all: ClassVar[bool] = False
+    #: Does the property compare work, which is tasks unless the cluster has rates? Others are undefined with rates.
+    in_work: ClassVar[bool] = False
+    #: Is the property about clusters with rates only?
+    of_rates: ClassVar[bool] = False
     #: Numbers of servers and resources of random clusters in a search, if the property is restricted to these.
     servers: ClassVar[int | None] = None
     resources: ClassVar[int | None] = None
@@ -162,6 +176,12 @@ class Property(ABC):
         """Reason why the property is undefined for a cluster; '' if it is defined."""
         return ""
 
+    def undefined(self, cluster: Cluster) -> str:
+        """Reason why the property is undefined for a cluster, rates included; '' if it is defined."""
+        if cluster.rated and not self.in_work:
+            return "it compares tasks, and the cluster has rates of work"
+        return self.domain(cluster) if cluster.rated or not self.of_rates else "the cluster has no rates of work"
+
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
         """Generate changed clusters to compare with, in random order; possibly infinitely many."""
         return iter(())
@@ -172,7 +192,7 @@ class Property(ABC):
 
     @abstractmethod
     def dues(self, case: Case) -> Dues:
-        """Tasks of every user, and tasks that the property requires (0 for none), (users,) each."""
+        """Work of every user, and work that the property requires (0 for none), (users,) each."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
         """Index of the decisive user, given the missing fractions `1 - has/due`, (users,); by default the largest."""
@@ -192,13 +212,15 @@ class Property(ABC):
     def worst(self, has: Numbers, due: Numbers, case: Case) -> Finding:
         """Largest violation, given tasks and required tasks of users."""
         one = Fraction(1) if case.exact else 1.0
-        least = 0 * due if case.exact else NONE * case.cluster.gamma0.sum(axis=1)
+        cluster = case.cluster
+        least = 0 * due if case.exact else NONE * cluster.work(cluster.gamma0)
         missing = np.array(
             [max(-one, one - h / d) if d > no else -one for h, d, no in zip(has, due, least, strict=True)]
         )
         n = self.loss(missing, case)
-        user = case.cluster.users[n]
-        text = self.words.format(user=user, has=shown(has[n]), due=shown(due[n])) if missing[n] > 0 else ""
+        user = cluster.users[n]
+        words = self.words.replace(" tasks", " units of work") if cluster.rated else self.words
+        text = words.format(user=user, has=shown(has[n]), due=shown(due[n])) if missing[n] > 0 else ""
         return Finding(missing[n], user, has[n], due[n], text)
 
 
@@ -254,16 +276,42 @@ def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
     return np.minimum(tasks, case.numbers(cluster.max_tasks))
 
 
-def true_tasks(case: Case) -> Numbers:
-    r"""Tasks of true demand that every user can run with its allocation on the changed cluster, (users,).
+def most_work(tasks: Numbers, case: Case) -> Numbers:
+    r"""Largest work with at most the given tasks on each server, (users, servers), within task limits: (users,).
 
-    .. math:: \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
+    Servers on which a user is not eligible count nothing.
+    """
+    if case.cluster.rated:
+        return np.array([most_work_of(n, row[None], case)[0] for n, row in enumerate(tasks)])
+    usable = case.numbers(case.cluster.eligible.astype(float))
+    return capped(np.asarray((tasks * usable).sum(axis=1)), case.cluster, case)
+
+
+def most_work_of(n: int, tasks: Numbers, case: Case) -> Numbers:
+    r"""Largest work of user n with each of several bundles, rows of `tasks` (bundles, servers): (bundles,).
+
+    .. math:: \max \sum_i a_{ni} y_i, \quad 0 \le y_i \le \text{tasks}_i, \quad \sum_i y_i \le q_n
+
+    The fastest servers are used first. On servers on which n is not eligible its rate counts as 0.
+    """
+    cluster = case.cluster
+    rate = case.numbers(cluster.rate[n] * cluster.eligible[n])
+    left, found = np.full(len(tasks), case.numbers(cluster.max_tasks)[n]), 0 * tasks[:, 0]
+    for i in np.argsort(-cluster.rate[n] * cluster.eligible[n], kind="stable").tolist():
+        run = np.minimum(tasks[:, i], left)
+        left, found = left - run, found + rate[i] * run
+    return found
+
+
+def true_work(case: Case) -> Numbers:
+    r"""True work that every user can do with its allocation on the changed cluster, (users,).
+
+    .. math:: \max \sum_i a_{ni} y_i, \quad 0 \le y_i \le e_{ni} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}},
+        \quad \sum_i y_i \le q_n
     """
     deviation, given = case.changed
     truth, reported = case.numbers(case.cluster.demand), case.numbers(deviation.cluster.demand)
-    each = np.diagonal(tasks_per_task(truth, reported))
-    usable = (given * case.numbers(case.cluster.eligible.astype(float))).sum(axis=1)
-    return capped(np.asarray(each * usable), case.cluster, case)
+    return most_work(np.diagonal(tasks_per_task(truth, reported))[:, None] * given, case)
 
 
 def only(users: tuple[str, ...], cluster: Cluster, due: Numbers) -> Numbers:
@@ -280,6 +328,8 @@ def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
         lines.append(f"eligible {_rows(cluster.eligible.astype(float))}")
     if (cluster.max_tasks < float("inf")).any():
         lines.append(f"task counts {_listed(cluster.max_tasks)}")
+    if cluster.rated:
+        lines.append(f"rates of work {_rows(cluster.rate)}")
     if deviation is not None:
         lines.append(changes(cluster, deviation))
     return lines
@@ -290,7 +340,7 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"
-    about = {"demand": "demand", "eligible": "eligible", "max_tasks": "task count"}
+    about = {"demand": "demand", "eligible": "eligible", "max_tasks": "task count", "rate": "rates of work"}
     tables = [(what, getattr(cluster, name), getattr(changed, name)) for name, what in about.items()]
     said = [
         f"{user} reports {what} {_listed(reported[n].reshape(-1).astype(float))}"

@@ -95,8 +95,8 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
     if isinstance(property, Allocation) or not isinstance(allocation, Allocation):
         raise DataError("check needs an allocation; solve first, or use report(mechanism, cluster)")
     prop = get(property)
-    expected(allocation.cluster, "properties")
-    reason, instead = prop.domain(allocation.cluster), f"; use report(mechanism, cluster, [{prop.name!r}])"
+    expected(allocation.cluster)
+    reason, instead = prop.undefined(allocation.cluster), f"; use report(mechanism, cluster, [{prop.name!r}])"
     if not reason and prop.compares:
         reason = f"it compares with changed clusters{instead}"
     elif not reason and (unfit := prop.unfit(None)):
@@ -156,7 +156,7 @@ def report(
     >>> fo.properties.report("drfh", cluster, ["envy-freeness", "sharing-incentive"])["violation"].round(3).tolist()
     [0.0, 0.111]
     """
-    chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster, "properties"))
+    chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
     changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
         properties = items(properties)
@@ -166,7 +166,7 @@ def report(
     # Properties of a single allocation come first, since the others take further solves until the time is up.
     for prop in sorted(wanted, key=lambda each: each.compares):
         left = end - clock.cpu()
-        if reason := prop.unfit(chosen) or prop.domain(shared):
+        if reason := prop.unfit(chosen) or prop.undefined(shared):
             rows[prop.name] = np.nan, f"not defined here: {reason}"
         elif left <= 0:
             rows[prop.name] = np.nan, f"not checked: the time was over ({seconds:.3g} seconds)"

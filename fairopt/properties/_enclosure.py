@@ -156,7 +156,7 @@ def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: A
     """
     if log_prices is None or log_prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
-    if not 0 < criterion.alpha < np.inf or np.isfinite(criterion.cap).any():
+    if cluster.rated or not 0 < criterion.alpha < np.inf or np.isfinite(criterion.cap).any():
         return None
     try:
         with np.errstate(over="ignore", invalid="ignore"):

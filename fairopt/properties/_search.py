@@ -78,10 +78,11 @@ def _zeros(rng: Generator, shape: Shape) -> Amounts:
 FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_users, _heterogeneous, _zeros)
 
 
-def draw(rng: Generator, prop: Property) -> Cluster:
+def draw(rng: Generator, prop: Property, conditions: Sequence[str] = ()) -> Cluster:
     """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as the property requires.
 
-    In most clusters weights are 1, and there are no placement constraints or task limits.
+    In most clusters weights are 1, and there are no placement constraints or task limits. There are rates of work, and
+    limits of all users, if the property or a condition asks for them.
     """
     users = int(rng.integers(2, 6))
     servers = prop.servers or int(rng.choice([1, 2, 2, 3]))
@@ -91,7 +92,12 @@ def draw(rng: Generator, prop: Property) -> Cluster:
     weight = rng.integers(1, 4, users) if rng.random() < 0.3 else None
     eligible = rng.random((users, servers)) < 0.7 if rng.random() < 0.3 else None
     counts = np.where(rng.random(users) < 0.5, rng.integers(1, 11, users), np.inf) if rng.random() < 0.2 else None
-    return Cluster(capacity, demand, weight, eligible, counts)
+    rate = None
+    if prop.of_rates or {"rates", "own time"} & {*conditions}:
+        rate = rng.integers(1, int(rng.choice([3, 6, 12])) + 1, (users, len(capacity)))
+    if "own time" in conditions or (prop.of_rates and rng.random() < 0.5):
+        counts = rng.integers(1, 4, users)
+    return Cluster(capacity, demand, weight, eligible, counts, rate=rate)
 
 
 @dataclass(frozen=True)
@@ -312,10 +318,10 @@ class Hunt:
             if len(made) >= size:
                 break
             try:
-                cluster = seen(self.mechanism, draw(self.rng, self.prop))
+                cluster = seen(self.mechanism, draw(self.rng, self.prop, self.conditions))
             except DataError:
                 continue
-            if self.prop.domain(cluster):
+            if self.prop.undefined(cluster):
                 continue
             made += filter(self._about, instances(self.prop, cluster, self.rng, 4))
         if size and not made:
@@ -328,7 +334,7 @@ Place = tuple[int, ...]
 #: Number of simplifications per batch.
 _TOGETHER = 24
 _AXES = ("users", "servers", "resources")
-_ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks")
+_ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "rate")
 
 
 def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
@@ -401,7 +407,8 @@ def _moved(instance: Instance, rng: Generator) -> Instance:
     if differing and rng.random() < 0.4:
         argument, place = differing[int(rng.integers(len(differing)))]
     else:
-        argument = str(rng.choice(["demand", "demand", "capacity", "capacity", "weight"]))
+        often = ["rate", "rate"] if instance[0].rated else []
+        argument = str(rng.choice(["demand", "demand", "capacity", "capacity", "weight", *often]))
         table = getattr(instance[0], argument)
         place = tuple(int(rng.integers(size)) for size in table.shape)
     old = float(getattr(instance[0], argument)[place])
@@ -415,10 +422,10 @@ def _moved(instance: Instance, rng: Generator) -> Instance:
 def _entry(cluster: Cluster, argument: str, place: Place, value: float) -> Cluster:
     table = np.array(getattr(cluster, argument))
     table[place] = value
-    good = value > 0 if argument == "weight" else value >= 0
+    good = value > 0 if argument in ("weight", "rate") else value >= 0
     if not good or (argument == "demand" and not table[place[0]].any()):
         raise DataError(f"{argument} {value:g} makes no cluster")
-    return cluster.derived(**{argument: table})
+    return cluster.derived(**{argument: None if argument == "rate" and (table == 1).all() else table})
 
 
 def renumbered(instance: Instance) -> Instance:
@@ -457,12 +464,12 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
     for axis in _AXES:
         for name in getattr(cluster, axis):
             yield from _made(without, instance, axis, name)
-    for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0)):
+    for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0), ("rate", 1.0)):
         for at in np.argwhere(getattr(cluster, argument) != plain).tolist():
             yield from _made(with_entry, instance, argument, tuple(at), plain)
     for argument, place in differ:
         yield from _made(with_entry, instance, argument, place, float(getattr(cluster, argument)[place]), True)
-    for argument in ("demand", "capacity", "weight", "max_tasks"):
+    for argument in ("demand", "capacity", "weight", "max_tasks", *(("rate",) if cluster.rated else ())):
         for place in np.ndindex(getattr(cluster, argument).shape):
             for reported, one in enumerate(clusters(instance)[: 1 + ((argument, place) in differ)]):
                 old = float(getattr(one, argument)[place])

@@ -22,14 +22,14 @@ from ._base import Case, Deviation, Numbers, Property
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """Exact tasks (users, servers) as fractions, on the cluster of `Mechanism.prepare`; None if not available.
 
-    They are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small clusters on
-    which the mechanism is defined. For PS-DSF, which is not unique, they are those of `Mechanism.solve`, if nearby
-    simple fractions satisfy the definition; at alpha = 0 the optimum, if it is unique.
+    They are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small clusters
+    without rates on which the mechanism is defined. For PS-DSF, which is not unique, they are those of
+    `Mechanism.solve`, if nearby simple fractions satisfy the definition; at alpha = 0 the optimum, if it is unique.
 
     Two fractions with denominators up to 10^6 differ by at least 10^-12, so that a floating-point share per task, or
     limit, identifies the fraction. Only ratios of shares matter, which are scaled to integers.
     """
-    if not mechanism.judged_by_criterion or not accepted(mechanism, cluster):
+    if cluster.rated or not mechanism.judged_by_criterion or not accepted(mechanism, cluster):
         return None
     seen = mechanism.prepare(cluster)[0]
     rule = mechanism.criterion(seen)
@@ -146,7 +146,7 @@ def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
 def speaks_of(prop: Property, instance: Instance) -> bool:
     """True if the property applies to this cluster and change."""
     cluster, deviation = instance
-    return not prop.domain(cluster) and (deviation is None or prop.admits(cluster, deviation))
+    return not prop.undefined(cluster) and (deviation is None or prop.admits(cluster, deviation))
 
 
 def instances(prop: Property, cluster: Cluster, rng: np.random.Generator, most: int) -> Iterable[Instance]:

@@ -57,8 +57,8 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
     prop = get(name)
     if why := prop.unfit(mechanism):
         raise DataError(f"{name} is not defined for {mechanism}: {why}")
-    if prop.domain(instance[0]) or (instance[1] is None) == prop.compares or not speaks_of(prop, instance):
-        why = prop.domain(instance[0]) or "this is not a change that it is about"
+    if prop.undefined(instance[0]) or (instance[1] is None) == prop.compares or not speaks_of(prop, instance):
+        why = prop.undefined(instance[0]) or "this is not a change that it is about"
         raise DataError(f"{name} does not apply here: {why}")
     for one in clusters(instance):
         if seen(mechanism, one) != one:

@@ -62,6 +62,7 @@ class DynamicEnvyFreeness(EnvyFreeness):
     name = "dynamic-envy-freeness"
     definition = "no user could run more tasks with the bundle of another of its level in MQDRF"
     words = "{user} has {has} tasks; with what another user of its level has it would run {due}"
+    in_work = False
 
     def unfit(self, mechanism: Mechanism | None) -> str:
         return DynamicSharingIncentive().unfit(mechanism)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped, most_work_of, tasks_per_task
 
 
 class EnvyFreeness(Property):
@@ -15,7 +15,8 @@ class EnvyFreeness(Property):
 
     Only the tasks of m on servers that are eligible to n count, one by one, so that the property depends on the split
     of tasks over servers, which is that of the mechanism. A bundle without a resource that n demands has no value to n;
-    resources that n does not demand are ignored. A user at its task limit envies no other.
+    resources that n does not demand are ignored. A user at its task limit envies no other. With rates n uses the bundle
+    of another as well as possible within :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
     """
@@ -24,6 +25,7 @@ class EnvyFreeness(Property):
     definition = "no user could run more tasks with the bundle of another, scaled by their weights"
     words = "{user} has {has} tasks; with what another user has it would run {due}"
     needs_all = True
+    in_work = True
 
     def parts(self, case: Case) -> Numbers:
         r"""Factors of the tasks of others, :math:`\phi_n / \phi_m`, (users, others)."""
@@ -31,9 +33,11 @@ class EnvyFreeness(Property):
         return np.asarray(weight[:, None] / weight)
 
     def dues(self, case: Case) -> Dues:
-        cluster = case.cluster
-        demand = case.numbers(cluster.demand)
-        within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
-        of_others = tasks_per_task(demand, demand) * within * self.parts(case)
-        np.fill_diagonal(of_others, 0)
-        return case.user_tasks, capped(of_others.max(axis=1), cluster, case)
+        demand = case.numbers(case.cluster.demand)
+        factor = tasks_per_task(demand, demand) * self.parts(case)
+        np.fill_diagonal(factor, 0)
+        if not case.cluster.rated:
+            within = case.numbers(case.cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
+            return case.work, capped((factor * within).max(axis=1), case.cluster, case)
+        of_others = [most_work_of(n, row[:, None] * case.tasks, case).max() for n, row in enumerate(factor)]
+        return case.work, np.array(of_others)

@@ -26,6 +26,7 @@ class PopulationMonotonicity(Property):
     definition = "when a user leaves, no other has fewer tasks"
     words = "{user} has {due} tasks, and {has} after the other user left"
     compares = True
+    in_work = True
 
     def domain(self, cluster: Cluster) -> str:
         return "" if len(cluster.users) > 1 else "there is one user"
@@ -39,11 +40,11 @@ class PopulationMonotonicity(Property):
         return len(left) == 1 and left[0] in cluster.users and deviation.cluster == cluster.drop_user(left[0])
 
     def dues(self, case: Case) -> Dues:
-        deviation, after = case.changed
+        deviation = case.changed[0]
         stays = ~np.isin(case.cluster.users, deviation.users)
-        has = case.user_tasks.copy()
-        has[stays] = after.sum(axis=1)
-        return has, np.where(stays, case.user_tasks, 0 * has)
+        has = case.work.copy()
+        has[stays] = case.changed_work
+        return has, np.where(stays, case.work, 0 * has)
 
 
 class ResourceMonotonicity(Property):
@@ -61,6 +62,7 @@ class ResourceMonotonicity(Property):
     definition = "when a capacity grows, no user has fewer tasks"
     words = "{user} has {due} tasks, and {has} with more capacity"
     compares = True
+    in_work = True
 
     def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
         while True:
@@ -75,4 +77,4 @@ class ResourceMonotonicity(Property):
         return not deviation.users and same and bool((grown.capacity >= cluster.capacity).all())
 
     def dues(self, case: Case) -> Dues:
-        return np.asarray(case.changed[1].sum(axis=1)), case.user_tasks
+        return case.changed_work, case.work

@@ -39,9 +39,10 @@ class ParetoOptimality(Property):
     definition = "no feasible allocation gives one user more tasks and none fewer"
     words = "{user} has {has} tasks; it could have {due} while nobody loses any"
     needs_all = True
+    in_work = True
 
     def dues(self, case: Case) -> Dues:
-        return case.user_tasks, dominating(case)
+        return case.work, dominating(case)
 
     def bounds(self, low: Case, high: Case) -> Dues:
         has = high.user_tasks
@@ -49,14 +50,14 @@ class ParetoOptimality(Property):
 
 
 def dominating(case: Case) -> Numbers:
-    """Feasible tasks (users,) that dominate those of the case, and equal them iff these are Pareto optimal.
+    """Feasible work (users,) that dominates those of the case, and equal them iff these are Pareto optimal.
 
     They are the lexicographic max-min of :math:`x'_n / x_n`, of which x has the level 1. For users without tasks, which
     have no level, they are those of a linear program.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)
-    cluster, tasks, alone = case.cluster, case.user_tasks, case.cluster.gamma.sum(axis=1)
+    cluster, tasks, alone = case.cluster, case.work, case.cluster.monopoly_work.sum(axis=1)
     starved = cluster.runnable & (tasks <= NONE * alone)
     better = tasks.copy()
     if starved.any():
@@ -68,13 +69,13 @@ def dominating(case: Case) -> Numbers:
             raise SolverError("the linear program of Pareto optimality was not solved")
         better[polytope.users[hungry]] += solved.rises * unit[hungry]
     share, equal, cap = ratio(1.0, tasks, np.inf), np.ones(len(tasks)), np.where(starved, 0.0, np.inf)
-    if fastest("leximin", cluster, np.inf):  # small clusters, of which searches solve thousands
+    if not cluster.rated and fastest("leximin", cluster, np.inf):  # small clusters, of which searches solve thousands
         rule = criterion(cluster, share, np.inf, "servers", equal, cap)
         (found, *_), (error, *_) = maxmin.leximin([Problem(cluster, rule)])[:2]
         if error <= _TOL:
             return np.asarray(np.maximum(better, found.sum(axis=1)))
     others = cluster.derived(max_tasks=np.minimum(cluster.max_tasks, cap), weight=equal)
-    return np.asarray(np.maximum(better, AlphaFair(np.inf, tuple(share)).solve(others, _TOL).arrays.user_tasks))
+    return np.asarray(np.maximum(better, AlphaFair(np.inf, tuple(share)).solve(others, _TOL).arrays.work))
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:

@@ -1,10 +1,10 @@
-"""Sharing incentive, and strong sharing incentive."""
+"""Sharing incentive, by the benchmark: the best or the uniform use of parts of servers, or a dedicated cloud."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Dues, Numbers, Property, capped, tasks_per_task
+from ._base import Case, Dues, Numbers, Property, capped, most_work, tasks_per_task
 
 
 class SharingIncentive(Property):
@@ -16,26 +16,56 @@ class SharingIncentive(Property):
     (:math:`\gamma_{ni} = 0`), without compensation. Resources that n does not demand are ignored. A user at its task
     limit is satisfied.
 
+    With rates the part is used as well as possible: the most work that it allows within :math:`q_n`.
+
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
 
     name = "sharing-incentive"
     definition = "every user has at least the tasks that its part by weight of every server could run"
     words = "{user} has {has} tasks; its part of every server would run {due}"
+    in_work = True
 
     def dues(self, case: Case) -> Dues:
-        cluster = case.cluster
-        weight = case.numbers(cluster.weight)
-        alone = monopoly_tasks(case)
-        return case.user_tasks, capped(weight / weight.sum() * alone, cluster, case)
+        return case.work, most_work(parts(case), case)
+
+
+class UniformSharingIncentive(Property):
+    r"""No user does less work than on its part of every server, used for equal fractions of its own time.
+
+    .. math:: w_n \ge \min\Big(1, \frac{q_n}{\sum_i b_{ni}}\Big) \sum_i a_{ni} b_{ni}, \quad
+        b_{ni} = \frac{\phi_n}{\sum_m \phi_m} \gamma_{ni}
+
+    Where the part allows more tasks than :math:`q_n` all servers are used in proportion, slow ones included, whereas
+    `sharing-incentive` is about the fastest. Both are the same without limits or rates.
+
+    Source: Narayanan et al., OSDI 2020 (Gavel): the equal allocation :math:`X^{equal}`.
+    """
+
+    name = "uniform-sharing-incentive"
+    definition = "every user has at least the work of its part by weight of every server, slow ones used like fast ones"
+    words = "{user} has {has} tasks; its part of every server, used uniformly, would run {due}"
+    in_work = of_rates = True
+
+    def dues(self, case: Case) -> Dues:
+        part = parts(case)
+        limits = case.numbers(case.cluster.max_tasks)
+        used = [min(limit / own, 1) if own > 0 else 0 for limit, own in zip(limits, part.sum(axis=1), strict=True)]
+        return case.work, (case.numbers(case.cluster.rate) * part).sum(axis=1) * np.array(used)
+
+
+def parts(case: Case) -> Numbers:
+    r"""Tasks of a user's part of each server, :math:`\gamma_{ni} \phi_n / \sum_m \phi_m`, (users, servers)."""
+    weight = case.numbers(case.cluster.weight)
+    return np.asarray((weight / weight.sum())[:, None] * monopoly_tasks(case))
 
 
 def monopoly_tasks(case: Case) -> Numbers:
-    r"""Monopoly tasks on all servers, :math:`\sum_i \gamma_{ni}`, (users,), in the arithmetic of the case."""
+    r"""Monopoly tasks, :math:`\gamma_{ni}`, (users, servers), in the arithmetic of the case."""
     cluster = case.cluster
     capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
     alone = tasks_per_task(demand, capacity)  # tasks of whole servers
-    return np.asarray((alone * case.numbers(cluster.eligible.astype(float))).sum(axis=1))
+    return np.asarray(alone * case.numbers(cluster.eligible.astype(float)))
 
 
 class StrongSharingIncentive(Property):
@@ -57,7 +87,7 @@ class StrongSharingIncentive(Property):
 
     def dues(self, case: Case) -> Dues:
         weight = case.numbers(case.cluster.weight)
-        dedicated = np.minimum(in_pool(case) * weight / weight.sum(), monopoly_tasks(case))
+        dedicated = np.minimum(in_pool(case) * weight / weight.sum(), monopoly_tasks(case).sum(axis=1))
         return case.user_tasks, capped(dedicated, case.cluster, case)
 
 

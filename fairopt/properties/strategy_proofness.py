@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..model._arrays import Array
 from ..model.cluster import Cluster
-from ._base import Case, Deviation, Dues, Numbers, Property, only, true_tasks
+from ._base import Case, Deviation, Dues, Numbers, Property, only, true_work
 
 #: Data that users report.
 REPORTS = ("demand", "eligible", "max_tasks")
@@ -19,12 +19,21 @@ REPORTS = ("demand", "eligible", "max_tasks")
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
+def reports(cluster: Cluster, about: Sequence[str]) -> Sequence[str]:
+    """Data that users report, of the kinds `about`; with rates whoever reports demands reports rates as well."""
+    return [*about, "rate"] if cluster.rated and "demand" in about else about
+
+
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
     """Draw a misreport of a user, given by index, of one of the kinds `about` (see `REPORTS`): the changed cluster.
 
-    A misreport of the demand changes one of its coordinates, or all; integers remain integers.
+    A misreport of the demand changes one of its coordinates, or all; integers remain integers. Rates are multiplied by
+    factors, one of them or all, or all fall to the least.
     """
+    about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]
+    if what == "rate":
+        return cluster.derived(rate=_row(cluster.rate, user, _other_rate(cluster.rate[user], rng)))
     if what == "demand":
         return cluster.derived(demand=_row(cluster.demand, user, _other_demand(cluster.demand[user], rng)))
     if what == "eligible":
@@ -48,7 +57,7 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
     """True if two clusters differ only in these reports of these users."""
     if other.shape != cluster.shape:
         return False
-    reported = {name: np.array(getattr(cluster, name)) for name in about}
+    reported = {name: np.array(getattr(cluster, name)) for name in reports(cluster, about)}
     misreporting = np.isin(cluster.users, users)
     for name, table in reported.items():
         table[misreporting] = getattr(other, name)[misreporting]
@@ -82,6 +91,16 @@ def _other_amount(demand: Array, r: int, rng: Generator) -> Array:
     return demand
 
 
+def _other_rate(rate: Array, rng: Generator) -> Array:
+    kind, reported = rng.integers(3), rate.copy()
+    if kind == 0:
+        return np.asarray(reported * rng.choice(_PARTS, len(rate)))
+    if kind == 1:
+        return np.where(rate > 0, rate.min(where=rate > 0, initial=np.inf), 0.0)
+    reported[int(rng.integers(len(rate)))] *= rng.choice(_PARTS)
+    return reported
+
+
 def _row(table: NDArray[np.generic], row: int, value: object) -> NDArray[np.generic]:
     changed = np.array(table)
     changed[row] = value
@@ -93,6 +112,7 @@ class StrategyProofness(Property):
 
     .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
+    With rates, which are then reported as well, it is the true work of these tasks, those on the fastest servers first.
     Weights are not reported. The value of a misreport is the number of true tasks that the allocated resources can run
     on truly eligible servers, which is zero if the report has a zero demand where the true one is positive. More than
     :math:`q_n` tasks count as :math:`q_n`.
@@ -104,6 +124,7 @@ class StrategyProofness(Property):
     definition = "no report of another demand gives a user more tasks of its true demand"
     words = "{user} has {has} tasks when it reports truthfully, and {due} when it misreports"
     compares = True
+    in_work = True
     about: ClassVar[tuple[str, ...]] = ("demand",)
 
     def deviations(self, cluster: Cluster, rng: Generator) -> Iterator[Deviation]:
@@ -113,7 +134,7 @@ class StrategyProofness(Property):
         return len(deviation.users) == 1 and differs_only(cluster, deviation.cluster, deviation.users, self.about)
 
     def dues(self, case: Case) -> Dues:
-        return case.user_tasks, only(case.changed[0].users, case.cluster, true_tasks(case))
+        return case.work, only(case.changed[0].users, case.cluster, true_work(case))
 
 
 class StrategyProofnessCounts(StrategyProofness):
@@ -194,7 +215,7 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
     definition = "no coalition can misreport such that no member has fewer tasks and one has more"
 
     def dues(self, case: Case) -> Dues:
-        return case.user_tasks, true_tasks(case)
+        return case.work, true_work(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:
         """Index of the user of largest gain, or of the misreporting user of largest loss if one loses."""

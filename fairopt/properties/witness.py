@@ -47,7 +47,7 @@ class Witness:
     users : tuple of str
         Users that misreport or leave.
     before, after : tuple of Fraction or float, (users,)
-        Tasks on both clusters; fractions are exact.
+        Tasks on both clusters, or work if there are rates; fractions are exact.
     violation : (low, high)
         Bounds on the violation, equal fractions in exact arithmetic.
     text : str
@@ -108,7 +108,7 @@ class Witness:
             raise DataError(
                 f"the violation is {_between(least, most)}, not {_between(low, high)} as stated in the witness"
             )
-        for name, found in (("before", again.case.user_tasks), ("after", again.case.changed_user_tasks)):
+        for name, found in (("before", again.case.work), ("after", again.case.changed_work)):
             for stated, tasks in zip(getattr(self, name), found, strict=True):
                 if abs(stated - tasks) > slack * (1 + abs(tasks)):
                     raise DataError(
@@ -185,9 +185,10 @@ class Witness:
         at = shown(low) if self.exact else f"{float(low + high) / 2:.6g} (+- {float(high - low) / 2:.1g})"
         lines = [f"{self.mechanism} violates {self.property} by {at} ({self.route}): {self.text}"]
         lines += [f"  {line}" for line in described(*self.instance)]
-        lines.append(f"  tasks: {', '.join(map(shown, self.before))}")
+        what = "work" if self.cluster.rated else "tasks"
+        lines.append(f"  {what}: {', '.join(map(shown, self.before))}")
         if self.changed is not None:
-            lines.append(f"  tasks after the change: {', '.join(map(shown, self.after))}")
+            lines.append(f"  {what} after the change: {', '.join(map(shown, self.after))}")
         return "\n".join([*lines, *([f"  {self.selection}"] if self.selection else [])])
 
 
@@ -268,8 +269,8 @@ def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
         cluster=cluster,
         changed=changed,
         users=() if deviation is None else deviation.users,
-        before=tuple(found.case.user_tasks.tolist()),
-        after=tuple(found.case.changed_user_tasks.tolist()),
+        before=tuple(found.case.work.tolist()),
+        after=tuple(found.case.changed_work.tolist()),
         violation=found.violation,
         text=found.finding.text,
         route=found.route,

@@ -232,6 +232,11 @@ class Allocation(Frozen):
         return self.stats.engine == "given"
 
     @property
+    def _optimal(self) -> bool:
+        """True unless the mechanism certifies tasks that are no optimum of `criterion`, as of partial allocation."""
+        return bool(getattr(getattr(self.judge, "__self__", None), "met_by_criterion", True))
+
+    @property
     def arrays(self) -> Arrays:
         """Derived quantities (`user_tasks`, `prices`, ...) as arrays with axes (users, servers, resources)."""
         return Arrays(self)
@@ -302,7 +307,7 @@ class Allocation(Frozen):
 
     def save(self, path: str | Path) -> None:
         """Write an allocation file (JSON, `docs/allocation-file.md`), which `load` and `tools/check.py` verify."""
-        rule = self.criterion if self.certificate.judged else None
+        rule = self.criterion if self.certificate.judged and self._optimal else None
         claim = StatedAnswer(self.mechanism, self.cluster, rule, self.tasks, self.log_prices, float(self.tol))
         allocation_file.write(path, claim)
 
@@ -468,6 +473,8 @@ class Allocation(Frozen):
         from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
 
+        if not self._optimal:
+            raise DataError(f"{self.mechanism} has no derivatives, as it is no optimum; choose an alpha-fair mechanism")
         try:
             found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
         except SolverError as error:

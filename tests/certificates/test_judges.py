@@ -8,7 +8,7 @@ from families import EXAMPLE
 from hypothesis import given, settings
 from strategies import plain_clusters
 
-from fairopt.certificates import Certificate, certify, leximin, rational
+from fairopt.certificates import Certificate, certify, feasibility, leximin, rational
 from fairopt.errors import DataError
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model._arrays import Array
@@ -68,6 +68,29 @@ def test_zero_at_optima_by_hand(mechanism: Mechanism, cluster: Cluster, tasks: A
     found = certificate(mechanism, cluster, tasks)
     assert found.feasibility <= 1e-12
     assert found.optimality <= 1e-9, found
+
+
+@pytest.mark.parametrize(TABLE, OPTIMA)
+def test_tasks_given_up_are_noticed(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
+    """Those of one user, or of everybody, which costs what is left idle (to first order)."""
+    everybody, game = np.ones(len(tasks)), isinstance(mechanism, GameMechanism)
+    for who in (everybody, *np.diag(everybody)):
+        small, large = (certificate(mechanism, cluster, tasks * (1 - size * who[:, None])) for size in (1e-3, 0.1))
+        assert max(small.feasibility, large.feasibility) <= 1e-12
+        assert 1e-6 < small.optimality < large.optimality, who
+        if who.all():
+            assert small.optimality >= 1e-4
+            assert 1e-2 <= large.optimality <= (1 if game else np.inf)
+
+
+@pytest.mark.parametrize(TABLE, OPTIMA)
+def test_tasks_that_somebody_takes_in_addition_are_infeasible(
+    mechanism: Mechanism, cluster: Cluster, tasks: Array
+) -> None:
+    """Nobody has room at these optima: by just as much as they use."""
+    for who in np.eye(len(tasks)):
+        more = tasks * (1 + 0.01 * who[:, None])
+        assert 1e-4 < feasibility(mechanism.prepare(cluster)[0], more)[0] <= 0.01 + 1e-12
 
 
 def test_tasks_moved_between_servers() -> None:

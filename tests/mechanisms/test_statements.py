@@ -77,6 +77,8 @@ def test_problems_have_the_answers(mechanism: Mechanism, name: str) -> None:
             assert_allclose(problem.user_tasks.value, answer.arrays.user_tasks, rtol=rough)
         with np.errstate(divide="ignore"):
             log_prices = np.log(problem.prices)
+        if not mechanism.met_by_criterion:
+            continue  # partial allocation states the first of its problems
         assert steep or mechanism.certify(answer.cluster, tasks, log_prices)[0].residual < 5e-3
         if steep or np.isfinite(cluster.max_tasks).any() or rule.floor.any():
             continue

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from families import EXAMPLE
 from numpy.testing import assert_allclose
+from scipy.optimize import linprog
 
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Deviation, _check, get
-from fairopt.properties._search import draw
+from fairopt.properties._search import draw, moved, shrunk
 from fairopt.properties._tasks import Instance, case, clusters, exact, exact_tasks, instances, seen, speaks_of
 
 
@@ -84,6 +85,8 @@ PAIR = fo.Cluster([[8, 4], [4, 4]], [[1, 2], [2, 0]], [1, 3])
 LIMITED = PAIR.replace(eligible=[[1, 0], [1, 1]], max_tasks=[np.inf, 2])
 FINITE = fo.Cluster([[10]], [[1], [1]], max_tasks=[1, np.inf])
 APART = fo.Cluster([[4, 4]], [[1, 0], [0, 1]])
+#: A fast and a slow server; user 1 may run half a task at a time.
+TIMED = fo.Cluster([[1], [1]], [[1], [1]], max_tasks=[0.5, 1], rate=[[2, 1], [3, 1]])
 
 
 @pytest.mark.parametrize(
@@ -97,6 +100,15 @@ APART = fo.Cluster([[4, 4]], [[1, 0], [0, 1]])
         ("strong-sharing-incentive", PAIR, [[1, 0], [4, 0.5]], 0),
         ("strong-sharing-incentive", PAIR, [[0.5, 0], [4, 0.5]], 0.5),
         ("strong-sharing-incentive", PAIR.replace(eligible=[[1, 1], [0, 1]]), [[1, 0], [0, 2]], 0),  # n=1: 2 at most
+        # n=0: half of the fast server for all of its time does a unit of work; both servers in turn, three quarters.
+        ("sharing-incentive", TIMED, [[0.45, 0], [0.5, 0.5]], 0.1),
+        ("uniform-sharing-incentive", TIMED, [[0.375, 0], [0.5, 0.5]], 0),
+        ("uniform-sharing-incentive", TIMED, [[0.3, 0], [0.5, 0.5]], 0.2),
+        # n=0 would use half of the time of n=1 on the fast server: a unit of work for its 3/4.
+        ("envy-freeness", TIMED, [[0.25, 0.25], [0.75, 0.25]], 0.25),
+        ("pareto-optimality", TIMED, [[0.25, 0.25], [0.75, 0.25]], 0),  # both are out of time
+        # With all of the fast one, of which n=0 has a: (1/2 + a) / (3/4) = (3 - 2 a) / 2.2, the first larger by 3/37.
+        ("pareto-optimality", TIMED, [[0.25, 0.25], [0.6, 0.4]], 3 / 40),
         # Finite tasks bound what is due.
         ("sharing-incentive", FINITE, [[1], [9]], 0),
         ("envy-freeness", FINITE, [[1], [9]], 0),
@@ -122,25 +134,30 @@ def test_a_group_of_two_gains_only_if_both_do(after: list[list[float]], gain: fl
     assert max(found, 0) == pytest.approx(gain)
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_envy_and_lies_in_plain_loops(seed: int) -> None:
+@pytest.mark.parametrize("conditions", [(), ("rates",), ("own time",)], ids=str)
+@pytest.mark.parametrize("seed", range(8))
+def test_envy_and_lies_in_plain_loops(seed: int, conditions: tuple[str, ...]) -> None:
     """Random tasks, feasible or not: what bundles are worth, by the definition."""
     rng = np.random.default_rng(seed)
-    cluster = draw(rng, get("envy-freeness"))
+    cluster = draw(rng, get("envy-freeness"), conditions)
     x = rng.random(cluster.usable.shape) * cluster.usable
     users = range(len(cluster.users))
 
     def worth(n: int, per_task: np.ndarray, tasks: np.ndarray) -> float:
-        """At most so many tasks: the resource of which a bundle has least, on every server where the user may run."""
+        """Most work: tasks by the resource of which a bundle has least, where the user may run, within its limit."""
         needs = cluster.demand[n] > 0
-        total = 0.0
-        for i in np.flatnonzero(cluster.eligible[n]):
-            total += min(tasks[i] * per_task[needs] / cluster.demand[n, needs])
-        return float(min(total, cluster.max_tasks[n]))
+        most = tasks * min(per_task[needs] / cluster.demand[n, needs]) * cluster.eligible[n]
+        limit = min(cluster.max_tasks[n], 1e6)
+        found = linprog(-cluster.rate[n], np.ones((1, len(most))), [limit], bounds=[*zip(0 * most, most, strict=True)])
+        return float(-found.fun)
 
     w = cluster.weight
     envied = [max(worth(n, cluster.demand[m], x[m] * w[n] / w[m]) for m in users if m != n) for n in users]
     assert_allclose(get("envy-freeness").dues(Case(cluster, x))[1], envied, atol=1e-12)
+
+    part = cluster.gamma * (w / w.sum())[:, None]
+    own = [worth(n, cluster.demand[n], part[n]) for n in users]
+    assert_allclose(get("sharing-incentive").dues(Case(cluster, x))[1], own, atol=1e-12)
 
     lie = next(iter(get("strategy-proofness").deviations(cluster, rng)))
     liar = cluster.users.index(lie.users[0])
@@ -149,7 +166,41 @@ def test_envy_and_lies_in_plain_loops(seed: int) -> None:
     assert np.count_nonzero(due) <= 1
 
 
-@pytest.mark.parametrize("name", fo.properties.names())
+def test_lies_about_rates() -> None:
+    """OEF's rule equalises work in units of the slowest type: who claims less of the fast one is given more of it.
+
+    In truth user 1 has the slow GPU and 4/7 of the fast one, and after the lie 16/25.
+    """
+    truth = fo.Cluster([[1], [1]], [[1], [1]], rate=[[1, 2], [1, 5]])
+    lie = Deviation(truth.with_rate("user1", [1, 1.25]), ("user1",))
+    found = fo.properties.verify("alpha-fair(alpha=inf, share=task)", "strategy-proofness", truth, lie)
+    assert float(found.violation[0]) <= 1 - (15 / 7) / (57 / 25) <= float(found.violation[1])
+    assert "1 has 2.14286 units of work when it reports truthfully, and 2.28 when it misreports" in repr(found)
+    assert "rates of work ((1, 2), (1, 5))\n  user1 reports rates of work (1, 1.25)\n  work: 2.14286" in repr(found)
+    assert fo.properties.Witness.of(found.document()).replay().text == found.text
+    strange = Deviation(truth.with_rate("user2", [1, 1]), ("user1",))
+    assert not get("strategy-proofness").admits(truth, strange)
+
+
+def test_rates_shrink_to_what_is_needed() -> None:
+    cluster = fo.Cluster([[4], [3]], [[2], [1], [3]], max_tasks=2, rate=[[3, 1], [5, 2], [1, 7]])
+    small, _ = shrunk((cluster, None), lambda some: [bool(np.ptp(one.rate[0]) > 1) for one, _ in some])
+    assert (small.shape, small.rate.tolist()) == ((1, 2, 1), [[1.0, 3.0]])
+    moves = [moved((cluster, None), np.random.default_rng(k))[0] for k in range(40)]
+    assert any((one.rate != cluster.rate).any() for one in moves)
+
+
+def test_what_is_about_tasks_says_so_of_work() -> None:
+    found = fo.properties.report("tsf", TIMED, ["single-resource-fairness", "uniform-sharing-incentive"])
+    assert "compares tasks, and the cluster has rates" in found.loc["single-resource-fairness", "witness"]
+    assert found.loc["uniform-sharing-incentive", "violation"] == 0
+    plain = fo.properties.check("uniform-sharing-incentive", fo.DRF().solve(EXAMPLE))
+    assert "has no rates" in plain.witness
+    (claim,) = (one for one in fo.CEEI.claims if one.property == "envy-freeness")
+    assert not claim.met(TIMED)
+
+
+@pytest.mark.parametrize("name", [name for name in fo.properties.names() if not get(name).of_rates])
 @pytest.mark.parametrize("mechanism", ["drf", "drfh", "per-server-drf"])
 def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
     rng, prop = np.random.default_rng(5), get(name)

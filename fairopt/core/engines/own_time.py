@@ -114,16 +114,19 @@ class _Program:
         return float(total / (len(at.z) + len(at.lam) + np.count_nonzero(self.has)))
 
     def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
-        """Point at which products vanish up to `accuracy`, by Mehrotra's predictor and corrector."""
+        """Point at which products vanish up to `accuracy`, or rounding, by Mehrotra's predictor and corrector."""
         zero = _Point(*(0 * one for one in at))
         steps = 0
         while steps < _STEPS:
-            gap, newton = self.gap(at), _Newton(self, at)
-            if gap < accuracy and newton.residual < REFINED:
+            try:
+                gap, newton = self.gap(at), _Newton(self, at)
+                if gap < accuracy and newton.residual < REFINED:
+                    break
+                affine = newton.direction(0.0, zero)
+                ahead = self.gap(_moved(at, affine, _longest(at, affine)))
+                change = newton.direction(min(max((ahead / gap) ** 3, LEAST_CENTRING), 0.5) * gap, affine)
+            except np.linalg.LinAlgError:  # ratios of slacks to fractions are lost in rounding, close to a solution
                 break
-            affine = newton.direction(0.0, zero)
-            ahead = self.gap(_moved(at, affine, _longest(at, affine)))
-            change = newton.direction(min(max((ahead / gap) ** 3, LEAST_CENTRING), 0.5) * gap, affine)
             t = _longest(at, change)
             if not t > _SHORTEST:
                 break

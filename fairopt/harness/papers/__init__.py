@@ -4,8 +4,8 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
-Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers`; `drf`, `drfh`, `pf`, and
-`counterexamples` (small instances of this project) also have a module of functions, and `gavel`, `pop` and `soroush`
+Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers` and statements on `incentives`;
+`drf`, `drfh`, `pf`, and `counterexamples` (small instances of this project) also have a module of functions, and `gavel`, `pop` and `soroush`
 share `accelerators`. `pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped
 with the package. Items are numbered in the order in which they were collected from the papers.
 
@@ -240,7 +240,7 @@ def _value(said: Any) -> Value:
 
 #: Papers in the order of their claims.
 _PAPERS = tuple(
-    map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "gavel", "pop", "soroush", "counterexamples"))
+    map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "gavel", "pop", "soroush", "incentives", "counterexamples"))
 )
 #: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}

@@ -463,3 +463,31 @@ def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
         return Fraction(45, 11), Fraction(18, 11)
     x = 4.5 * 2 / (1 + 2 ** (1 - 1 / alpha))
     return x, (9 - x) / 3
+
+
+def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: float) -> list[Array]:
+    """Work of each user, and after a user reported other rates its true work and that of the others, rounded."""
+    from ...mechanisms import one  # as in `solve`
+
+    asked = (cluster, cluster.with_rate(user, reported))
+    return [cluster.work(one(mechanism).solve(given).tasks).round(decimals) for given in asked]
+
+
+def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:
+    """True if at the Nash optimum of one GPU at a time nobody's bundle, or own lie, is worth twice what a user has."""
+    from ...mechanisms import one  # as in `solve`
+    from ...properties import Case, Deviation, get
+    from ...properties.strategy_proofness import misreports
+
+    nash, prop, worst = one("ceei(scope=servers)"), get("strategy-proofness" if of_lies else "envy-freeness"), 0.0
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        users, kinds = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+        rates = np.sort(rng.lognormal(0, 1, (users, kinds)), axis=1)
+        gpus = Cluster(np.ones((kinds, 1)), np.ones((users, 1)), max_tasks=1, rate=rates)
+        tasks, (lie, liar) = nash.solve(gpus).tasks, next(misreports(gpus, ("rate",), rng))
+        case = Case(gpus, tasks)
+        if of_lies:
+            case = Case(gpus, tasks, Deviation(lie, (gpus.users[liar],)), nash.solve(lie).tasks)
+        worst = max(worst, float(prop.find(case).violation))
+    return worst <= 1 / 2

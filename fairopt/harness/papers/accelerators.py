@@ -184,8 +184,10 @@ def one_each(draw: int) -> Cluster:
 
 def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
     """Work of all jobs at their true rates, (users,), if the first reports others."""
+    from ...mechanisms import one  # as in `_ours.solve`
+
     reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
-    return np.asarray((placement(cluster.replace(rate=reported), mechanism) * cluster.rate).sum(axis=1))
+    return cluster.work(one(mechanism).solve(cluster.replace(rate=reported)).tasks)
 
 
 def lies_that_pay(_: object, mechanism: str, draws: int) -> int:
