@@ -374,7 +374,8 @@ def test_why_a_user_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert said in " ".join(out.split())  # lines are wrapped where COLUMNS is set
     assert main([*asked, "d"]) == 0
-    assert "With no JobHeldUser: entitled to 1; 1 more of its tasks start if nothing is stopped." in " ".join(capsys.readouterr().out.split())
+    said = "With no JobHeldUser: entitled to 1; 1 more of its tasks start if nothing is stopped."
+    assert said in " ".join(capsys.readouterr().out.split())
     assert main([*asked, "nobody"]) == 2
 
 
