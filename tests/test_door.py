@@ -50,6 +50,8 @@ NUMPY = [
     CLUSTER + "print(fo.PerServerDRF().solve(c).summary())",
     command("solve", "paper:drf-4.1", "--mechanism", "drf"),
     CLUSTER + "fo.AlphaFair(2).solve(c).summary()",
+    "import fairopt as fo; c = fo.Cluster([[90]], [[1]] * 99); "  # a tree of a snapshot
+    "fo.Tree({'q': {}} | {u: {'parent': 'q'} for u in c.users[:50]}).solve(c)",
     CLUSTER + "from fairopt.app.explorer import Session, page; Session(c).reply({'ask': 'answer'})",
     # Zeros and decades: rows are solved in an order of their own.
     "import fairopt as fo; c = fo.Cluster([[9e5, 18], [4, 6]], [[3, 0], [1, 4]], eligible=[[1, 1], [0, 1]]); "

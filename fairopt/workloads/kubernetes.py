@@ -17,7 +17,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,6 +55,7 @@ from .sources import reader
 
 __all__ = ["items", "kubernetes", "may_run", "quantity", "requests", "snapshot"]
 
+_REMEDY = "write it with: kubectl get nodes,pods,namespaces -A -o json"
 _SPACE = re.compile(r"[\s,]*")
 _ITEMS = re.compile(r'"items"\s*:\s*\[')
 _STATED = re.compile(r'"(kind|apiVersion)"\s*:\s*"([^"]*)"')
@@ -93,41 +93,34 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
             item = json.loads(bytes(raw))
             if not isinstance(item, dict):
                 raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object") from None
-        yield item if "kind" in item else _named(item, of)
+        yield _named(item, of)
 
 
 def _scanned(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of the lists in a text one by one, up to the first damaged one."""
     found, before = _ITEMS.search(text), 0
     if found is None:
-        raise DataError(f"{path} has no list 'items'; write it with: kubectl get nodes,pods,namespaces -A -o json")
+        raise DataError(f"{path} has no list 'items'; {_REMEDY}")
     decode = json.JSONDecoder().raw_decode
     while found is not None:
-        at, unnamed = found.end(), list[dict[str, Any]]()
-        for number in count(1):
-            at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-            if text.startswith("]", at):
-                break
+        at, listed_here = found.end(), list[Any]()
+        while not text.startswith("]", at := _SPACE.match(text, at).end()):  # type: ignore[union-attr]
             try:
                 item, at = decode(text, at)
             except (ValueError, RecursionError) as error:
+                number = len(listed_here) + 1
                 raise DataError(f"{path}: item {number} of items is cut off or damaged: {error}") from None
-            if not isinstance(item, dict):
-                raise DataError(f"{path}: item {number} of items is {str(item)[:40]!r}; it must be an object")
-            if "kind" in item:
-                yield item
-            else:
-                unnamed.append(item)
-        following = _ITEMS.search(text, at)
-        if unnamed:  # a file may state the kind of a list after its items
-            end = text.find("}", at) + 1 or len(text)
-            of = dict(_STATED.findall(text[before : found.start()]) + _STATED.findall(text[at:end]))
-            yield from (_named(item, of) for item in unnamed)
-        found, before = following, at
+            listed_here.append(item)
+        end = text.find("}", at) + 1 or len(text)  # a file may state the kind of a list after its items
+        of = dict(_STATED.findall(text[before : found.start()]) + _STATED.findall(text[at:end]))
+        yield from (_named(item, of) for item in objects({"items": listed_here}, "items", path, _REMEDY))
+        found, before = _ITEMS.search(text, at), at
 
 
 def _named(item: dict[str, Any], of: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the kind and API version of the enclosing list to an object that states none."""
+    """Add the kind and API version of the enclosing list to an object that states no kind."""
+    if "kind" in item:
+        return item
     return {"kind": str(of.get("kind")).removesuffix("List"), "apiVersion": of.get("apiVersion")} | item
 
 
@@ -267,12 +260,11 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
         yaml = of_an_extra("yaml")
     except DataError as error:
         raise DataError(f"{path} is YAML: {error}; or write JSON: kubectl ... -o json") from None
-    remedy = "write it with: kubectl get nodes,pods,namespaces -A -o yaml"
     loader: Any = None
 
     def refused() -> None:
         """Reject aliases: nine in each of nine nested lists would expand to billions of objects."""
-        raise DataError(f"{path} line {loader.line + 1} is an alias of what is written elsewhere; {remedy}")
+        raise DataError(f"{path} line {loader.line + 1} is an alias of what is written elsewhere; {_REMEDY}")
 
     try:
         loader, documents = yaml.SafeLoader(files.read(path, "snapshot")), []
@@ -281,7 +273,7 @@ def _yaml(path: Path) -> Iterable[dict[str, Any]]:
             documents.append(loader.get_data())
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{path} is not valid YAML: {str(error)[:200]}") from None
-    return [_named(one, found) for found in documents or [None] for one in objects(found, "items", path, remedy)]
+    return [_named(one, found) for found in documents or [None] for one in objects(found, "items", path, _REMEDY)]
 
 
 def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
@@ -384,28 +376,23 @@ def _shapes(
         named = seen.others["Workload"] or thing["spec"].get("volumes")
         metadata = [item for item in thing["metadata"].items() if named or item[0] not in _OWN]
         same = id(thing["spec"]), id(pod.request), repr(metadata), pod.queued
-        if same in read:
-            shape, queue, limits = read[same]
-            for rule in limits:
-                parts[rule][rule.part] += pod.count
-            _add(pod, shape, queue, queues)
-            continue
-        namespace, queue = name_of(pod.thing, "namespace"), queues.of(pod.thing)
-        if (key := repr(_place(pod, queue))) not in known:
-            may = queues.nodes(pod.thing, queue, seen.nodes) if pod.queued else may_run(pod.thing, seen.nodes)
-            near = claims.nodes(pod.thing, seen.nodes)
-            known[key] = tuple(one and other for one, other in zip(may, near, strict=True))
-        limits = tuple(rules(pod.thing))
-        alike = (namespace, queue, tuple(sorted(pod.request.items())), known[key], limits)
-        if alike not in found:
-            asks = {what: units(what, amount) for what, amount in pod.request.items()}
-            found[alike] = Shape(namespace, asks, known[key]), queue
-            for rule in limits:
-                ruled[rule].append((found[alike][0], pod.thing))
+        if same not in read:
+            namespace, queue, limits = name_of(thing, "namespace"), queues.of(thing), tuple(rules(thing))
+            if (key := repr(_place(pod, queue))) not in known:
+                may = queues.nodes(thing, queue, seen.nodes) if pod.queued else may_run(thing, seen.nodes)
+                near = claims.nodes(thing, seen.nodes)
+                known[key] = tuple(one and other for one, other in zip(may, near, strict=True))
+            alike = (namespace, queue, tuple(sorted(pod.request.items())), known[key], limits)
+            if alike not in found:
+                asks = {what: units(what, amount) for what, amount in pod.request.items()}
+                found[alike] = Shape(namespace, asks, known[key]), queue
+                for rule in limits:
+                    ruled[rule].append((found[alike][0], thing))
+            read[same] = *found[alike], limits
+        shape, queue, limits = read[same]
         for rule in limits:
             parts[rule][rule.part] += pod.count
-        read[same] = *found[alike], limits
-        _add(pod, found[alike][0], queue, queues)
+        _add(pod, shape, queue, queues)
     several = Counter(space for space, _ in {(shape.owner, queue.name) for shape, queue in found.values()})
     shapes = Counter((shape.owner, queue) for shape, queue in found.values())
     for shape, queue in found.values():

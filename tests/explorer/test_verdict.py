@@ -369,12 +369,13 @@ def test_why_a_user_runs_so_little(tmp_path: Path, capsys: pytest.CaptureFixture
         "b runs 0 (0.0% of the cluster), wants 8, and is entitled to 4 tasks (50.0%) under DRFH at weight 1.",
         "Waiting, by the system's own reason: 8 for room.",
         "If nothing is stopped, 3 of its tasks start, after 0 of others.",
-        "With one more node like n: entitled to 6; 2 more start there at once.",
-        "With a weight of 2 in place of 1: entitled to 5.333.",
+        "With one more node like n: entitled to 6; 2 more of its tasks start if nothing is stopped.",
+        "With a weight of 2 in place of 1: entitled to 5.333; 1 more of its tasks start if nothing is stopped.",
     ):
         assert said in " ".join(out.split())  # lines are wrapped where COLUMNS is set
     assert main([*asked, "d"]) == 0
-    assert "With no JobHeldUser: entitled to 1." in " ".join(capsys.readouterr().out.split())
+    said = "With no JobHeldUser: entitled to 1; 1 more of its tasks start if nothing is stopped."
+    assert said in " ".join(capsys.readouterr().out.split())
     assert main([*asked, "nobody"]) == 2
 
 

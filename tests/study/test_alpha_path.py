@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 import fairopt as fo
+from fairopt.core.engines import small
 from fairopt.errors import DataError, NotConverged, SolverError
-from fairopt.mechanisms import REGISTRY, Mechanism
+from fairopt.mechanisms import REGISTRY, Mechanism, _solve
 from fairopt.mechanisms.reference import server_problem
 from fairopt.study.alpha_path import AlphaPath, refined
 from fairopt.study.follower import Follower
@@ -222,3 +223,27 @@ def test_refined_paths_of_users_who_run_nothing() -> None:
         assert path.errors is not None
         assert path.errors.iloc[:-1].max() <= most
     assert len(path) == 2
+
+
+def test_digits_that_a_page_does_not_show_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit that binds the dense method is tried once, and its answer rejected, not at every alpha."""
+    shared, calls = cluster(), list[str]()
+    tasks = fo.AlphaPFVDS(1).solve(shared).arrays.user_tasks
+    shared = shared.replace(max_tasks=np.where(np.arange(len(tasks)) % 2, math.inf, 0.7 * tasks))
+
+    def counted(module: Any, name: str) -> None:
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: calls.append(name) or function(*given))  # type: ignore[func-returns-value]
+
+    counted(small, "finite")
+    counted(_solve, "with_last_digits")
+    found, refinements = [], []
+    for refine in (True, False):
+        follower = Follower(shared, fo.AlphaPFVDS, None, refine=refine)
+        follower(0.7)
+        calls.clear()
+        found.append([follower(alpha).arrays.user_tasks for alpha in (1.5, 2.0, 3.0)])
+        assert calls.count("finite") == 1
+        refinements.append(calls.count("with_last_digits"))
+    assert refinements[0] == 3 > refinements[1]
+    assert_allclose(found[0], found[1], rtol=1e-6)

@@ -107,36 +107,28 @@ class _Asked:
     def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
         """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
         session, cluster = self.session, self.judged.runs.cluster
-        start, edited = session.start, session.edited(session.state)
-        edits, original = session.state.edits, edited.user_of[users].tolist()
-        fits = [fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original]
-        empty = np.sum(fits, axis=0)
+        start, state, queues = session.start, session.state, session.queues(session.state)
+        original = session.edited(state).user_of[users].tolist()
+        empty = sum(fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original)
+        changes: list[tuple[str, dict[str, Any]]] = []
         for e in np.argsort(-np.where(empty > 0, start.counts, 0), kind="stable")[:_KINDS].tolist():
             if empty[e] > 0:
-                count = int(edits.get(f"servers/{e}/count", start.counts[e])) + 1
-                after = replace(session.state, edits={**edits, f"servers/{e}/count": count})
-                runs, tasks = session.runs(session.edited(after)), session.allocation(after).arrays.user_tasks
-                more = None if runs is None else sum(m in users for m, _ in next_starts(runs, tasks)) - starts
-                yield WhatIf(f"one more node like {start.names[e]}", float(tasks[users].sum()), more)
-        if not empty.any():
-            return
-        queues = session.queues(session.state)
-        doubled = f"a weight of {2 * weight:.4g} in place of {weight:.4g}"
+                count = int(state.edits.get(f"servers/{e}/count", start.counts[e])) + 1
+                changes.append((f"one more node like {start.names[e]}", {f"servers/{e}/count": count}))
+        heavier = {f"users/{m}/weight": 2 * float(cluster.weight[n]) for m, n in zip(original, users, strict=True)}
         if name and queues is not None and name in queues.queues:
-            heavier: dict[str, Any] = {f"queues/{name}": 2 * weight}
-        else:
-            heavier = {f"users/{m}/weight": 2 * float(cluster.weight[n]) for m, n in zip(original, users, strict=True)}
-        yield WhatIf(doubled, self._tasks(users, heavier), None)
+            heavier = {f"queues/{name}": 2 * weight}
+        changes.append((f"a weight of {2 * weight:.4g} in place of {weight:.4g}", heavier))
         capped = {n: self.snapshot.capped.get(cluster.users[n], {}) for n in users}
         if reasons := dict.fromkeys(reason for some in capped.values() for reason in some):
             most = {f"users/{m}/max_tasks": float(cluster.max_tasks[n]) + sum(capped[n].values())
-                    for m, n in zip(original, users, strict=True) if capped[n]}  # fmt: skip
-            yield WhatIf(f"no {' and no '.join(reasons)}", self._tasks(users, most), None)
-
-    def _tasks(self, users: list[int], edits: dict[str, Any]) -> float:
-        """Entitlement of users together after edits."""
-        state = replace(self.session.state, edits={**self.session.state.edits, **edits})
-        return float(self.session.allocation(state).arrays.user_tasks[users].sum())
+                    for m, n in zip(original, users, strict=True)}  # fmt: skip
+            changes.append((f"no {' and no '.join(reasons)}", most))
+        for text, edits in changes if np.any(empty) else ():
+            after = replace(state, edits={**state.edits, **edits})
+            runs, due = session.runs(session.edited(after)), session.allocation(after).arrays.user_tasks
+            more = None if runs is None else sum(m in users for m, _ in next_starts(runs, due)) - starts
+            yield WhatIf(text, float(due[users].sum()), more)
 
 
 def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
@@ -231,6 +223,7 @@ def sentences(one: Why, mechanism: str) -> list[str]:
     )
     said.append(f"If nothing is stopped, {following}.")
     for each in one.what_if:
-        at_once = "" if each.starts is None else f"; {each.starts:g} more start there at once"
+        more = f"{abs(each.starts or 0):g} {'more' if (each.starts or 0) > 0 else 'fewer'} of its tasks start"
+        at_once = f"; {more} if nothing is stopped" if each.starts else ""
         said.append(f"With {each.change}: entitled to {each.entitled:.4g}{at_once}.")
     return said

@@ -84,7 +84,7 @@ class User(msgspec.Struct):
 
 
 class WhatIf(msgspec.Struct):
-    """A change, the entitlement after it, and the tasks that would start at once without stopping any (or null)."""
+    """A change, the entitlement after it, and how many more tasks would then start if none is stopped (or null)."""
 
     change: str
     entitled: float
