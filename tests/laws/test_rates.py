@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import certify
 from fairopt.mechanisms.tsf import task_share_per_task
 from fairopt.model.cluster import Cluster
 
@@ -120,17 +119,6 @@ def test_work_is_that_of_the_definition(name: str, alpha: float, timed: bool) ->
         assert 0 < (found.arrays.user_tasks > cluster.max_tasks * (1 - 1e-6)).sum() < 4
 
 
-@pytest.mark.parametrize("timed", [False, True])
-@pytest.mark.parametrize("name", GLOBAL)
-def test_a_user_one_percent_short_is_seen(name: str, timed: bool) -> None:
-    cluster = drawn(13, timed=timed)
-    found = solved(name, cluster)
-    for n in range(5):
-        short = found.tasks.copy()
-        short[n] *= 0.99
-        assert certify(cluster, short, found.criterion)[0].residual > 2e-3
-
-
 @pytest.mark.parametrize("name", GLOBAL[:3])
 def test_own_time_of_many_users(name: str) -> None:
     """On few servers, with own time of all users: the native engine is certified by its own prices, and so is CVXPY."""
@@ -195,8 +183,9 @@ def test_both_checkers_tell_answers_from_others(
     stray[np.nonzero(rates == 0)] = 1e-9
     some = [n for n, work in enumerate(found.arrays.work) if work > 1e-3]
     wrong = [found.tasks * np.where(np.arange(5) == n, 0.99, 1)[:, None] for n in some]
-    for tasks in (*wrong, moved, stray):
+    for k, tasks in enumerate((*wrong, moved, stray)):
         mine, theirs = residuals(dataclasses.replace(found, tasks=tasks))
+        assert theirs > 2e-3 or k >= len(wrong), "a user one percent short is seen"
         assert 1e-6 < theirs * (1 - 1e-6) <= mine  # equal, but for max-min by prices, where the package does not stop
         assert mine == pytest.approx(theirs, rel=1e-6) or name == "tsf"
     assert mine == np.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -71,66 +72,7 @@ def test_smoke_is_the_same_but_smaller(path: Path) -> None:
     assert len(cells) == 2 * 2 + 1
 
 
-BAD = [
-    ('title = "T"', "title = 3", 1, "title: is 3; it must be a line of text"),
-    ('title = "T"\n', "", 1, "title is missing; it must be a line of text"),
-    ("repetitions = 2", "repetitions = 0", 2, "repetitions: is 0; it must be a whole number >= 1"),
-    ("repetitions = 2", "repetition = 2", 2, "repetition: unknown key"),
-    (
-        "repetitions = 2",
-        "repetitions = 2\ntable = 'clusters'",
-        2,
-        "repetitions: a table of each cluster shows one draw",
-    ),
-    ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: is 3; it must be a table"),
-    ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
-    ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source of clusters 'nowhere'"),
-    ("users = [3, 4]", "usres = [3, 4]", 6, "clusters.two.usres: lognormal has no option 'usres'; known are users"),
-    ("users = [3, 4]", "users = [3, 'x']", 6, "clusters.two.users: option users of lognormal cannot be 'x'"),
-    ("users=2&", "users=0&", 21, "smoke.clusters.two: option users of lognormal cannot be '0'"),
-    (
-        'one = "paper:drf-4.1"',
-        'one = { source = "paper:drf-4.1", users = 3 }',
-        5,
-        "clusters.one.users: only traces and generators take options",
-    ),
-    (
-        "alphas = [1, inf]",
-        "repetitions = [1, 2]",
-        10,
-        "grid.1.repetitions: is [1, 2]; it must be a whole number >= 1; write a [[grid]] for each",
-    ),
-    ("users = [3, 4]", "users = []", 6, "clusters.two.users: is empty"),
-    ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),
-    ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas.2: is -1; it must be a number >= 0"),
-    ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is []; it must be a number >= 0, or inf; one or several"),
-    ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas.2: is 'x'"),
-    ('"drfh", "alphapf-vds"', '"drff"', 9, "grid.1.mechanisms: there is no mechanism 'drff'"),
-    ('clusters = ["two"]', 'clusters = ["three"]', 13, "grid.2.clusters: is 'three'; it must be one of one, two"),
-    ('"best-response"', '"newton"', 15, "grid.2.engines: PS-DSF has no engine 'newton'; it has equilibrium"),
-    ('"best-response"', '"best-response"\ndampings = 2', 16, "grid.2.dampings: is 2; it must be in (0, 2)"),
-    ('"best-response"', '"best-response"\ntols = 0', 16, "grid.2.tols: is 0; it must be a number > 0"),
-    (
-        '"best-response"',
-        '"best-response"\nmeasures = ["use"]',
-        16,
-        "grid.2.measures: is 'use'; it must be one of util",
-    ),
-    ('mechanisms = ["ps-dsf"]\n', "", 12, "grid.2: mechanisms is missing; it must be a mechanism"),
-    ('two = "lognormal?', 'three = "lognormal?', 21, "smoke.clusters.three: [clusters] has no 'three' to replace"),
-    ("alphas = [1, inf]", "alphas = [1, inf", 12, "not valid TOML"),
-    ("alphas = [1, inf]", "alphas = nan", 10, "grid.1.alphas: is nan; it must be a number >= 0"),
-    (
-        '"best-response"',
-        '"best-response"\norders = "up"',
-        16,
-        "grid.2.orders: is 'up'; it must be one of elastic, cyclic",
-    ),
-    ("repetitions = 2", '"x` - at `$[0].grid" = 2', 2, "x` - at `$[0].grid: unknown key; known: about, clusters"),
-    ("alphas = 1\n", "alphas = true\n", 19, "smoke.alphas: is True; it must be a number >= 0"),
-    ("alphas = 1\n", "orders = 'cyclic'\nalpha = 1\n", 20, "smoke.alpha: unknown key; known: alphas, clusters"),
-    ("alphas = 1\n", "mechanisms = ['drf', 'drff']\n", 19, "smoke.mechanisms: there is no mechanism 'drff'"),
-]
+BAD = tomllib.loads(Path(__file__).with_name("bad_experiments.toml").read_text(encoding="utf-8"))["bad"]
 
 
 @pytest.mark.parametrize(("old", "new", "line", "message"), BAD)
