@@ -240,7 +240,10 @@ def _value(said: Any) -> Value:
 
 #: Papers in the order of their claims.
 _PAPERS = tuple(
-    map(Paper, ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "gavel", "pop", "soroush", "incentives", "counterexamples"))
+    map(
+        Paper,
+        ("lec", "drf", "drfh", "mqdrf", "pf", "schedulers", "gavel", "pop", "soroush", "incentives", "counterexamples"),
+    )
 )
 #: Citations and subjects of papers by the keys of their claims.
 CITATIONS = {paper.key: paper.citation for paper in _PAPERS}
