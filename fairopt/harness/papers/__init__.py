@@ -5,9 +5,10 @@
     papers.check()                 # a table: claim, printed value, computed value, correct value, verdict
 
 Each paper has a table `data/NAME.toml`, and so have published examples of `schedulers` and statements on `incentives`;
-`drf`, `drfh`, `pf`, and `counterexamples` (small instances of this project) also have a module of functions, and `gavel`, `pop` and `soroush`
-share `accelerators`. `pf_measured` has claims of PF on time and convergence, which are judged by measurements shipped
-with the package. Items are numbered in the order in which they were collected from the papers.
+`drf`, `drfh`, `pf`, and `counterexamples` (small instances of this project) also have a module of functions, and
+`gavel`, `pop` and `soroush` share `accelerators`. `pf_measured` has claims of PF on time and convergence, which are
+judged by measurements shipped with the package. Items are numbered in the order in which they were collected from the
+papers.
 
 A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
 optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
