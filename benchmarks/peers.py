@@ -58,9 +58,9 @@ PROBLEMS: dict[str, tuple[fo.mechanisms.Mechanism, Callable[..., fo.Cluster], in
 
 
 class Problem:
-    """Problem on the merged cluster: levels `levels @ z`, `use @ z <= 1`, `z >= 0`, and fairopt's solution."""
+    """Problem on the merged cluster: levels `levels @ z`, `use @ z <= 1`, `z >= 0`, and fairopt's solution if given."""
 
-    def __init__(self, mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster, ours: fo.Allocation) -> None:
+    def __init__(self, mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster, ours: fo.Allocation | None) -> None:
         merged = fo.merge(cluster)
         criterion = mechanism.criterion(merged.cluster)
         polytope = Polytope(merged.cluster, criterion.limits(merged.cluster))
@@ -69,7 +69,9 @@ class Problem:
         self.proportional = criterion.alpha == 1
         self.use: sp.csr_matrix = polytope.use
         self.weight: Array = own.weight
-        best = merged.merged_tasks(ours.tasks).sum(axis=1)[polytope.users] * level
+        best = polytope.reach * own.weight / own.weight.sum() * level  # a partition
+        if ours is not None:
+            best = np.bincount(merged.user_of, merged.task_size * ours.arrays.user_tasks)[polytope.users] * level
         self.levels: sp.csr_matrix = sp.diags(level / best.min()) @ polytope.tasks  # units near 1 suit the solvers
         self.best: Array = best / best.min()
 

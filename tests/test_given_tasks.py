@@ -182,7 +182,9 @@ def test_what_raises_is_a_row(cluster: fo.Cluster) -> None:
 
 
 def test_what_is_not_there_is_answered_with_what_is(mine: fo.Allocation) -> None:
-    with pytest.raises(AttributeError, match=r"no attribute 'frame'; it has .*summary, tasks, to_frame, .*utili"):
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'frame'; it has .*summary, tasks, tasks_by_type, to_frame, .*utili"
+    ):
         mine.frame  # type: ignore[attr-defined]  # noqa: B018
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..model._arrays import Array
 from ..model._validate import LEAST
 from ..model.cluster import Cluster
-from ..model.criterion import Criterion
+from ..model.criterion import Criterion, virtual_share_per_task
+from ..model.merging import merge
 from ..model.polytope import Polytope
 from .rational import tried
 
@@ -86,10 +89,14 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
         small = 0 < criterion.alpha < SMALL
         return beyond_doubles(cluster, criterion) or (_SPAN.format(least=SMALL) if small else "")
-    least, where = ill_scaling(Polytope(cluster, criterion.limits(cluster)), criterion)
+    merging = merge(cluster, servers=criterion.scale_free, users=False)
+    if criterion.scope == "per_server":
+        criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
+    least, where = ill_scaling(Polytope(merging.cluster, criterion.limits(cluster)), criterion)
     if where is None or least >= SEEN:
         return ""
     n, m, i, r = where
+    i = int(merging.first_server[i])
     alone = cluster if criterion.scope != "per_server" else cluster.select(servers=[cluster.servers[i]])
     remedy = "The native engine does without rounding on so small a cluster; or leave"
     if not tried(alone, criterion.limits(cluster)):

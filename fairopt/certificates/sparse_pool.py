@@ -13,12 +13,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model._arrays import Array, ratio
+from ..base.loops import compiled
+from ..model._arrays import Array, Index, ratio
 from ..model.cluster import SparseCluster
 from ..model.criterion import Criterion
 
 #: Levels closer than this count as one, in units of the larger.
 _SAME = 1e-10
+
+
+@compiled
+def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Array:
+    """Least bound of each user over its resources, (users,), by compressed columns with users in order of level."""
+    found = np.full(len(x), np.inf)
+    for r in range(len(begin) - 1):
+        kept, lost, first = 0.0, 0.0, begin[r]  # a compensated sum
+        for k in range(begin[r], begin[r + 1]):
+            spent = part[k] * x[user[k]] - lost
+            total = kept + spent
+            kept, lost = total, (total - kept) - spent
+            top = level[user[k]]
+            if k + 1 < begin[r + 1] and level[user[k + 1]] <= top * (1 + _SAME):
+                continue
+            left = max(1 - kept, 0.0)
+            for j in range(first, k + 1):
+                n = user[j]
+                if x[n] > 0:
+                    found[n] = min(found[n], max(top / level[n] - 1, left / (part[j] * x[n])))
+            first = k + 1
+    return found
 
 
 def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) -> Array:
@@ -29,19 +52,7 @@ def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) 
     level = criterion.restrict(runs).levels(x[runs])
     order = np.argsort(level, kind="stable")
     columns = cluster.share_per_task[runs[order]].tocsc()  # users by level, in each
-    level, user, begin = level[order][columns.indices], runs[order][columns.indices], columns.indptr
-    spent = columns.data * x[user]
-    kept = np.append(0.0, np.cumsum(spent, dtype=np.longdouble))  # over all resources
-    last = np.append(level[1:] > level[:-1] * (1 + _SAME), True)
-    last[begin[1:][np.diff(begin) > 0] - 1] = True
-    ends = np.flatnonzero(last)  # of chains
-    since = begin[np.searchsorted(begin, ends, "right") - 1]
-    gap = np.maximum(1 - (kept[ends + 1] - kept[since]).astype(float), 0.0)
-    size = np.diff(ends, prepend=-1)
-    bound = np.maximum(
-        ratio(np.repeat(level[ends], size), level, np.inf) - 1, ratio(np.repeat(gap, size), spent, np.inf)
-    )
-    found = np.full(len(x), np.inf)
-    np.minimum.at(found, user, bound)
-    found = np.minimum(found, np.where(x > 0, np.maximum(ratio(limits, x, np.inf) - 1, 0.0), np.inf))
-    return np.where(cluster.runnable, found, 0.0)
+    bound = np.full(len(x), np.inf)
+    bound[runs[order]] = bounds(columns.indptr, columns.indices, columns.data, level[order], x[runs[order]])
+    to_limit = np.where(x > 0, np.maximum(ratio(limits, x, np.inf) - 1, 0.0), np.inf)
+    return np.where(cluster.runnable, np.minimum(bound, to_limit), 0.0)

@@ -226,20 +226,20 @@ class Mechanism(Solvable):
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """Candidates of the native engine, then of the game's, which needs no common scale of welfare."""
-        found = None
-        for found in native.solutions(problem, tol, warm):
-            yield found
-        rule = problem.criterion
-        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or len(problem.polytope.timed):
-            return
-        from ..core.engines.welfare import fixed_at_floors
+        from ..core.engines.welfare import crowded, fixed_at_floors
         from ..core.game import equilibria
 
-        more = equilibria.solutions(problem, tol)
-        if rule.floor.any():  # the engine of the game has no floors: active ones are fixed, and the rest is solved
+        rule, found, more = problem.criterion, None, iter(())
+        finite = 0 < rule.alpha < np.inf and type(rule) is Criterion and not len(problem.polytope.timed)
+        if finite:
+            more = (dataclasses.replace(one, engine="native", warm=None) for one in equilibria.solutions(problem, tol))
+        crowd = not rule.floor.any() and crowded(problem)
+        for found in native.solutions(problem, tol, warm, more if crowd else iter(())):
+            yield found
+        if finite and rule.floor.any():  # the engine of the game has no floors: active ones are fixed
             more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
-        for found in more:
-            yield dataclasses.replace(found, engine="native", warm=None)
+            more = (dataclasses.replace(one, engine="native", warm=None) for one in more)
+        yield from more
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Candidates of a fallback engine, after others failed; None where it would take minutes."""

@@ -481,9 +481,10 @@ def _expanded(
     tasks = frozen(tasks)
     if order is not None or not merging.trivial:  # sums over other rows, or in another order, differ by rounding
         split, prices = Split.of(merging, tasks), merging.split_prices(prices)
-        if order is None and mechanism.judged_by_criterion and len(merging.cluster.users) < len(problem.cluster.users):
-            proof = merging.split_prices(verdict[1])
-            verdict = _of_every_user(mechanism, problem, merging, split, verdict[0], proof), proof
+        if mechanism.judged_by_criterion and not merging.trivial:
+            proof = merging.split_prices(verdict[1] if order is None else order.prices(verdict[1]))
+            known = order is None and len(merging.cluster.users) == len(problem.cluster.users)
+            verdict = _of_everyone(mechanism, problem, merging, split, verdict[0], proof, known), proof
         else:
             verdict = mechanism.certified(problem, split, prices)
         tasks = deferred(split)
@@ -504,25 +505,41 @@ def _expanded(
     )
 
 
-def _of_every_user(
-    mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate, prices: Array | None
-) -> Certificate:
-    """Extend the certificate of merged users to all users: feasibility is recomputed, optimality carries over.
+def _of_everyone(
+    mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate,
+    prices: Array | None, known: bool,
+) -> Certificate:  # fmt: skip
+    """Extend the certificate of a merged cluster to the whole: feasibility is recomputed, optimality carries over.
 
     Merged users have the same level, since their tasks are split by weight, and the same cost and marginal utility per
     unit of demand. Relative gains and errors of each therefore equal those of the merged user, and usage and welfare
-    are sums. Condition numbers depend on each user's own data, and are computed on demand.
+    are sums. The problem of a server is that of the merged server up to scale. Condition numbers depend on each user's
+    own data, and are computed on demand, except where they are `known`, since no users were merged.
     """
     cluster = problem.cluster
     violation, worst = feasibility(cluster, split, problem.limits, problem.criterion.floor)
     if violation <= merged.optimality:
-        worst = merged.worst
-        for name, n in zip(
-            merging.cluster.users, np.unique(merging.user_of, return_index=True)[1].tolist(), strict=True
-        ):
-            worst = worst.replace(f"user {name!r}", f"user {cluster.users[n]!r}")
-    conditions = deferred(lambda: mechanism.certified(problem, split, prices)[0].conditions)
+        worst = _renamed(merged.worst, merging)
+    again = partial(_conditions, mechanism, problem, split, prices)
+    conditions = deferred(partial(getattr, merged, "conditions") if known else again)
     return Certificate(violation, merged.optimality, merged.measure, worst, merged.gap, conditions)
+
+
+def _conditions(mechanism: Solvable, problem: Problem, split: Split, prices: Array | None) -> Array | None:
+    return mechanism.certified(problem, split, prices)[0].conditions
+
+
+def _renamed(text: str, merging: Merging) -> str:
+    """Text with the first user or server of each merged one in place of its label."""
+    before, merged = merging.original, merging.cluster
+    for labels, names, first, *kinds in (
+        (merged.users, before.users, merging.first_user, "user"),
+        (merged.servers, before.servers, merging.first_server, "server", "of"),
+    ):
+        for label, k in zip(labels, first.tolist(), strict=True):
+            for kind in kinds if label != names[k] else ():
+                text = text.replace(f"{kind} {label!r}", f"{kind} {names[k]!r}")
+    return text
 
 
 def _idle(merging: Merging) -> tuple[str, ...]:

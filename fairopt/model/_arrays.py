@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..base.errors import DataError
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -78,6 +80,15 @@ class Frozen:
         self.__dict__.update(state)
 
 
+def table(shape: tuple[int, ...], instead: str) -> Array:
+    """Array without values, or a `DataError` with a remedy, `instead`, where there is no memory for one."""
+    try:
+        return np.empty(shape)
+    except MemoryError:
+        size = " x ".join(f"{count:,}" for count in shape)
+        raise DataError(f"there is no memory for a table of {size} numbers, users x servers: {instead}") from None
+
+
 def ratio(above: ArrayLike, below: NDArray[Any], otherwise: float = 0.0) -> Array:
     """Quotient `above / below`, and `otherwise` where `below` is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,6 +108,18 @@ def numbered(rows: NDArray[Any]) -> Index:
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
     return np.asarray(rank[inverse.ravel()])
+
+
+def alike(rows: Array, groups: int) -> Index:
+    """Number rows >= 0 by quantiles of the ratios of their entries, in about so many groups of similar directions.
+
+    Rows with a least or largest ratio are groups of their own.
+    """
+    log = np.log(np.maximum(rows, np.finfo(float).tiny))
+    rank = np.argsort(np.argsort(log[:, 1:] - log[:, :1], axis=0, kind="stable"), axis=0)
+    bins = max(int(groups ** (1 / max(rank.shape[1], 1))), 2)
+    quantile = np.where(rank == 0, -1, np.where(rank == len(rank) - 1, bins, rank * bins // len(rank)))
+    return numbered(quantile.astype(float))
 
 
 def kinds(capacity: Array) -> tuple[Index, Mask]:

@@ -28,15 +28,18 @@ _AXES = {
 }
 
 
-def to_frames(cluster: Any) -> dict[str, pd.DataFrame]:
-    """Frames `servers`, `users`, `eligible`, and `rate` if it is not 1, of a `Cluster`."""
+def to_frames(cluster: Any, placed: bool = True) -> dict[str, pd.DataFrame]:
+    """Frames `servers`, `users`, if `placed` also `eligible`, and `rate` if it is not 1, of a `Cluster`."""
     users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
     demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
         "servers": pd.DataFrame(cluster.capacity, servers, list(cluster.resources)),
         "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
-        "eligible": pd.DataFrame(cluster.eligible, users, servers),
-    } | ({"rate": pd.DataFrame(cluster.rate, users, servers)} if cluster.rated else {})
+    } | {
+        name: pd.DataFrame(getattr(cluster, name), users, servers)
+        for name, shown in (("eligible", placed), ("rate", cluster.rated))
+        if shown
+    }
 
 
 def arguments(servers: Any, users: Any, eligible: Any = None, rate: Any = None) -> Table:

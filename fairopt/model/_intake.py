@@ -154,8 +154,8 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
     everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
     if values is None:
         return everywhere
-    if type(values) is np.ndarray and not any(values.strides) and values.shape == shape and values.all():
-        return everywhere  # a view of one number, as that of another cluster, needs no check of its entries
+    if type(values) is np.ndarray and not any(values.strides) and values.shape == shape and values[0, 0]:
+        return everywhere  # a view of one number, as that of another cluster
     try:
         array = _array(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):  # NumPy has converted all entries to text

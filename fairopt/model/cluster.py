@@ -111,7 +111,8 @@ class Cluster:
 
         .. math:: \gamma^0_{ni} = \min_{r : d_{nr} > 0} c_{ir} / d_{nr}
         """
-        tasks = np.full(self.shape[:2], np.inf)
+        tasks = _arrays.table(self.shape[:2], "fairopt.merge(cluster) has one server of each type")
+        tasks.fill(np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
                 # Without demand the ratio is infinite or NaN, which fmin ignores.
@@ -246,7 +247,7 @@ class Cluster:
             self.capacity[np.ix_(i, r)],
             self.demand[np.ix_(n, r)],
             self.weight[n],
-            self.eligible[np.ix_(n, i)],
+            self.eligible[np.ix_(n, i)] if self.constrained else None,
             self.max_tasks[n],
             [self.resources[k] for k in r],
             [self.users[k] for k in n],
@@ -426,14 +427,18 @@ class Cluster:
 
     def _shown(self) -> list[pd.DataFrame]:
         """Frames to display: servers, users, eligibility if there are placement constraints, and rates other than 1."""
-        frames = self.to_frames()
-        hidden = set() if self.constrained else {"eligible"}
-        return [frame for name, frame in frames.items() if name not in hidden]
+        from . import _frames
+
+        return list(_frames.to_frames(self, self.constrained).values())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):
             return NotImplemented
-        names = ARGUMENTS if self.rated or other.rated else ARGUMENTS[:-1]
+        if self.shape != other.shape:
+            return False
+        default = [name for name, kind in (("eligible", "constrained"), ("rate", "rated"))
+                   if not (getattr(self, kind) or getattr(other, kind))]  # fmt: skip
+        names = (name for name in ARGUMENTS if name not in default)
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]

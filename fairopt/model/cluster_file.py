@@ -113,9 +113,9 @@ def document(cluster: Any) -> Table:
         user = {"name": name, "demand": demand[n], "weight": float(cluster.weight[n])}
         if np.isfinite(cluster.max_tasks[n]):
             user["max_tasks"] = float(cluster.max_tasks[n])
-        if not cluster.eligible[n].all():
+        if cluster.constrained and not cluster.eligible[n].all():
             user["eligible"] = [cluster.servers[i] for i in np.flatnonzero(cluster.eligible[n])]
-        if (cluster.rate[n] != 1).any():
+        if cluster.rated and (cluster.rate[n] != 1).any():
             user["rate"] = dict(zip(cluster.servers, cluster.rate[n].tolist(), strict=True))
         users.append(user)
     return {"resources": list(cluster.resources), "servers": servers, "users": users}

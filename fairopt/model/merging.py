@@ -51,6 +51,25 @@ class Merging(Frozen):
         """First original server of each merged one, (merged servers,)."""
         return _first(self.server_of)
 
+    @property
+    def first_user(self) -> Index:
+        """First original user of each merged one, (merged users,)."""
+        return _first(self.user_of)
+
+    @property
+    def of_servers(self) -> Merging:
+        """Merging of the servers alone."""
+        whole, first, n = self.original, self.first_server, len(self.user_of)
+        if len(self.cluster.users) == n:
+            return self
+        cluster = whole.derived(
+            capacity=self.cluster.capacity,
+            eligible=whole.eligible[:, first] if whole.constrained else None,
+            servers=self.cluster.servers,
+            rate=whole.rate[:, first] if whole.rated else None,
+        )
+        return Merging(whole, cluster, self.server_of, np.arange(n), self.server_part, np.ones(n), np.ones(n))
+
     def merged_tasks(self, tasks: Array) -> Array:
         """Sum original tasks (users, servers) to merged tasks, (merged users, merged servers)."""
         by_server = _sums(self.server_of, np.ones(len(self.server_of))) @ tasks.T
@@ -62,9 +81,12 @@ class Merging(Frozen):
 
     def split_servers(self, tasks: Array) -> Array:
         """Split tasks (users, merged servers) in proportion to capacity, to (users, servers)."""
-        parts = tasks[:, self.server_of]
+        parts = _arrays.table(
+            (len(tasks), len(self.server_of)), "ask for user_tasks, tasks_by_type or allocation[user]"
+        )
+        np.take(tasks, self.server_of, axis=1, out=parts, mode="clip")
         parts *= self.server_part
-        return np.asarray(parts)
+        return parts
 
     def split_tasks(self, tasks: Array) -> Array:
         """Split merged tasks in proportion to capacity and weight, to (users, servers)."""
@@ -221,8 +243,7 @@ class Split:
     @classmethod
     def of(cls, merging: Merging, tasks: Array) -> Split:
         """Construct from tasks (merged users, merged servers): users are split, servers stay merged."""
-        unmerged = len(merging.cluster.users) == len(merging.original.users)
-        return cls(merging if unmerged else merge(merging.original, users=False), merging.split_users(tasks))
+        return cls(merging.of_servers, merging.split_users(tasks))
 
     @classmethod
     def from_table(cls, merging: Merging, tasks: Array) -> Split:

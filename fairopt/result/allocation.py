@@ -34,7 +34,7 @@ _FINE = 1e-9
 #: Number of rounds up to which a plot marks every round, since a line through a single point is invisible.
 _FEW = 20
 
-Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
+Judge = Callable[[Cluster, Any, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,9 @@ class Allocation(Frozen):
     def __getitem__(self, user: str) -> pd.Series:
         """Tasks of a user by server, as `allocation["bob"]`."""
         n = int(self.cluster._indices("users", [user])[0])
-        return pd.Series(self.tasks[n], index=self._named("server"), name=user)
+        split = self._split
+        row = self.tasks[n] if split is None else split.merging.split_servers(split.merged[[n]])[0]
+        return pd.Series(row, index=self._named("server"), name=user)
 
     __iter__ = None  # not a sequence, although it can be indexed
 
@@ -260,6 +262,13 @@ class Allocation(Frozen):
     def work(self) -> pd.Series:
         r"""Work of every user, :math:`w_n = \sum_i a_{ni} x_{ni}`: `user_tasks` if the cluster has no rates."""
         return pd.Series(self.arrays.work, index=self._named("user"), name="work")
+
+    @property
+    def tasks_by_type(self) -> pd.DataFrame:
+        """Tasks (users, types of servers): those of proportional capacity, which share them in that proportion."""
+        split = self._split or Split.from_answer(self.cluster, self.tasks)
+        types = pd.Index(split.merging.cluster.servers, name="type")
+        return pd.DataFrame(split.merged, self._named("user"), types)
 
     @property
     def dominant_shares(self) -> pd.Series:
@@ -303,7 +312,8 @@ class Allocation(Frozen):
 
     def certify(self) -> Certificate:
         """Recompute the certificate from cluster, tasks, criterion and prices."""
-        return self.judge(self.cluster, self.tasks, self.log_prices)[0]
+        by_types = getattr(getattr(self.judge, "__self__", None), "judged_by_criterion", False) and self._split
+        return self.judge(self.cluster, by_types or self.tasks, self.log_prices)[0]
 
     def save(self, path: str | Path) -> None:
         """Write an allocation file (JSON, `docs/allocation-file.md`), which `load` and `tools/check.py` verify."""

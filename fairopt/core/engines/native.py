@@ -5,7 +5,8 @@ If all task limits can be attained together, prices are zero, and no optimizatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -66,8 +67,13 @@ def handles(criterion: Criterion) -> bool:
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
 
-def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Candidates of increasing cost, for certificates to accept the first."""
+def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
+    """Candidates of increasing cost, for certificates to accept the first; `sooner` are those of another engine.
+
+    They come before an interior point.
+    """
+    from . import packed, welfare
+
     if len(problem.polytope.timed):
         from . import own_time
 
@@ -75,9 +81,10 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         return
     yield from served(problem, "native")
     yield from small.solutions(problem, tol, "native", warm)
+    if welfare.crowded(problem):
+        yield from packed.solutions(problem, partial(solutions, tol=tol))
     if np.isinf(problem.criterion.alpha):
         yield from maxmin.solutions(problem)
     else:
-        from . import welfare
-
+        yield from sooner
         yield from welfare.solutions(problem, tol, warm)

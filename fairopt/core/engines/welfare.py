@@ -26,10 +26,9 @@ from ..solution import Run, Solution
 _UNREFINED_TOL = ACCURATE
 
 
-#: Users are a crowd if there are at least `CROWD`, and `_CROWD_PER_PRICE` for each price: the active set may then
-#: change by a few users a step. The interior point is given up after `_CROWD_PATIENCE` steps in which mu does not
-#: halve, and its result is discarded if the error exceeds `_HOPELESS`.
-CROWD, _CROWD_PER_PRICE, _CROWD_PATIENCE, _HOPELESS = 50_000, 100, 3, 1e-3
+#: Users are a crowd if there are at least `CROWD`, and `_CROWD_PER_PRICE` for each price: the active set of the
+#: interior point may then change by a few users a step.
+CROWD, _CROWD_PER_PRICE = 50_000, 100
 
 
 def crowded(problem: Problem) -> bool:
@@ -53,11 +52,9 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     # error.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, _UNREFINED_TOL) if unrefined else tol
-    crowd = crowded(problem) and problem.criterion.scope != "game" and not problem.criterion.floor.any()
-    patience = min(patience, _CROWD_PATIENCE) if crowd else patience
     with np.errstate(all="ignore"):
         found = welfare.run(problem, aim, warm, patience=patience)
-    if not np.isfinite(found.log_rows).any() or (crowd and found.error > _HOPELESS):
+    if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"
     run = Run("interior point", clock.cpu() - begun)

@@ -18,7 +18,7 @@ with the use y of rows, has log prices as its only unknowns. It is solved by New
 predictor along the tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had
 no effect), the curve is followed by pseudo-arclength continuation until tau has decreased.
 
-With thousands of users per price, those of a sample on their part of all capacities determine prices to a few percent.
+With thousands of users per price, a sample with the weights of all determines prices to about a percent.
 The curve then begins at the prices of the sample at a low temperature, and pairs that no longer have tasks are left out
 as tau decreases; a candidate has satisfied the equations with all pairs.
 """
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model._arrays import Array, Mask
+from ...model._arrays import Array, Mask, alike, by_group, numbered
 from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
 from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
@@ -59,11 +59,13 @@ _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
 _AT_LAST = NEGLIGIBLE
-#: One of `_SAMPLED` users is in a sample; a sample of at least `_LARGE_SAMPLE` users is itself solved from a sample.
-_SAMPLED, _LARGE_SAMPLE = 5, 20_000
+#: Number of users in a sample, about, if all are eligible on all servers.
+_SAMPLED = 4000
 #: Temperatures at which Newton's method for all users is tried from the prices of the sample, of which the first is the
 #: last temperature of the sample; and the largest number of its steps.
-_LEFT_AT, _RETURN = (1e-3, 5e-3, 3e-2), 16
+_LEFT_AT, _RETURN = (1e-5, 1e-4, 1e-3, 5e-3, 3e-2), 16
+#: Largest log of the use of capacities there from which Newton's method is tried.
+_NEAR = 3.0
 #: Pairs without tasks are left out once at most this fraction of the pairs has tasks.
 _LISTED_ANEW = 0.7
 
@@ -118,20 +120,29 @@ def follow(
 
 
 def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
-    """Point of the curve from that of a sample of the users on their part of all capacities; None if none is found.
+    """Point of the curve from that of a sample of the users, with the weights of similar ones; None if none is found.
 
-    The sample is one user in `_SAMPLED`, in the order of the most tasks that a user could run alone on one server; a
-    large sample is itself begun from a sample.
+    Of users of the same servers whose demands have similar ratios, the sample is the one in the middle.
     """
-    users = len(q.weight)
-    chosen = np.sort(np.argsort(q.largest, kind="stable")[_SAMPLED // 2 :: _SAMPLED])
-    pairs, part = np.flatnonzero(np.isin(q.user, chosen)), len(chosen) / users
-    sample = q.restricted(pairs, chosen, part)
-    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most, listed=len(chosen) >= _LARGE_SAMPLE))
+    group = alike(q.polytope.cluster.demand[q.polytope.users], _SAMPLED)
+    if not q.pairs.full:
+        placed = np.packbits(q.pairs.table(np.ones(len(q.server))) > 0, axis=1)
+        group = numbered(np.column_stack([group, placed]).astype(float))
+    order, ends = by_group(group, int(group.max()) + 1)
+    chosen = order[(ends[:-1] + ends[1:]) // 2]
+    chosen = np.sort(chosen)
+    gain = np.maximum.reduceat(q.log_gain, q.start[:-1])
+    more = np.bincount(group, np.exp(gain - gain.max()))[group[chosen]] / np.exp(gain[chosen] - gain.max())
+    sample = q.restricted(np.flatnonzero(np.isin(q.user, chosen)), chosen)
+    sample.log_gain, sample.limit = sample.log_gain + np.log(more)[sample.user], sample.limit * more
+    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most))
     systems = way[-1].steps if way else 0
-    for tau in _LEFT_AT if way else ():
-        at = way[-1].here
-        found = newton(CoupledGame(q, at.price, max(tau, at.tau), at.unit, most=most), _RETURN)
+    for tau in _LEFT_AT:
+        at = next((place.here for place in way if place.tau <= tau * (1 + _AT_LAST)), None)
+        game = None if at is None else CoupledGame(q, at.price, at.tau, at.unit, most=most)
+        if game is None or not np.abs(game.residual).max() < _NEAR:
+            continue
+        found = newton(game, _RETURN)
         systems += found.systems
         if found.here is not None:
             return Place(found.here, systems)

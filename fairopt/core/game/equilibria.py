@@ -307,7 +307,7 @@ def _of_game(
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
     apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
-    steep = apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
+    steep = crowd or (apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA))
     # With few prices the homotopy is fast, while the interior point takes many steps if its prices begin decades away.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)
