@@ -113,6 +113,15 @@ def test_no_falsification_passes(files: dict[str, dict[str, Any]]) -> None:
     assert {*drawn} == {*PARTS}
 
 
+def test_prices_that_prove_nothing_are_refused(files: dict[str, dict[str, Any]]) -> None:
+    """Of CPU, which is exhausted, they prove that nobody can rise; of memory, of which 4 GB are idle, nothing."""
+    f = files["paper-drf-4.1"]
+    (answer,) = (one for one in f["answers"] if one["mechanism"] == "drf")
+    assert answer["prices"] == [[[0, 0, "1/9"]]]
+    assert not refused(f, answer)
+    assert refused(f, answer | {"prices": [*answer["prices"], [[0, 1, "1/18"]]]})
+
+
 def test_a_build_goes_on_and_says_what_is_another_set(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
