@@ -15,7 +15,7 @@ from importlib import resources
 import numpy as np
 
 from ...base.libraries import pd
-from ...model._arrays import Array
+from ...model._arrays import Array, ratio
 from ...model.cluster import Cluster
 from ...model.merging import merge
 from ._ours import TOL, placement
@@ -107,7 +107,7 @@ def _filled(cluster: Cluster, use: Array) -> Array:
     levels of its pairs until it suffices.
     """
     time, level, free = use / cluster.demand, np.ones_like(use), np.ones(len(use), dtype=bool)
-    own, shared = 1 / time.sum(axis=1), cluster.capacity[:, 0] / use.sum(axis=0)
+    own, shared = ratio(1.0, time.sum(axis=1), np.inf), ratio(cluster.capacity[:, 0], use.sum(axis=0), np.inf)
     for bound, i in [*sorted((bound, i) for i, bound in enumerate(shared)), (np.inf, None)]:
         now = free & (own < bound)
         level[now] = _lowered(level[now], time[now], 1.0)
@@ -148,8 +148,13 @@ HEURISTICS = {"water-filling": water_filling, "adaptive-water-filling": adaptive
 
 def levels(cluster: Cluster, tasks: Array) -> Array:
     """Gavel's normalised throughput by priority, (users,): work relative to the rate on the average GPU, times GPUs."""
-    speed = cluster.rate @ cluster.capacity[:, 0] / cluster.capacity.sum()
-    return np.asarray((cluster.rate * tasks).sum(axis=1) / speed * cluster.demand[:, 0] / cluster.weight)
+    work = (cluster.rate * tasks).sum(axis=1)
+    return np.asarray(work / _speed(cluster) * cluster.demand[:, 0] / cluster.weight)
+
+
+def _speed(cluster: Cluster) -> Array:
+    """Rates on the average GPU, (users,)."""
+    return np.asarray(cluster.rate @ cluster.capacity[:, 0] / cluster.capacity.sum())
 
 
 def exact(cluster: Cluster) -> list[float]:
@@ -158,15 +163,16 @@ def exact(cluster: Cluster) -> list[float]:
     return [len(merge(cluster).cluster.users), found.min(), found.max(), len(np.unique(found.round(8)))]
 
 
-def distance(cluster: Cluster, tasks: Array) -> list[float]:
+def distance(found: Array, fair: Array) -> list[float]:
     """Levels relative to the fair ones: smallest, mean (the `quality` of POP), and part of jobs below .9."""
-    part = levels(cluster, tasks) / levels(cluster, placement(cluster, "tsf"))
+    part = found / fair
     return [part.min(), part.mean(), (part < 0.9).mean()]
 
 
 def off(cluster: Cluster, heuristic: str, *arguments: int) -> list[float]:
     """`distance` of a heuristic."""
-    return distance(cluster, HEURISTICS[heuristic](cluster, *arguments))
+    found = HEURISTICS[heuristic](cluster, *arguments)
+    return distance(levels(cluster, found), levels(cluster, placement(cluster, "tsf")))
 
 
 def notebook(draw: int) -> tuple[Array, Array]:
