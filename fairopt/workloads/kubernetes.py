@@ -364,7 +364,7 @@ def _shapes(
     """Group pods into users in order of appearance; pods beyond a limit of their group count as capped."""
     known: dict[str, tuple[bool, ...]] = {}
     found: dict[tuple[Any, ...], tuple[Shape, Queue]] = {}
-    read: dict[tuple[Any, ...], tuple[Shape, Queue, Sequence[Rule]]] = {}
+    read: dict[tuple[Any, ...], tuple[Shape, Queue, tuple[Rule, ...]]] = {}
     ruled: dict[Rule, list[tuple[Shape, Object]]] = defaultdict(list)
     parts = defaultdict[Rule, Counter[str]](Counter)
     for pod in seen.pods:

@@ -6,7 +6,7 @@ Limits here are those of the tasks that run now; the bottlenecks of an allocatio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,7 +101,8 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
     # Tasks of a system are whole, even where the allocated amount is not a multiple of the request.
     whole = True if snapshot.report else None
     below, above = metrics.owed(runs, due, whole)
-    held, complains = held_now(runs, snapshot), metrics.complaining(runs, due, whole)
+    complains = metrics.complaining(runs, due, whole)
+    made = Verdict(runs, mechanism, due, below, above, complains, held_now(runs, snapshot), snapshot.leaving, ())
     others = [name for name in entitled if name != mechanism]
     lacks = np.array([metrics.owed(runs, each, whole)[0] > 0 for each in entitled.values()])
     every, either = int(lacks.all(axis=0).sum()), int(lacks.any(axis=0).sum())
@@ -114,32 +115,28 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
     if nowhere:
         further.append(f"No node may run a task of {listed(nowhere)}.")
     if below.any():
-        first = _worst(runs, due, below, above, complains, held, snapshot.leaving)
+        first = _worst(made)
     else:
         met = "" if nowhere or snapshot.capped or metrics.wanting(runs).any() else ", and everybody has all it wants"
         first = f"nobody lacks a whole task of what it is entitled to{met}."
-    said = (f"Under {mechanism} {first}", *further)
-    return Verdict(runs, mechanism, due, below, above, complains, held, snapshot.leaving, said)
+    return replace(made, sentences=(f"Under {mechanism} {first}", *further))
 
 
-def _worst(
-    runs: Allocation, due: Array, below: Array, above: Array, complains: Mask, held: Sequence[Held],
-    leaving: Mapping[str, float],
-) -> str:  # fmt: skip
+def _worst(made: Verdict) -> str:
     """Sentence on the user with the largest missing share, and on users above entitlement at the cost of others."""
-    cluster = runs.cluster
-    n, users = int(in_shares(cluster, below).argmax()), int((below > 0).sum())
-    cost = []
-    for j in largest(in_shares(cluster, above * complains.any(axis=0))):
-        ends = leaving.get(cluster.users[j], 0.0)
-        cost.append(f"{_quoted(cluster.users[j])} by {above[j]:.3g}{f' ({ends:g} of them ending)' if ends else ''}")
+    cluster = made.runs.cluster
+    n, users = int(made.lacks.argmax()), int((made.below > 0).sum())
+    cost, held = [], made.held[n]
+    for j in largest(in_shares(cluster, made.above * made.complains.any(axis=0))):
+        ends = f" ({ends:g} of them ending)" if (ends := made.leaving.get(cluster.users[j])) else ""
+        cost.append(f"{_quoted(cluster.users[j])} by {made.above[j]:.3g}{ends}")
     who = "is below what it is entitled to:" if users == 1 else "are below what they are entitled to, most of all"
-    why = f", although there is {held[n].room}" if held[n].room else f", held back by {held[n].words}"
-    if held[n].words.startswith(OTHER):
-        why = f", and waits for {held[n].words}"
+    why = f", although there is {held.room}" if held.room else f", held back by {held.words}"
+    if held.words.startswith(OTHER):
+        why = f", and waits for {held.words}"
     end = f"above at the cost of others: {listed(cost)}" if cost else "nobody is above at another's cost"
-    said = f"{_quoted(cluster.users[n])}, which runs {runs.arrays.user_tasks[n]:.5g} of {due[n]:.3g} tasks"
-    return f"{users} of {len(below)} users {who} {said}{why}; {end}."
+    said = f"{_quoted(cluster.users[n])}, which runs {made.runs.arrays.user_tasks[n]:.5g} of {made.due[n]:.3g} tasks"
+    return f"{users} of {len(made.below)} users {who} {said}{why}; {end}."
 
 
 def in_shares(cluster: Cluster, tasks: Array) -> Array:

@@ -109,7 +109,8 @@ class _Asked:
         session, cluster = self.session, self.judged.runs.cluster
         start, state, queues = session.start, session.state, session.queues(session.state)
         original = session.edited(state).user_of[users].tolist()
-        empty = sum(fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original)
+        fits = [fitting(start.cluster, user, start.cluster.capacity)[start.first] for user in original]
+        empty = np.sum(fits, axis=0)
         changes: list[tuple[str, dict[str, Any]]] = []
         for e in np.argsort(-np.where(empty > 0, start.counts, 0), kind="stable")[:_KINDS].tolist():
             if empty[e] > 0:
@@ -124,7 +125,7 @@ class _Asked:
             most = {f"users/{m}/max_tasks": float(cluster.max_tasks[n]) + sum(capped[n].values())
                     for m, n in zip(original, users, strict=True)}  # fmt: skip
             changes.append((f"no {' and no '.join(reasons)}", most))
-        for text, edits in changes if np.any(empty) else ():
+        for text, edits in changes if empty.any() else ():
             after = replace(state, edits={**state.edits, **edits})
             runs, due = session.runs(session.edited(after)), session.allocation(after).arrays.user_tasks
             more = None if runs is None else sum(m in users for m, _ in next_starts(runs, due)) - starts
