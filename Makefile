@@ -53,9 +53,9 @@ types: $(VENV)/dev-ready
 
 # One thread per process: the tests run in parallel themselves. Bytecode is kept whatever the shell says: a hundred of them
 # start Python, and without it NumPy, pandas and Matplotlib are compiled each time, four seconds. One process makes it
-# first, beside the type checker: workers that begin together would each make all of it.
+# first, beside the type checker, in a fresh clone: workers that begin together would each make all of it.
 unit: $(VENV)/dev-ready
-	-@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq > /dev/null 2>&1
+	-@[ -d tests/__pycache__ ] || PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq > /dev/null 2>&1
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # A minute or two: how seconds and memory grow with the cluster, in one table; an error where they grow too fast.

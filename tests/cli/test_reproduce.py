@@ -125,8 +125,10 @@ def test_a_commit_is_known_without_a_checkout(tmp_path: Path, monkeypatch: pytes
     assert made["code"]["commit"] == f"unknown, version {version.__version__}"
 
 
-def test_which_assumptions_decide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_assumptions_decide(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options with the sentence of the paper, outcomes by combination, and verdicts; nothing that one draw decides."""
+    swept.mkdir(exist_ok=True)
+    (tmp_path / "store").symlink_to(swept)
     words = ["reproduce", "drf", "--smoke", "--out", str(tmp_path)]
     assert main([*words, "--explain", "drf_policies"]) == 0
     said = capsys.readouterr().out
