@@ -229,7 +229,8 @@ class Mechanism(Solvable):
         from ..core.engines.welfare import crowded, fixed_at_floors
         from ..core.game import equilibria
 
-        rule, found, more = problem.criterion, None, iter(())
+        rule, found = problem.criterion, None
+        more: Iterator[Solution] = iter(())
         finite = 0 < rule.alpha < np.inf and type(rule) is Criterion and not len(problem.polytope.timed)
         if finite:
             more = (dataclasses.replace(one, engine="native", warm=None) for one in equilibria.solutions(problem, tol))
