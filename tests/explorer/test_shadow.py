@@ -77,9 +77,12 @@ def test_memory_is_that_of_siblings_in_a_tree(folder: Path, monkeypatch: pytest.
     assert found.frame.groupby("queue")["parent"].first().to_dict() == {"lab": "", "qa": "lab", "qb": "lab"}
     assert column(found, "qa", "entitled")[:2] == pytest.approx([4, 8 * 0.25 / 1.25])
     assert column(fo.shadow(folder, "drfh"), "qa", "entitled") == pytest.approx([4] * 4)
-    chosen = fo.shadow(folder, "tree(combine=vector)", half_life="1h")
-    assert {*chosen.frame["mechanism"]} == {"tree(combine=vector), half-life 3600 s of past use"}
-    assert column(chosen, "qa", "entitled")[:2] == pytest.approx([4, 8 * 0.25 / 1.25])
+    spec = '"qb"}, "spec": {'
+    for path in folder.iterdir():
+        path.write_text(path.read_text().replace(spec, spec + '"capability": {"cpu": "3"}, '))
+    chosen = fo.shadow(folder, "tree(combine=vector)")
+    assert {*chosen.frame["mechanism"]} == {"tree(combine=vector)"}
+    assert column(chosen, "qa", "entitled") == pytest.approx([5] * 4)
 
 
 def test_a_computation_goes_on_where_it_stopped(
