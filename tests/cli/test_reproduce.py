@@ -67,7 +67,7 @@ def test_a_paper_from_nothing(
     # status, and so is a claim.
     tables = out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"
     assert all(r"\begin{table*}[" in path.read_text(encoding="utf-8") for path in tables)
-    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), "--single"]) == 1
+    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), "--width", "3.3"]) == 1
     assert "2 ok, 0 missed their tolerance, 1 failed" in capsys.readouterr().out
     assert all(r"\begin{table}[" in path.read_text(encoding="utf-8") for path in tables)
     assert r"\label{tab:claims-mqdrf}" in tables[1].read_text(encoding="utf-8")

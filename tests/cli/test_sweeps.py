@@ -70,8 +70,7 @@ def test_from_nothing_to_an_exported_table(
     drfh = tasks[tasks["mechanism"] == "drfh"].groupby("user")["tasks"].sum()
     assert drfh.tolist() == pytest.approx([3, 3, 6.4, 6.4])  # PF 2.3
     assert "\nmechanism & user & server & tasks \\\\\n" in (tmp_path / "out" / "x.tex").read_text()
-    assert main(["results", "--store", store, "--columns", "key", "elapsed", "--compact"]) == 0
-    assert "--compact is no longer needed" in capsys.readouterr().err
+    assert main(["results", "--store", store, "--columns", "key", "elapsed"]) == 0
 
 
 def test_failures_are_rows_shown_at_the_end_and_tried_again_on_request(

@@ -32,14 +32,6 @@ def _declared() -> dict[str, Any]:
     return tomllib.loads((resources.files(__package__) / "commands.toml").read_text(encoding="utf-8"))
 
 
-class _Single(argparse.Action):
-    """Deprecated option `--single` for `--width 3.3`, until 0.3."""
-
-    def __call__(self, parser: object, options: argparse.Namespace, *_: object) -> None:
-        print("fairopt: --single is --width 3.3 now, and goes with 0.3", file=sys.stderr)
-        options.width = 3.3
-
-
 #: Python objects for the names of types, actions and helps in commands.toml.
 _KINDS = {
     "int": int,
@@ -48,8 +40,6 @@ _KINDS = {
     "inches": inches,
     "table": table_file,
     "picture": picture_file,
-    "single": _Single,
-    "hidden": argparse.SUPPRESS,
 }
 
 

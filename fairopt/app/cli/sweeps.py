@@ -116,8 +116,6 @@ def results(options: argparse.Namespace) -> int:
         print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
         if note:
             print(note)
-    if options.compact:
-        warn("--compact is no longer needed: the store is one file")
     return 0
 
 
