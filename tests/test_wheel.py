@@ -58,6 +58,7 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
         (tmp_path / trap).write_text("raise SystemExit('imported unasked')")
     assert "DRF: 2 users" in fairopt("solve", "paper:drf-4.1", "-m", "drf", folder=tmp_path).stdout
     assert "TSF" in fairopt("compare", "paper:drfh-fig1", "-m", "drfh,tsf", folder=tmp_path).stdout
+    assert "1 instances" in fairopt("bench", "export", "queues-kai-2", folder=tmp_path).stdout
     for path in (ROOT / "docs").glob("*.md"):
         assert fairopt("docs", path.stem, folder=tmp_path).stdout == path.read_text(encoding="utf-8")
     place = Path(fairopt("docs", "choose", "--where", folder=tmp_path).stdout.strip()).parent

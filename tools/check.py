@@ -291,6 +291,32 @@ def costs(p, lam, n):
     return {i: sum(lam[i, r] * p.D[n][i][r] for r in p.needs[n] if (i, r) in lam) for i in p.places[n]}
 
 
+def lost(p, lam):
+    """What is idle or paid too much at some prices, and the least costs and the prices of own time by user."""
+    # Terms that are not negative, so that nothing cancels.
+    waste = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items())
+    least, time = {}, dict.fromkeys(p.who, 0)
+    for n in p.who:
+        cost = costs(p, lam, n)
+        if p.timed[n]:
+            time[n] = own_time(p, n, cost)
+            cost = {i: one + time[n] / p.rate[n][i] for i, one in cost.items()}
+            waste += time[n] * max(p.q[n] - p.T[n], 0)
+        least[n] = min(cost.values())
+        waste += sum(p.x[n][i] * (one - least[n]) for i, one in cost.items() if p.x[n][i] and one > least[n])
+    return waste, least, time
+
+
+def rise_to(level, free, most, part):
+    """Least over levels h >= the user's of max(h / level - 1, part(free[h])), at most `most`."""
+    high = sorted(free)
+    for h in high[bisect.bisect_left(high, level) :]:
+        if h / level - 1 >= most:
+            break
+        most = min(most, max(h / level - 1, part(free[h])))
+    return most
+
+
 def level_error(p):
     """Lexicographic rise over servers: largest relative increase of a user while all at or below its level keep theirs.
     At prices lambda the work of n costs P_n at the lowest cost, and P_n + extra_n as placed. The increase is at most
@@ -302,30 +328,16 @@ def level_error(p):
         return INF, "levels beyond numbers"
     p.proofs = []  # the least rise that a table of prices proves
     for lam in p.prices:
-        waste, least, spare = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items()), {}, {}
-        best = INF
-        for n in p.who:
-            cost, time = costs(p, lam, n), 0
-            if p.timed[n]:
-                time = own_time(p, n, cost)
-                cost = {i: one + time / p.rate[n][i] for i, one in cost.items()}
-                waste += time * max(p.q[n] - p.T[n], 0)
-            least[n] = min(cost.values())
-            waste += sum(p.x[n][i] * (one - least[n]) for i, one in cost.items() if p.x[n][i] and one > least[n])
-            # Whoever loses all needs no price of time.
-            spare[n] = max(p.X[n] - p.floor[n], 0) * least[n] - (time * p.q[n] if time else 0)
-        free, below = {}, waste
+        below, least, time = lost(p, lam)
+        free, best = {}, INF
         for n in sorted(p.who, key=level.get, reverse=True):
             free.setdefault(level[n], below)
-            below += spare[n]
-        high = sorted(free)
+            # Whoever loses all needs no price of time.
+            below += max(p.X[n] - p.floor[n], 0) * least[n] - (time[n] * p.q[n] if time[n] else 0)
         for n in p.who:
             if (P := p.X[n] * least[n]) > tiny:
-                for h in high[bisect.bisect_left(high, level[n]) :]:
-                    if h / level[n] - 1 >= rise[n] and h / level[n] - 1 >= best:
-                        break
-                    here = max(h / level[n] - 1, free[h] / P)
-                    rise[n], best = min(rise[n], here), min(best, here)
+                here = rise_to(level[n], free, INF, lambda spare, P=P: spare / P)
+                rise[n], best = min(rise[n], here), min(best, here)
         p.proofs.append(best)
     found = [(min(rise[n], p.most[n] / p.X[n] - 1), p.words[n]) for n in p.who]
     return worst([*found, *((best, "prices, some of which prove nothing") for best in p.proofs if p.strict)])
@@ -422,15 +434,6 @@ def used(p, users, r, tasks):
     return sum(p.d[n][r] * tasks[n] for n in users if p.d[n][r])
 
 
-def lost(p, lam):
-    """What is idle or paid too much at some prices, and the least costs by user."""
-    pay = {n: costs(p, lam, n) for n in p.who}
-    least = {n: min(cost.values()) for n, cost in pay.items()}
-    # Terms that are not negative, so that nothing cancels.
-    idle = sum(one * max(p.c[i][r] - p.use[i][r], 0) for (i, r), one in lam.items())
-    return idle + sum(p.x[n][i] * (pay[n][i] - least[n]) for n, i in p.pairs), least
-
-
 def tree_error(p):
     """Relative rise that a user could have had when it stopped, at no loss to the tasks that all had by then.
     The tasks determine the path: all rise as the tree says until they have their tasks, quotas first, the deepest
@@ -475,7 +478,7 @@ def tree_error(p):
         for later in (0, 1e-7)[: 1 if p.exact else 2]:
             then = [one for time, one in path[k:] if time <= path[k][0] + later * unit / rate][-1]
             most = p.q[n] - p.X[n]
-            for w, cost in proofs:
+            for w, cost, _ in proofs:
                 if cost[n] > (0 if p.exact else 1e-200):
                     most = min(most, (w + sum(cost[m] * (p.X[m] - then[m]) for m in p.who)) / cost[n])
             for users, r, bound in limits:
@@ -501,15 +504,13 @@ def bottleneck(p, servers):
         free.setdefault(level[n], idle)
         spare = max(here[n] - p.floor[n], 0)
         idle = [one + spare * d if d else one for one, d in zip(idle, p.D[n][i], strict=True)]
-    high, found = sorted(free), []
+    found = []
     for n in users:
         # In scope per_server each server is considered alone, without the limits of total tasks.
         unbound = X[n] == 0 or p.scope == "per_server"
         rise = INF if unbound else max((p.q[n] - p.T[n]) * p.rate[n][i] / X[n], 0)
-        for h in high[bisect.bisect_left(high, level[n]) :]:
-            if h / level[n] - 1 >= rise:
-                break
-            rise = min(rise, max(h / level[n] - 1, min(free[h][r] / (p.D[n][i][r] * X[n]) for r in p.needs[n])))
+        needs = [(r, p.D[n][i][r] * X[n]) for r in p.needs[n]]
+        rise = rise_to(level[n], free, rise, lambda spare, needs=needs: min(spare[r] / D for r, D in needs))
         found.append((rise, p.words[n]))
     return worst(found)
 
