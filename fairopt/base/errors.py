@@ -6,6 +6,8 @@
 | `SolverError` | relax the tolerance, or change the solver or the engine |
 | `NotConverged` | allow more rounds, another order or another start |
 | `CertificateError` | what the message names: another solver or engine; else none, please report it |
+
+A bug of an engine is no error while another engine answers, but an `EngineWarning`.
 """
 
 from __future__ import annotations
@@ -37,3 +39,10 @@ class NotConverged(FairoptError):
 
 class CertificateError(FairoptError):
     """Contradiction between a solver that reports success and a certificate that misses the tolerance by far."""
+
+
+class EngineWarning(RuntimeWarning):
+    """Unexpected exception of an engine, which the message names: a bug, please report it.
+
+    Another engine answers instead, perhaps more slowly, and the allocation has a note. `python -W error` raises it.
+    """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import warnings
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import clock, files, plugins, version
-from ..base.errors import DataError
+from ..base.errors import DataError, EngineWarning
 from ..base.libraries import of_an_extra
 from ..base.loops import compiling
 from ..mechanisms.reference import solvers
@@ -68,7 +69,9 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
             found = stack.rows(cells, traces)
     except Elsewhere:
         raise
-    except Exception:  # the individual solutions attribute the error to its cell
+    except Exception as error:  # the individual solutions attribute the error to its cell
+        said = f"draws are solved one by one, as their stack broke down ({type(error).__name__}: {error})"
+        warnings.warn(f"{said}: please report it", EngineWarning, stacklevel=2)
         return [], [*cells]
     took = {"elapsed": watch.seconds / len(cells), "loops": watch.loops / len(cells)}
     done = [cell for cell in cells if cell.key in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -9,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..base import clock
-from ..base.errors import DataError, FairoptError, NotConverged, SolverError
+from ..base.errors import DataError, EngineWarning, FairoptError, NotConverged, SolverError
 from ..certificates import Certificate, advice, feasibility
 from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
@@ -97,9 +98,10 @@ def _moved(
 
 
 def broken(name: str, error: Exception) -> SolverError:
-    """Wrap an unexpected exception of an engine as `SolverError`, with the exception as its cause."""
+    """Warn of an unexpected exception of an engine, and wrap it as `SolverError`, with the exception as its cause."""
     failure = SolverError(f"the {name} engine broke down ({type(error).__name__}: {error})")
     failure.__cause__ = error
+    warnings.warn(f"{failure}: please report it with the cluster (cluster.save(...))", EngineWarning, stacklevel=2)
     return failure
 
 

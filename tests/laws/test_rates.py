@@ -131,6 +131,13 @@ def test_own_time_of_many_users(name: str) -> None:
     assert 0.1 < full.mean() < 0.9
 
 
+@pytest.mark.parametrize(("alpha", "users", "servers", "seed"), [(2, 3, 2, 116), (2, 12, 4, 109), (0.5, 5, 3, 100)])
+def test_own_time_whose_equations_become_singular(alpha: float, users: int, servers: int, seed: int) -> None:
+    """Slacks of users with tasks on several servers vanish in rounding, where Newton's equations end."""
+    found = fo.AlphaFair(alpha, "alone").solve(drawn(seed, users, servers, timed=True), 1e-9)
+    assert found.stats.engine == "native"
+
+
 @pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds(alpha=3)"])
 def test_own_time_in_the_game(name: str) -> None:
     cluster = drawn(5, 4, timed=True)
@@ -194,6 +201,23 @@ def test_both_checkers_tell_answers_from_others(
             assert min(residuals(dataclasses.replace(found, tasks=wrong[0], log_prices=forged))) > 1e-6
             if forged is not None and np.isfinite(found.criterion.alpha) and found.criterion.scope != "game":
                 assert min(residuals(dataclasses.replace(found, log_prices=forged))) > 1e-6
+
+
+def test_the_checker_bounds_welfare_with_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gap is nothing at an answer, and elsewhere at least what the answer has more of welfare, to first order."""
+    found, gaps, exactly = solved("ceei(scope=servers)", drawn(20, timed=True)), list[float](), tool.welfare_gap
+    monkeypatch.setattr(tool, "welfare_gap", lambda *given: gaps.append(exactly(*given)) or gaps[-1])
+    lost = []
+    for n, part in ((None, 0.0), *((n, 2e-4) for n in range(5))):
+        tasks = found.tasks * np.where(np.arange(5) == n, 1 - part, 1)[:, None]
+        dataclasses.replace(found, tasks=tasks).save(path := tmp_path / "answer.json")
+        gaps.clear()
+        with np.errstate(all="ignore"):
+            tool.error(tool.read(path))
+        lost.append((min(gaps), 0.0 if n is None else part * found.cluster.weight[n] / found.cluster.weight.sum()))
+    assert (found.arrays.user_tasks > found.cluster.max_tasks * (1 - 1e-6)).any()
+    assert lost[0][0] < 1e-9
+    assert all(gap >= loss * (1 - 1e-3) for gap, loss in lost[1:]), lost
 
 
 @pytest.mark.parametrize(("key", "value"), [("floor", [0.1] * 5), ("queues", {})])
