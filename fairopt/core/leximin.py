@@ -363,7 +363,8 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            apart = self.of_user[own_faces.user].any()  # proofs of pairs left out need prices inside of the face
+            # Proofs of pairs left out need prices inside of the face, which those of a single user are.
+            apart = len(u) > 1 and self.of_user[own_faces.user].any()
             if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
                 self.small.append((own_pairs, own_faces, lower_level))
                 continue

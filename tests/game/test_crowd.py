@@ -33,6 +33,14 @@ def test_a_sample_leads_to_the_same_equilibrium(mechanism: fo.Mechanism, seed: i
         assert len(here.part) < 0.5 * len(q.user)
 
 
+def test_many_pairs_with_many_prices_are_not_followed() -> None:
+    rng = np.random.default_rng(0)
+    cluster = fo.Cluster(rng.lognormal(0, 0.5, (80, 1)), rng.lognormal(0, 0.5, (800, 1)))
+    problem = Problem(cluster, fo.AlphaFair(64).criterion(cluster))
+    q = EquilibriumSystem.of(problem.polytope, problem.criterion)
+    assert next(entropy_homotopy.follow(q, 0.5, warm=True), None) is None
+
+
 def test_a_crowd_is_solved_as_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = fo.AlphaPFVDS(3).solve(crowd(1))
     assert expected.stats.solver != "entropy homotopy"

@@ -46,8 +46,9 @@ _MOST_STEPS = 60
 _FOLD_CROSSED = 0.02
 #: Default last temperature.
 _LAST_TAU = 1e-7
-#: Largest number of prices, since a system costs its cube.
-_MOST_PRICES = 1000
+#: Largest number of prices, since a system costs its cube; and largest product of numbers of pairs and prices, which
+#: bounds the cost of a matrix, beyond `_FEW_PRICES` prices.
+_MOST_PRICES, _MOST_WORK, _FEW_PRICES = 1000, 4e6, 64
 #: Default number of systems: the first over the number of prices, within these bounds.
 _BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
 #: Log prices are extrapolated linearly in tau, or in log tau if their derivative in log tau exceeds this.
@@ -93,7 +94,7 @@ def follow(
 ) -> Iterator[Place]:
     """Follow the curve from tau = 1 to `last`: points at `tau <= 1/alpha`, where a = alpha.
 
-    No point is returned if there are too many prices, or Newton's method fails at tau = 1.
+    No point is returned if there are too many prices or pairs, or Newton's method fails at tau = 1.
 
     Parameters
     ----------
@@ -105,8 +106,9 @@ def follow(
     listed : leave out pairs without tasks: the games of the points have pairs of their own, of which those at a lower
         temperature are a part
     """
-    start = None
-    if equations.row.size <= _MOST_PRICES:
+    start, prices = None, int(equations.row.sum())
+    cheap = prices <= _FEW_PRICES or prices * len(equations.server) <= _MOST_WORK
+    if cheap and equations.row.size <= _MOST_PRICES:
         start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
     if start is not None:
         budget = (
