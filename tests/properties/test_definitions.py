@@ -178,8 +178,6 @@ def test_lies_about_rates() -> None:
     assert "1 has 2.14286 units of work when it reports truthfully, and 2.28 when it misreports" in repr(found)
     assert "rates of work ((1, 2), (1, 5))\n  user1 reports rates of work (1, 1.25)\n  work: 2.14286" in repr(found)
     assert fo.properties.Witness.of(found.document()).replay().text == found.text
-    strange = Deviation(truth.with_rate("user2", [1, 1]), ("user1",))
-    assert not get("strategy-proofness").admits(truth, strange)
 
 
 def test_rates_shrink_to_what_is_needed() -> None:
