@@ -233,7 +233,7 @@ class _Conditions:
             lost = np.where(dropped, self.part, 0.0)
             errors.append((np.add.reduceat(lost, self.first), self._user))
             unused = np.where(dropped, self.tasks / polytope.gamma, 0.0)
-            errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
+            errors.append((np.where(live, polytope.used_by(unused), 0.0), self._row))
             if time.any():
                 errors.append(
                     (np.where(time, polytope.part_of_limit(np.where(dropped, self.tasks, 0.0)), 0.0), self._user)

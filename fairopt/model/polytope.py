@@ -197,6 +197,12 @@ class Polytope:
         """Used fraction of each row's capacity, (rows,), by tasks (all users, servers)."""
         return np.asarray((tasks.T @ self.cluster.demand)[self._rows] / self.capacity)
 
+    def used_by(self, fractions: Array) -> Array:
+        """Used fraction of each row's capacity, (rows,), by fractions (pairs,)."""
+        servers = self.cluster.shape[1]
+        used = [np.bincount(self.pair_server, use * fractions, servers) for use in self.pair_use.T]
+        return np.asarray(np.stack(used, axis=1)[self._rows])
+
     def price_per_task(self, row_prices: Array) -> Array:
         r"""Cost of a unit of work, (pairs,), from prices of whole capacities (rows,).
 
