@@ -20,6 +20,7 @@ _HOME = {
     "Allocation": "result.allocation",
     "Certificate": "certificates",
     "Cluster": "model.cluster",
+    "Columns": "mechanisms.columns",
     "Workload": "scheduling.workload",
     "Criterion": "model.criterion",
     "Queue": "model.queues",

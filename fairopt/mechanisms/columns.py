@@ -1,0 +1,511 @@
+"""`Columns`: jobs whose work depends on where, with whom and in which shape they run; fair levels with a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from ..base import clock
+from ..base.errors import CertificateError, DataError, SolverError
+from ..base.libraries import cp, pd, sp
+from ..base.names import listed, names, short
+from ..certificates import Certificate
+from ..certificates.columns import backward_error, rises
+from ..core.engines import columns as engine
+from ..core.engines.columns import Found
+from ..model import _intake
+from ..model._arrays import Array, Frozen, ratio, read_only
+from ..model.cluster import Cluster
+from ..model.columns import ColumnProgram
+from .alpha_fair import share_per_task
+from .reference import solvers
+from .reference.program import f_alpha
+
+#: Largest number of users that `repr` displays.
+_ROWS = 20
+
+
+class Columns(Frozen):
+    r"""Jobs (users) and the columns in which they can run, with amounts x; immutable.
+
+    .. math:: \sum_k u_{rk} x_k \le c_r, \qquad \sum_k \tau_{nk} x_k \le q_n, \qquad x \ge 0, \qquad
+        \ell_n = s_n \sum_k a_{nk} x_k / \phi_n
+
+    A column is whatever can run: a job on a kind of GPU, two jobs on one GPU (space sharing), one of several shapes of
+    a job. It uses rows, such as GPUs of each kind, and own time of its users, and each of its users does work at its
+    own rate. `solve` computes levels :math:`\ell` that are fair: lexicographic max-min, or alpha-fair.
+
+    Parameters
+    ----------
+    capacity : (rows,)
+        :math:`c_r \ge 0`, in units of the row.
+    use : (rows, columns)
+        :math:`u_{rk} \ge 0`, units of the row per unit of the column. Tables may be sparse matrices of SciPy.
+    rate : (users, columns)
+        :math:`a_{nk} \ge 0`, work of the user per unit of the column.
+    time : (users, columns), optional
+        :math:`\tau_{nk} \ge 0`, own time of the user per unit of the column. Default: 0.
+    limit : (users,) or float, optional
+        Own time :math:`q_n` of each job. Default: 1.
+    weight : (users,) or float, optional
+        :math:`\phi_n > 0`, of each job. Default: 1.
+    share : (users,) or float, optional
+        :math:`s_n > 0`, share per unit of work. Default: 1.
+    count : (users,) or int, optional
+        Number of alike jobs for which a user stands; it has their weights and own times together. Default: 1. Alike
+        users, and columns, are merged before solving in any case.
+    users, rows : iterable of str, optional
+        Distinct names. Default: `user1`, `row1`, ...
+    columns : iterable of tuples, optional
+        Names of columns: users first, and then where they run. Default: `column1`, ...
+
+    Raises
+    ------
+    DataError
+        Data are invalid, or a column that does work uses nothing.
+
+    >>> import fairopt as fo
+    >>> rates = {"a": {"k80": 1, "v100": 4}, "b": {"k80": 1, "v100": 2}, ("a", "b"): {"v100": (3, 1.5)}}
+    >>> fo.Columns.from_throughputs(rates, {"k80": 1, "v100": 1}, share=1.0).solve().levels.round(3).to_dict()
+    {'a': 1.8, 'b': 1.8}
+    """
+
+    capacity: Array
+    use: sp.csc_matrix
+    rate: sp.csc_matrix
+    time: sp.csc_matrix
+    limit: Array
+    weight: Array
+    share: Array
+    count: Array
+    users: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[Any, ...]
+
+    def __init__(
+        self,
+        capacity: Any,
+        use: Any,
+        rate: Any,
+        time: Any = None,
+        limit: Any = None,
+        weight: Any = None,
+        share: Any = None,
+        count: Any = None,
+        users: Iterable[object] | None = None,
+        rows: Iterable[object] | None = None,
+        columns: Iterable[Any] | None = None,
+    ) -> None:
+        known = self.__dict__
+        rate = _table(rate, "rate")
+        known["capacity"] = _intake.plain(capacity, "capacity")
+        if known["capacity"].ndim != 1:
+            raise DataError(f"capacity must have one number per row; got shape {known['capacity'].shape}")
+        known["users"] = names(users, rate.shape[0], "user")
+        known["rows"] = names(rows, len(known["capacity"]), "row")
+        known["columns"] = tuple(columns or (f"column{k + 1}" for k in range(rate.shape[1])))
+        known["rate"], known["use"] = rate, _table(use, "use")
+        known["time"] = sp.csc_matrix(rate.shape) if time is None else _table(time, "time")
+        for name, shape in (("use", (len(self.rows), rate.shape[1])), ("time", rate.shape)):
+            if (has := known[name].shape) != shape:
+                raise DataError(f"{name} must have shape {shape}, as rate has shape {rate.shape}; got {has}")
+        if len(self.columns) != rate.shape[1]:
+            raise DataError(f"{rate.shape[1]} columns need {rate.shape[1]} names; got {len(self.columns)}")
+        given = {"limit": limit, "weight": weight, "share": share, "count": count}
+        known |= {name: _intake.vector(value, name, self.users, 1.0) for name, value in given.items()}
+        for name in ("capacity", "limit", "weight", "share", "count"):
+            least = 0.0 if name in ("capacity", "limit") else np.finfo(float).tiny
+            wrong = ~((known[name] >= least) & ((known[name] < np.inf) | (name == "limit")))
+            if wrong.any():
+                of = self.rows if name == "capacity" else self.users
+                k = int(wrong.argmax())
+                raise DataError(f"{of[k]!r} has {name} {known[name][k]:g}; it must be a number of at least 0, "
+                                "and above 0 but for capacity and limit")  # fmt: skip
+        unbounded = (self.use.getnnz(axis=0) == 0) & (self.time[np.isfinite(self.limit)].getnnz(axis=0) == 0)
+        unbounded &= self.rate.getnnz(axis=0) > 0
+        if unbounded.any():
+            raise DataError(f"column {self.columns[int(unbounded.argmax())]!r} works and uses nothing: give its use")
+        super().__post_init__()
+
+    @classmethod
+    def from_throughputs(
+        cls,
+        throughputs: Mapping[Any, Mapping[Hashable, Any]],
+        workers: Mapping[Hashable, float],
+        count: Mapping[Hashable, int] | None = None,
+        scale: Mapping[Hashable, float] | None = None,
+        weight: Mapping[Hashable, float] | None = None,
+        share: Mapping[Hashable, float] | float | str = "alone",
+    ) -> Self:
+        r"""Jobs on GPUs by their throughputs, as in Gavel and POP: alone, and in pairs on one GPU.
+
+        Parameters
+        ----------
+        throughputs : dict
+            `{job: {gpu: rate}, (job, other): {gpu: (rate of job, rate of other)}}`. A job runs on the GPUs that are
+            there with a positive rate. With `count` a pair (A, A) is of two different jobs of A.
+        workers : dict
+            Number of GPUs by kind.
+        count : dict, optional
+            Number of alike jobs for which an entry stands. Default: 1.
+        scale : dict, optional
+            GPUs per task, equal for the two jobs of a pair. Default: 1.
+        weight : dict, optional
+            Priority of each of the jobs. Default: 1.
+        share : dict or float, optional
+            Share per unit of work. Default: `"alone"`, by which the level of a job that runs on an average GPU all the
+            time is its scale, with c GPUs of each kind:
+
+            .. math:: s_n = \text{scale}_n \sum_j c_j \Big/ \sum_j c_j a_{nj}
+
+        Source: D. Narayanan et al., "Heterogeneity-aware cluster scheduling policies for deep learning workloads", OSDI
+        2020; "Solving large-scale granular resource allocation problems efficiently with POP", SOSP 2021.
+        """
+        jobs = [key for key in throughputs if not _is_pair(key, throughputs)]
+        place, gpus = {job: n for n, job in enumerate(jobs)}, {gpu: j for j, gpu in enumerate(workers)}
+        for given, what in ((count, "count"), (scale, "scale"), (weight, "weight"), (share, "share")):
+            if isinstance(given, Mapping) and (odd := [job for job in given if job not in place]):
+                raise DataError(f"{what} has {short(odd[0])}, of which there are no throughputs")
+        size = np.array([(scale or {}).get(job, 1) for job in jobs], dtype=float)
+        alike = np.array([(count or {}).get(job, 1) for job in jobs], dtype=float)
+        entries: list[tuple[int, int, float]] = []
+        label = [_label(job) for job in jobs]
+        found: list[tuple[Any, ...]] = []
+        where: list[tuple[int, float]] = []
+        for key, by_gpu in throughputs.items():
+            owners = key if _is_pair(key, throughputs) else (key,)
+            who = [place[job] for job in owners]
+            if len(who) == 2 and who[0] == who[1] and alike[who[0]] < 2:
+                if count is None:
+                    raise DataError(f"{owners[0]!r} is paired with itself; with count= that is a pair of alike jobs")
+                continue
+            if len({size[n] for n in who}) > 1:
+                raise DataError(f"the pair {short(key)} has jobs of different scale")
+            for gpu, rates in by_gpu.items():
+                if gpu not in gpus:
+                    raise DataError(f"{short(key)} has a throughput on {short(gpu)}, which is not among the workers")
+                rates = np.atleast_1d(rates)
+                if len(rates) != len(who):
+                    raise DataError(f"the pair {short(key)} needs two throughputs on {short(gpu)}; got {short(rates)}")
+                entries += [(n, len(found), rate) for n, rate in zip(who, rates, strict=True)]
+                found.append((*(label[n] for n in who), str(gpu)))
+                where.append((gpus[gpu], size[who[0]]))
+        owner, column, work = (np.array(each) for each in zip(*entries, strict=True)) if entries else np.empty((3, 0))
+        shape, (row, use) = (len(jobs), len(found)), np.array(where).reshape(-1, 2).T
+        rate = sp.csc_matrix((_intake.plain(work, "throughputs"), (owner, column)), shape)
+        alone = np.array([len(name) == 2 for name in found], dtype=bool)
+        capacity = _intake.plain(list(workers.values()), "workers")
+        if share == "alone":
+            mean = rate[:, alone] @ capacity[row[alone].astype(int)] / max(capacity.sum(), 1.0)
+            lost = (mean == 0) & (rate.getnnz(axis=1) > 0)
+            if lost.any():
+                raise DataError(f"{label[int(lost.argmax())]!r} runs nowhere alone, as its share needs: give share")
+            values = np.where(mean > 0, size / np.where(mean > 0, mean, 1.0), 1.0)
+        else:
+            values = np.array([share[job] if isinstance(share, Mapping) else share for job in jobs], dtype=float)
+        return cls(
+            capacity,
+            sp.csc_matrix((use, (row, np.arange(len(found)))), (len(gpus), len(found))),
+            rate,
+            sp.csc_matrix((np.ones(len(owner)), (owner, column)), shape),
+            weight=[(weight or {}).get(job, 1) for job in jobs],
+            share=values,
+            count=alike,
+            users=label,
+            rows=[str(gpu) for gpu in gpus],
+            columns=found,
+        )
+
+    @classmethod
+    def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
+        """The columns of a cluster: a user on each server; `share` as in `AlphaFair`."""
+        user, server = np.nonzero(cluster.usable)
+        pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
+        use = sp.lil_matrix((servers * resources, len(pairs)))
+        for r in range(resources):
+            use[server * resources + r, pairs] = cluster.demand[user, r]
+        shape, per_work = (len(cluster.users), len(pairs)), share_per_task(cluster, share)
+        return cls(
+            cluster.capacity.ravel(),
+            use,
+            sp.csc_matrix((cluster.rate[user, server], (user, pairs)), shape),
+            sp.csc_matrix((np.ones(len(pairs)), (user, pairs)), shape),
+            limit=cluster.max_tasks,
+            weight=cluster.weight,
+            share=np.where(np.isfinite(per_work), per_work, 1.0),
+            users=cluster.users,
+            rows=[f"{resource} of {name}" for name in cluster.servers for resource in cluster.resources],
+            columns=[(cluster.users[n], cluster.servers[i]) for n, i in zip(user, server, strict=True)],
+        )
+
+    # -- in levels -------------------------------------------------------------------------------
+
+    @cached_property
+    def _running(self) -> tuple[Array, Array, Array, ColumnProgram]:
+        """Columns that can run and users that they give work, masks of rows that matter, and the program of these."""
+        own = self.limit * self.count
+        bounds = sp.vstack([self.use, self.time[np.isfinite(own)]], format="csr")
+        most = np.append(self.capacity, own[np.isfinite(own)])
+        there = (bounds[most == 0].getnnz(axis=0) == 0) & (self.rate.getnnz(axis=0) > 0)
+        users = self.rate[:, there].getnnz(axis=1) > 0
+        rows = bounds[:, there].getnnz(axis=1) > 0
+        limits = sp.diags(1 / most[rows]) @ bounds[rows][:, there]
+        weight = (self.weight * self.count)[users]
+        gain = sp.diags(self.share[users] / weight) @ self.rate[users][:, there]
+        return there, users, rows, ColumnProgram(sp.csc_matrix(limits), sp.csc_matrix(gain), weight)
+
+    def program(self, alpha: float = np.inf) -> cp.Problem:
+        r"""The convex program in CVXPY; at infinite alpha that of the smallest level.
+
+        .. math:: \max_x \sum_n \phi_n f_\alpha(\ell_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
+            \quad f_1(t) = \log t
+        """
+        weight = self.weight * self.count
+        finite, own = np.isfinite(self.limit), self.limit * self.count
+        rows = [(self.use, self.capacity), (self.time[finite], own[finite])]
+        return _stated(rows, sp.diags(self.share / weight) @ self.rate, weight, alpha)
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def solve(self, alpha: float = np.inf, tol: float = 1e-6, *, throw: bool = True) -> FairColumns:
+        """Fair levels: lexicographic max-min, or of alpha-fair welfare at finite alpha, with a certificate.
+
+        Parameters
+        ----------
+        alpha : float
+            Above 0; 1 is Nash welfare.
+        tol : float
+            Largest accepted residual of the certificate.
+        throw : bool
+            If False, an answer that misses `tol` is returned flagged.
+
+        Raises
+        ------
+        CertificateError
+            The certificate misses `tol`.
+        SolverError
+            No solver found an answer.
+        """
+        if not alpha > 0:
+            raise DataError(f"alpha is {short(alpha)}; it must be above 0, up to infinity")
+        begun = clock.cpu()
+        there, users, rows, program = self._running
+        amounts, prices, errors = np.zeros(len(there)), np.zeros(len(self.rows)), np.full(len(program.weight), np.inf)
+        for found in _offers(program, alpha) if users.any() else ():
+            if (found_errors := _errors(program, found, alpha)).max() < errors.max():
+                amounts[there], errors, limited = found.x, found_errors, np.flatnonzero(rows[: len(self.rows)])
+                prices[limited] = found.prices[0][: len(limited)] / self.capacity[limited]
+        if users.any() and not amounts.any():
+            raise SolverError("no solver found an answer: bring rates, weights and capacities closer together")
+        measure = "lexicographic rise" if np.isinf(alpha) else "backward error"
+        answer = self._answer(amounts, alpha, tol, measure, errors, prices, clock.cpu() - begun)
+        if answer.flagged and throw:
+            raise CertificateError(
+                f"the answer has {answer.certificate}, above the tolerance {tol:g}: bring rates and weights closer "
+                "together, or take it flagged with throw=False"
+            )
+        return answer
+
+    def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
+        """Given amounts (columns,) with their largest relative distance in levels from the certified fair answer."""
+        x = _intake.plain(amounts, "amounts")
+        if x.shape != (len(self.columns),):
+            raise DataError(f"amounts must be one number per column, {len(self.columns)} in all; got shape {x.shape}")
+        best = self.solve(alpha).levels.to_numpy()
+        users = self._running[1]
+        off = np.abs(self._levels(x) / np.where(best > 0, best, 1.0) - 1)[users]
+        return self._answer(x, alpha, tol, "distance from the optimum", off, np.zeros(len(self.rows)), 0.0)
+
+    def _levels(self, x: Array) -> Array:
+        return np.asarray(self.share * (self.rate @ x) / (self.weight * self.count))
+
+    def _answer(
+        self, x: Array, alpha: float, tol: float, measure: str, errors: Array, prices: Array, seconds: float
+    ) -> FairColumns:
+        over, where = self._infeasible(x)
+        users, worst = self._running[1], float(errors.max(initial=0.0))
+        if worst >= over:
+            where = f"largest for {np.array(self.users)[users][errors.argmax()]!s}" if worst > 0 else "no violation"
+        idle = [name for name, runs in zip(self.users, users, strict=True) if not runs]
+        notes = (f"can run nowhere, so gets nothing: {listed(idle, 5)}",) if idle else ()
+        certificate = Certificate(over, worst, measure, where)
+        return FairColumns(self, float(alpha), x, prices, certificate, tol, seconds, notes)
+
+    def _infeasible(self, x: Array) -> tuple[float, str]:
+        """Largest relative violation of a constraint, and its place."""
+        if not np.isfinite(x).all():
+            return np.inf, "amounts are not finite numbers"
+        used, spent = self.use @ x, self.time @ x
+        over = np.where(used > 0, ratio(used, self.capacity, np.inf) - 1, 0.0)
+        late = np.where(spent > 0, ratio(spent, self.limit * self.count, np.inf) - 1, 0.0)
+        below = ratio(-x, np.abs(x).max(initial=0.0))
+        every = ((over, self.rows, "overused"), (late, self.users, "over its time"), (below, self.columns, "negative"))
+        values, of, what = max(every, key=lambda one: one[0].max(initial=0.0))
+        most = float(values.max(initial=0.0))
+        return (most, f"largest for {of[int(values.argmax())]!r}, {what}") if most > 0 else (0.0, "feasible")
+
+    def __repr__(self) -> str:
+        jobs = f"{self.count.sum():,.0f} jobs" + (f" in {len(self.users):,} entries" if (self.count > 1).any() else "")
+        return f"Columns({jobs}, {len(self.rows):,} rows, {len(self.columns):,} columns)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FairColumns(Frozen):
+    r"""Amounts of columns with the levels of their users, and a certificate; immutable.
+
+    Attributes
+    ----------
+    problem : Columns
+    alpha : float
+    amounts : (columns,)
+        :math:`x_k`.
+    row_prices : (rows,)
+        Prices per unit of a row; of max-min those of the lowest level.
+    certificate : Certificate
+        Of `solve` the lexicographic rise or the backward error, of `judge` the distance from the optimum.
+    tol : float
+    seconds : float
+        CPU seconds, certificate included.
+    notes : tuple of str
+    """
+
+    problem: Columns
+    alpha: float
+    amounts: Array
+    row_prices: Array
+    certificate: Certificate
+    tol: float
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flagged(self) -> bool:
+        """True if the certificate misses the tolerance."""
+        return not self.certificate.passes(self.tol)
+
+    def _series(self, values: Array, name: str) -> pd.Series:
+        return pd.Series(values, index=pd.Index(self.problem.users, name="user"), name=name)
+
+    @property
+    def levels(self) -> pd.Series:
+        r"""Levels :math:`\ell_n` by user."""
+        return self._series(self.problem._levels(self.amounts), "level")
+
+    @property
+    def work(self) -> pd.Series:
+        """Work by user, that of all jobs for which it stands."""
+        return self._series(np.asarray(self.problem.rate @ self.amounts), "work")
+
+    @property
+    def prices(self) -> pd.Series:
+        """Prices by row."""
+        return pd.Series(self.row_prices, index=pd.Index(self.problem.rows, name="row"), name="price")
+
+    @property
+    def smallest(self) -> float:
+        """Smallest level of a job that can run."""
+        return float(self.problem._levels(self.amounts)[self.problem._running[1]].min(initial=np.inf))
+
+    @property
+    def geometric_mean(self) -> float:
+        """Geometric mean of levels over jobs that can run."""
+        users = self.problem._running[1]
+        with np.errstate(divide="ignore"):
+            log = np.log(self.problem._levels(self.amounts)[users])
+        return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """Amounts that are not zero: what runs by where, such as jobs and pairs of jobs by kind of GPU."""
+        there, names = np.flatnonzero(self.amounts), self.problem.columns
+        what = [(" + ".join(map(str, names[k][:-1])), names[k][-1]) if isinstance(names[k], tuple) else (names[k], "x")
+                for k in there]  # fmt: skip
+        index = pd.MultiIndex.from_tuples(what, names=["runs", "on"])
+        return pd.Series(self.amounts[there], index=index).groupby(level=[0, 1]).sum().unstack(fill_value=0.0)
+
+    def __repr__(self) -> str:
+        problem, kind = self.problem, "max-min" if np.isinf(self.alpha) else f"alpha={self.alpha:g}"
+        flag = "  ** misses the tolerance **" if self.flagged else ""
+        head = f"{kind}: smallest level {self.smallest:.6g}, geometric mean {self.geometric_mean:.6g}{flag}"
+        table = pd.DataFrame({"jobs": problem.count.astype(int), "level": self.levels, "work": self.work})
+        shown = (
+            table.rename_axis(None)
+            .sort_values("level", kind="stable")
+            .to_string(max_rows=_ROWS, float_format="{:.6g}".format)
+        )
+        below = [f"note: {note}" for note in self.notes]
+        return "\n".join([head, shown, repr(problem), f"certificate: {self.certificate}", *below])
+
+
+def _table(values: Any, what: str) -> sp.csc_matrix:
+    """Nonnegative numbers as a sparse matrix without zeros."""
+    sparse = values if _intake.packed(values) else _intake.matrix(values, what, "row", "column")
+    table = sp.csc_matrix(sparse, dtype=float)
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    if not (np.isfinite(table.data) & (table.data > 0)).all():
+        raise DataError(f"{what} must be finite numbers of at least 0")
+    read_only(table.data)
+    return table
+
+
+def _is_pair(key: Any, throughputs: Mapping[Any, Any]) -> bool:
+    """True for two jobs; a name may itself be a tuple."""
+    return isinstance(key, tuple) and len(key) == 2 and all(job in throughputs for job in key)
+
+
+def _label(job: Any) -> str:
+    return " ".join(map(str, job)) if isinstance(job, tuple) else str(job)
+
+
+def _stated(rows: list[tuple[Any, Array]], gain: Any, weight: Array, alpha: float) -> cp.Problem:
+    """Alpha-fair welfare of levels, or the smallest level, over amounts `x` within `rows`."""
+    x = cp.Variable(gain.shape[1], nonneg=True, name="x")
+    level = gain @ x
+    aim = cp.min(level) if np.isinf(alpha) else cp.sum(cp.multiply(weight, f_alpha(level, alpha)))
+    return cp.Problem(cp.Maximize(aim), [table @ x <= most for table, most in rows])
+
+
+def _errors(program: ColumnProgram, found: Found, alpha: float) -> Array:
+    """Errors of users by the certificate, (users,)."""
+    if np.isinf(alpha):
+        return rises(program, found.x, found.prices, found.values)
+    error, of_users = backward_error(program, found.x, alpha, found.prices[0])
+    return np.maximum(of_users, np.where(of_users == of_users.max(), error, 0.0))
+
+
+def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
+    """Answers of increasing accuracy, split evenly over classes, within the limits."""
+    merged = program.merged()
+    small = merged.program
+    offers = [engine.leximin(small)]
+    if offers[0] is not None and np.isfinite(alpha):
+        offers = [_welfare(small, alpha, offers[0].x)]
+        offers += [] if offers[0] is None else [engine.refined(small, offers[0], alpha)]
+    for found in offers:
+        if found is not None:
+            x = merged.amounts(found.x)
+            x /= max(1.0, float((program.limits @ x).max()))
+            yield Found(x, merged.of_rows(found.prices), merged.of_users(found.values))
+
+
+def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None:
+    """Alpha-fair welfare by CVXPY, in units of the smallest level of max-min amounts."""
+    unit = float((program.gain @ start).min())
+
+    def solve(part: ColumnProgram) -> Found | None:
+        problem = _stated([(part.limits, np.ones(part.limits.shape[0]))], part.gain / unit, part.weight, alpha)
+        try:
+            solvers.solve(problem, "CLARABEL")
+        except SolverError:
+            return None
+        x, y = np.maximum(problem.variables()[0].value, 0.0), np.maximum(problem.constraints[0].dual_value, 0.0)
+        values = part.weight * (part.gain @ x) ** -alpha
+        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # constants in the objective do not matter
+        return Found(x, y[None] * scale, values[None])
+
+    found = engine.generated(program, np.flatnonzero(start), solve)
+    return None if found is None else found[0]
