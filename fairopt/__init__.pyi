@@ -25,6 +25,7 @@ from .mechanisms.asset_fairness import AssetFairness as AssetFairness
 from .mechanisms.bottleneck_fairness import BottleneckFairness as BottleneckFairness
 from .mechanisms.ceei import CEEI as CEEI
 from .mechanisms.cmmf import CMMF as CMMF
+from .mechanisms.columns import Columns as Columns
 from .mechanisms.concave_game import ConcaveGame as ConcaveGame
 from .mechanisms.concave_utility import ConcaveUtility as ConcaveUtility
 from .mechanisms.drf import DRF as DRF

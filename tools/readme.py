@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
-    "given",
+    "given", "columns",
     "properties", "properties-table", "simulation", "sensitivity", "equilibria", "mechanisms", "what-tests",
     "whole-tasks",
 )  # fmt: skip

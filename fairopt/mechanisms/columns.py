@@ -21,6 +21,7 @@ from ..model import _intake
 from ..model._arrays import Array, Frozen, ratio, read_only
 from ..model.cluster import Cluster
 from ..model.columns import ColumnProgram
+from ..result._show import _size
 from .alpha_fair import share_per_task
 from .reference import solvers
 from .reference.program import f_alpha
@@ -436,8 +437,9 @@ class FairColumns(Frozen):
             .sort_values("level", kind="stable")
             .to_string(max_rows=_ROWS, float_format="{:.6g}".format)
         )
-        below = [f"note: {note}" for note in self.notes]
-        return "\n".join([head, shown, repr(problem), f"certificate: {self.certificate}", *below])
+        by = self.certificate
+        proof = f"certificate: feasibility {_size(by.feasibility)}, {by.measure} {_size(by.optimality)}"
+        return "\n".join([head, shown, repr(problem), proof, *(f"note: {note}" for note in self.notes)])
 
 
 def _table(values: Any, what: str) -> sp.csc_matrix:
