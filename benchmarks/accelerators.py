@@ -1,7 +1,7 @@
-"""Exact answers, heuristics, and what can be run of the peers' own code, on the jobs of Soroush and Gavel.
+"""Exact answers, heuristics, and what can be run of the peers' own code, on the jobs of Soroush, Gavel and POP.
 
     python -m benchmarks.accelerators                     # the table of docs/peers.md without the peers' code
-    python -m benchmarks.accelerators --peers DIR         # DIR has checkouts named gavel and Soroush
+    python -m benchmarks.accelerators --peers DIR         # DIR has checkouts named gavel, Soroush and POP
 
 Times are CPU seconds of one thread from the list of jobs to the answer. `least`, `mean` and `below .9` are levels
 relative to those of max-min, over jobs; `error` is the certificate of an answer by fairopt. Peers' code gets Clarabel
@@ -88,6 +88,29 @@ def soroush_own(folder: Path, module: str, options: dict[str, Any], cluster: fo.
     return np.asarray(found)
 
 
+def pop_own(folder: Path, cluster: fo.Cluster) -> Array:
+    """Levels (users,) by the `max_min_fairness_packed` of POP, which lists all pairs of jobs."""
+    here = folder / "POP" / "cluster_scheduling" / "scheduler"
+    pair, policies = theirs("job_id_pair", here).JobIdPair, theirs("policies.max_min_fairness", here)
+    kinds = [user.rpartition(", ")[0] for user in cluster.users]
+    together = jobs.pair_rates()
+    rate = {pair(n, None): dict(zip(jobs.GPUS, row, strict=True)) for n, row in enumerate(cluster.rate)}
+    each = dict.fromkeys(rate, 1)
+    rate |= {
+        pair(n, m): {gpu: together.get((kinds[n], kinds[m], gpu), (0.0, 0.0)) for gpu in jobs.GPUS}
+        for n in range(len(kinds)) for m in range(n + 1, len(kinds))
+    }  # fmt: skip
+    workers = dict(zip(jobs.GPUS, cluster.capacity[:, 0], strict=True))
+    policy, work = policies.MaxMinFairnessPolicyWithPacking(solver="HIGHS"), np.zeros(len(kinds))
+    column = policy._proportional_policy.get_throughputs
+    policy._proportional_policy.get_throughputs = lambda *given: column(*given).ravel()  # which NumPy 2 converts
+    found = policy.get_allocation(rate, each, each, workers)
+    for job, amounts in found.items():
+        for k, one in enumerate(job.singletons()):
+            work[one[0]] += sum(amounts[gpu] * np.atleast_1d(rate[job][gpu])[k] for gpu in jobs.GPUS)
+    return np.asarray(work / (cluster.rate @ cluster.capacity[:, 0]) * cluster.capacity.sum())
+
+
 def ours(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> Array:
     """Tasks by a mechanism of fairopt, which raises if its certificate does not hold."""
     return mechanism.solve(cluster).tasks
@@ -113,12 +136,18 @@ def methods(folder: Path | None) -> dict[str, tuple[Callable[[], fo.Cluster], di
             soroush_own, folder, "approx_waterfiller", {"num_iter": 1, "throughput_aware": True}
         )
     gavel: dict[str, Solve] = {} if folder is None else {"water filling, Gavel's code": partial(gavel_own, folder)}
+    pop: dict[str, Solve] = {} if folder is None else {"first level, POP's code": partial(pop_own, folder)}
+    pairs: dict[str, Solve] = {"fairopt, all levels": jobs.paired_levels}
+    pairs |= {f"POP-{parts}": partial(jobs.paired_levels, parts=parts) for parts in (2, 4, 8)}
+    alike = partial(jobs.published, priorities=(1,), several=False)
     quick: dict[str, Solve] = {**jobs.HEURISTICS}
     return {
         "Soroush, 8,192 jobs": (partial(listed, 8192), exact | quick | smooth | first | own),
         "Soroush, 8,192 different jobs": (partial(different, 8192), exact | smooth | {"pop": jobs.pop}),
         "Soroush, 256 jobs": (partial(listed, 256), exact | quick | first | gavel),
         "Gavel's test, 300 jobs": (partial(jobs.flat_test, 300), exact | first | gavel),
+        "POP's figure 2, 2,048 jobs in pairs": (partial(alike, 2048), pairs),
+        "POP's figure 2, 128 jobs in pairs": (partial(alike, 128), pairs | pop),
     }
 
 
@@ -138,7 +167,7 @@ def error(cluster: fo.Cluster, name: str, answer: Array) -> str:
 def main() -> None:
     """Measure all, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", type=Path, help="folder with checkouts of gavel and Soroush")
+    parser.add_argument("--peers", type=Path, help="folder with checkouts of gavel, Soroush and POP")
     parser.add_argument("--only", nargs="*", help="beginnings of cases")
     parser.add_argument("--limit", type=int, default=120, help="CPU seconds of an answer")
     asked = parser.parse_args()

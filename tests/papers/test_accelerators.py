@@ -57,3 +57,16 @@ def test_alike_jobs_share_evenly_and_what_overflows_has_nothing() -> None:
 def test_pop_in_one_part_is_exact() -> None:
     cluster = accelerators.flat_test(12)
     assert_allclose(accelerators.pop(cluster, 1), fo.TSF().solve(cluster, tol=1e-8).tasks, atol=1e-7)
+
+
+def test_gandiva_is_the_mean_over_random_pairs() -> None:
+    cluster = accelerators.published(32, (1,), several=False)
+    rng, kinds = np.random.default_rng(0), [user.rpartition(", ")[0] for user in cluster.users]
+    fair, rates, found = accelerators.paired_levels(cluster).mean(), accelerators.pair_rates(), []
+    for _ in range(150):
+        for one, other in rng.permutation(32).reshape(-1, 2):
+            pair = [rates.get((kinds[one], kinds[other], gpu), (0.0, 0.0)) for gpu in accelerators.GPUS]
+            found += (np.array(pair).sum(axis=0) / 3 / cluster.rate[[one, other]].mean(axis=1)).tolist()
+    expected, nothing = accelerators.gandiva(cluster)
+    assert_allclose(expected, np.mean(found) / fair, rtol=0.02)
+    assert_allclose(nothing, np.mean(np.array(found) == 0), atol=0.01)

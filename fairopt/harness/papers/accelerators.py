@@ -8,13 +8,17 @@ Gavel's measurements (stanford-futuredata/gavel, simulation_throughputs.json) to
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 from importlib import resources
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from ...base.libraries import pd
+from ...mechanisms.columns import Columns
 from ...model._arrays import Array, ratio
 from ...model.cluster import Cluster
 from ...model.merging import merge
@@ -35,6 +39,16 @@ def _rates() -> dict[tuple[str, int], tuple[float, ...]]:
     table = _table("accelerators")
     numbers = table[[*GPUS]].itertuples(index=False, name=None)
     return dict(zip(zip(table["type"], table["scale"], strict=True), numbers, strict=True))
+
+
+@cache
+def pair_rates() -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Rates of two jobs that share a GPU, by both types and the kind of GPU, in either order."""
+    names, found = list(dict.fromkeys(kind for kind, _ in _rates())), {}
+    for first, second, gpu, one, other in _table("accelerator-pairs").itertuples(index=False, name=None):
+        found[names[first], names[second], gpu] = one, other
+        found[names[second], names[first], gpu] = other, one
+    return found
 
 
 def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
@@ -200,3 +214,60 @@ def lies_that_pay(_: object, mechanism: str, draws: int) -> int:
     """Draws of the notebook in which the first job has more work by its report."""
     pairs = [(one_each(draw), notebook(draw)[1]) for draw in range(draws)]
     return sum(throughputs(one, mechanism, lie)[0] > throughputs(one, mechanism)[0] for one, lie in pairs)
+
+
+def paired(cluster: Cluster) -> Columns:
+    """Jobs of one GPU each, by type: each alone, or two on one GPU."""
+    number: dict[Any, int] = Counter(_kinds(cluster))
+    can: dict[Any, dict[Hashable, Any]] = {kind: dict(zip(GPUS, _rates()[kind, 1], strict=True)) for kind in number}
+    for (one, other, gpu), rates in pair_rates().items():
+        if one <= other and number.keys() >= {one, other}:
+            can.setdefault((one, other), {})[gpu] = rates
+    return Columns.from_throughputs(can, dict(zip(GPUS, cluster.capacity[:, 0], strict=True)), count=number)
+
+
+def _kinds(cluster: Cluster) -> list[str]:
+    return [user.rpartition(", ")[0] for user in cluster.users]
+
+
+def paired_levels(cluster: Cluster, parts: int = 1, alpha: float = np.inf) -> Array:
+    """Levels (users,) of jobs that may share GPUs, exactly, or by POP in so many parts."""
+    found = np.zeros(len(cluster.users))
+    for part in range(parts):
+        mine = cluster.select(users=cluster.users[part::parts])
+        solved = paired(mine.replace(capacity=mine.capacity / parts)).solve(alpha=alpha)
+        found[part::parts] = solved.levels[_kinds(mine)]
+    return found
+
+
+def paired_work(cluster: Cluster, jobs: int) -> Array:
+    """Throughputs of the first jobs, (jobs,)."""
+    return paired_levels(cluster)[:jobs] * _speed(cluster)[:jobs]
+
+
+def parts_quality(cluster: Cluster, parts: int) -> list[float]:
+    """Mean and deviation of levels by POP relative to the exact ones, the quality of figure 2, and the least level."""
+    found = paired_levels(cluster, parts)
+    part = found / paired_levels(cluster)
+    return [part.mean(), part.std(), found.min()]
+
+
+def paired_nash(cluster: Cluster) -> list[float]:
+    """Smallest level and geometric mean of levels at alpha = 1."""
+    found = paired_levels(cluster, alpha=1)
+    return [found.min(), np.exp(np.log(found).mean())]
+
+
+def gandiva(cluster: Cluster) -> list[float]:
+    """Expected level by Gandiva's random pairs relative to the exact one, and part of jobs that then have nothing.
+
+    If there are more jobs than GPUs all are in pairs, which have equal parts of all GPUs, at most all of their time.
+    """
+    number, each = Counter(_kinds(cluster)), cluster.capacity[:, 0] / (len(cluster.users) / 2)
+    time, expected, nothing = each / max(1, each.sum()), 0.0, 0.0
+    for one, other in product(number, repeat=2):
+        part = number[one] * (number[other] - (one == other)) / (number.total() * (number.total() - 1))
+        work = sum(time[i] * pair_rates().get((one, other, gpu), (0.0,))[0] for i, gpu in enumerate(GPUS))
+        expected += part * work / (np.array(_rates()[one, 1]) @ cluster.capacity[:, 0]) * cluster.capacity.sum()
+        nothing += part * (work == 0)
+    return [expected / paired_levels(cluster).mean(), nothing]
