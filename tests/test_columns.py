@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fairopt as fo
 from fairopt.certificates.columns import backward_error, rises
@@ -146,6 +147,23 @@ def test_false_answers_are_refused(alpha: float) -> None:
         less[program.gain.tocsr()[n].indices] *= 0.99
         # At finite alpha the other owner of a pair has a part of its value.
         assert error(less, right) > (0.9e-2 if alpha == INF else 0.3e-2)
+
+
+@pytest.mark.parametrize(
+    ("x", "values", "rise"),
+    [
+        ([0.5, 0.5], [1, 1], 0.0),
+        ([0.3, 0.7], [1, 1], 4 / 3),  # the lower one has a level of 0.7 if both are at that
+        ([0.25, 0.25], [1, 1], 2.0),
+        ([0.25, 0.25], [2, 2], 2.0),  # values above costs are no proof of less
+    ],
+)
+def test_bounds_of_rises_are_valid(x: list[float], values: list[float], rise: float) -> None:
+    """Two jobs on one row: the lower one rises by `rise`, up to where levels count as equal."""
+    row = sp.csc_matrix(np.ones((1, 2)))
+    program = ColumnProgram(row, sp.identity(2, format="csc"), np.ones(2))
+    found = rises(program, np.array(x), np.ones((1, 1)), np.array([values]))
+    assert found[0] >= rise - 1e-12
 
 
 def test_given_amounts_are_judged_by_their_distance() -> None:
