@@ -5,9 +5,9 @@
 | `DataError` | correct the input: the message names the user, server or resource, and the correction |
 | `SolverError` | relax the tolerance, or change the solver or the engine |
 | `NotConverged` | allow more rounds, another order or another start |
-| `CertificateError` | what the message names: another solver or engine; else none, please report it |
+| `CertificateError` | use the solver or engine that the message names; if it names none, please report it |
 
-A bug of an engine is no error while another engine answers, but an `EngineWarning`.
+If an engine fails by a bug and another one answers, there is an `EngineWarning` and no error.
 """
 
 from __future__ import annotations

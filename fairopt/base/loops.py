@@ -181,7 +181,7 @@ def compiled(
     borrows: bool = False,
     visited: float = 1.0,
 ) -> Loop | Callable[[Callable[..., Any]], Loop]:
-    """Decorate a numerical loop, to be compiled by numba when that pays off.
+    """Decorate a numerical loop, to be compiled by numba when that saves time.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def compiled(
         Disable reference counting, for functions that neither allocate arrays nor keep references to them. Counting
         would dominate the cost of passing named tuples of arrays between loops.
     visited : float
-        Part of the elements of its largest array that a call visits.
+        Fraction of the elements of its largest array that a call visits.
     """
     options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
     options |= {"_nrt": False} if borrows or inner else {}

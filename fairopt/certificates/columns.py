@@ -19,9 +19,10 @@ def rises(program: ColumnProgram, x: Array, prices: Array, values: Array) -> Arr
         + \sum_k (X_k - x_k) (v_k - c_k)^+,
 
     with the cost :math:`c = A^T y` and value :math:`v = G^T p` of a unit of a column and its largest amount
-    :math:`X_k`. If the levels up to that of m are kept, the others may lose all that they have, so that n rises by at
-    most this gap plus :math:`\sum_{j > m} p_j \ell_j`, divided by :math:`p_n \ell_n`, or else its level is within that
-    of m.
+    :math:`X_k`. Let the right-hand side be g, and let users be in the order of their levels. If those up to m lose
+    nothing, and the others may lose all, the relative rise of n is at most
+    :math:`(g + \sum_{j > m} p_j \ell_j) / (p_n \ell_n)`; the bound is the least over m, where n may also rise to the
+    level of m.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ def backward_error(program: ColumnProgram, x: Array, alpha: float, prices: Array
         \qquad y_r > 0 \Rightarrow (A x)_r = 1.
 
     If :math:`c_k` differs from :math:`v_k`, all coefficients of the column change by :math:`|\log v_k / c_k|`, and
-    capacities by as much as its use does; or, where cost exceeds value, the column is dropped, at the loss of its part
-    of its users' levels and of rows with a price. What is left of such rows changes their capacity.
+    capacities by as much as its use does; or, where cost exceeds value, the column is dropped, which reduces the
+    levels of its users and the use of its rows. Idle capacity of rows with a price is removed.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Ar
     """Least bound of each user over its resources, (users,), by compressed columns with users in order of level."""
     found = np.full(len(x), np.inf)
     for r in range(len(begin) - 1):
-        kept, lost, first = 0.0, 0.0, begin[r]  # a compensated sum
+        kept, lost, first = 0.0, 0.0, begin[r]  # a sum with compensated rounding (Kahan)
         for k in range(begin[r], begin[r + 1]):
             spent = part[k] * x[user[k]] - lost
             total = kept + spent

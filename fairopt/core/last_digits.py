@@ -428,7 +428,11 @@ class _State:
         return min(1 / decreases, 3.0 / largest)
 
     def _factored(self) -> Solve | None:
-        """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique."""
+        """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique.
+
+        Its rows are divided by the larger of 1 and their diagonal entries of complementarity. Small matrices are dense;
+        of large ones the pairs are eliminated. In both cases the solution is refined by the unregularized matrix.
+        """
         (equations, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
         scale = 1 / np.maximum(1.0, self.diagonal)

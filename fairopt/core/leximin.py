@@ -239,7 +239,8 @@ class Levels:
 
         Active constraints are identified at the last iterate before slacks were reduced to rounding: users with a price
         are frozen, pairs with a reduced cost removed, and rows with a price become equations. If floors of some users
-        exceed the level, these are held at their floors instead, and the level is solved for again.
+        exceed the level, these are held at their floors instead, and the level is solved for again. If no level rises,
+        no prices are recorded.
 
         Parameters
         ----------
@@ -363,7 +364,7 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            # Proofs of pairs left out need prices inside of the face, which those of a single user are.
+            # Proofs for pairs left out need prices in the interior of the optimal face, as those of a single user are.
             apart = len(u) > 1 and self.of_user[own_faces.user].any()
             if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
                 self.small.append((own_pairs, own_faces, lower_level))
@@ -491,8 +492,8 @@ class Levels:
         for k in reversed(range(len(stages))):
             stage, later_prices, later_user_prices = stages[k], result[k + 1 :], user_price[k + 1 :]
             result[k, stage.servers], user_price[k, stage.users] = stage.prices, stage.user_price
-            # Prices of equations (of a row, or of a user: -1) that were removed with a pair, at which that pair costs
-            # what its user pays.
+            # Prices of equations (of a row, or of a user: -1) that were removed with a pair, at which the cost of
+            # that pair equals the price of its user.
             for pair, resource in reversed(stage.determined):
                 user, server, of_row = pairs.user[pair], pairs.server[pair], resource >= 0
                 cost = np.einsum("pr,spr->sp", pairs.takes[pair], later_prices[:, server])
@@ -511,7 +512,7 @@ class Levels:
         """Least multiples (later stages,) of the prices of a stage that later stages need in addition to their own.
 
         With these, no price of a row that is full at the stage is negative, and no pair that the stage excludes costs
-        less than its user pays.
+        less than the price of its user.
 
         Parameters
         ----------

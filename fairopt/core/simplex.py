@@ -241,8 +241,9 @@ class _Lexicographic(_Tableaus):
     def _finish_round(self, some: Index) -> Mask:
         """Record prices of the problems `some` whose round ends, and freeze levels with a price.
 
-        Returns the mask (some,) of problems that are finished: no level rises any more, or none has a price (a
-        failure).
+        A round ends when the common bound t can rise no more: prices are the entries of the row of t at the slacks. The
+        slack of the frozen level of largest price is to enter the basis in its place (`column`). Returns the mask
+        (some,) of problems that are finished: no level rises any more, or none has a price (a failure).
         """
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)

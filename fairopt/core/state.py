@@ -18,7 +18,7 @@ from .system import OfLimits, Stack
 
 #: Largest exponent of level prices v in the variable m: prices v^A themselves span too many decades at large alpha.
 LARGEST_POWER = 4.0
-#: Fraction of a server up to which the use of a pair is far below the rounding error of capacities.
+#: Fraction of a server below which the use of a pair is negligible, far below the rounding error of capacities.
 _UNNOTICED = 1e-20
 
 
@@ -92,7 +92,8 @@ def measured(q: Stack, at: State, count: Array) -> Measured:
 
     Dual residuals of pairs are weighted by their fraction of the user's tasks. Prices of limits are first updated (in
     place), by at most a factor of two, to the values that cancel the weighted dual residuals of their users: Newton's
-    method alone does not follow prices of rows that fall by decades. So are tasks of users without noticeable use.
+    method alone does not follow prices of rows that fall by decades. Tasks of users with negligible use are updated by
+    `_followed`.
     """
     x, slack, share = q.slacks(at.z, at.log_v(q), at.xi, at.norm)
     unnoticed = np.logical_and.reduce(at.z < _UNNOTICED, axis=1) & (q.unused == 0)
@@ -118,16 +119,16 @@ def measured(q: Stack, at: State, count: Array) -> Measured:
 
 
 def _followed(q: Stack, at: State, x: Array, slack: Array, users: Mask) -> tuple[Array, Array]:
-    r"""Put `users` (N, B) without noticeable use on the central path at given prices, in place: new tasks and slacks.
+    r"""Put `users` (N, B) of negligible use on the central path at given prices, in place: new tasks and slacks.
 
     Their tasks do not affect prices, but span decades in proportion to 1/alpha, of which a Newton step covers about
-    one. On the central path parts of a user's tasks are mu/s, with mu here the mean product of the other users.
+    one. On the central path the fractions of a user's tasks are mu/s, with mu the mean product of the other users.
     """
     pairs, others = q.usable & users[:, None], q.usable & ~users[:, None]
     products = np.where(others, at.z * at.s / np.minimum(x[:, None] / q.size, 1.0), 0.0)
     mu = np.maximum(np.add.reduce(products, axis=(0, 1)) / np.maximum(np.add.reduce(others, axis=(0, 1)), 1), TINY)
     least = np.minimum.reduce(np.where(pairs, slack, np.inf), axis=1)
-    # Tasks remain within the range of doubles, and without noticeable use.
+    # Tasks remain within the range of doubles, and their use negligible.
     most = np.log(_UNNOTICED / np.maximum(np.maximum.reduce(at.z, axis=1), TINY))
     rise = np.where(users, np.clip((mu - least) / q.ratio, np.log(TINY / x), np.maximum(most, 0.0)), 0.0)
     x, slack = x * np.exp(rise), slack + (q.ratio * rise)[:, None]

@@ -116,10 +116,12 @@ def _counted(g: Game, chosen: Index) -> Index:
 
 
 def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
-    """Extend cells (cells, servers) by the faces of server j, with fewer ties than rows and every user on a server.
+    """Extend cells (cells, servers), one face of each earlier server, by the faces of server j.
 
-    Ties minus rows of an extended cell are those of the cell, plus a tie for every user of the face who is on another
-    server, minus the rows of the face: a product of matrices of cells and of faces, with a penalty for users left out.
+    Extended cells are kept if they have fewer ties than rows, and leave every user on a server, now or later. Ties
+    minus rows of an extended cell are those of the cell, plus a tie for every user of the face who is on another
+    server, minus the rows of the face: a product of matrices of cells and of faces, in which users who could run
+    nowhere count as a penalty. `together` (faces, faces) is a mask of faces that may belong to one cell.
     """
     own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
     support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]

@@ -198,9 +198,10 @@ def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: i
 
 
 def _pool(jobs: int, threads: int | None) -> Any:
-    """Pool of started processes: forks of this one, which saves seconds of imports, unless threads would be lost.
+    """Pool of worker processes: forks of this one, which saves seconds of imports, unless they would lack threads.
 
-    Those of tqdm and of linear algebra are none that a copy counts on.
+    A fork has only the thread that made it. It does not depend on the monitor of tqdm or on threads of linear algebra;
+    any other thread rules out forks.
     """
     variables = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
     others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]

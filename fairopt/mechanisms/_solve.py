@@ -115,7 +115,7 @@ class Candidates:
     mechanism: Solvable
     problem: Problem
     tol: float
-    refine: bool = True  # otherwise only candidates of a residual above `_FINE` are refined
+    refine: bool = True  # if False, only candidates of a residual above `_FINE`
     best: Solution | None = None
     verdict: tuple[Certificate, Array | None] | None = None
     answered: str = ""

@@ -57,7 +57,7 @@ class Columns(Frozen):
     share : (users,) or float, optional
         :math:`s_n > 0`, share per unit of work. Default: 1.
     count : (users,) or int, optional
-        Number of alike jobs for which a user stands; it has their weights and own times together. Default: 1. Alike
+        Number of identical jobs for which a user stands, with their total weight and own time. Default: 1. Identical
         users, and columns, are merged before solving in any case.
     users, rows : iterable of str, optional
         Distinct names. Default: `user1`, `row1`, ...
@@ -147,12 +147,12 @@ class Columns(Frozen):
         Parameters
         ----------
         throughputs : dict
-            `{job: {gpu: rate}, (job, other): {gpu: (rate of job, rate of other)}}`. A job runs on the GPUs that are
-            there with a positive rate. With `count` a pair (A, A) is of two different jobs of A.
+            `{job: {gpu: rate}, (job, other): {gpu: (rate of job, rate of other)}}`. A job runs on the GPUs for
+            which it has a positive rate. With `count` a pair (A, A) is of two different jobs of A.
         workers : dict
             Number of GPUs by kind.
         count : dict, optional
-            Number of alike jobs for which an entry stands. Default: 1.
+            Number of identical jobs for which an entry stands. Default: 1.
         scale : dict, optional
             GPUs per task, equal for the two jobs of a pair. Default: 1.
         weight : dict, optional
@@ -223,7 +223,7 @@ class Columns(Frozen):
 
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
-        """The columns of a cluster: a user on each server; `share` as in `AlphaFair`."""
+        """Columns of a cluster, one for each user and server; `share` as in `AlphaFair`."""
         user, server = np.nonzero(cluster.usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))
@@ -247,7 +247,11 @@ class Columns(Frozen):
 
     @cached_property
     def _running(self) -> tuple[Array, Array, Array, ColumnProgram]:
-        """Columns that can run and users that they give work, masks of rows that matter, and the program of these."""
+        """Masks of columns that can run, of users that work by them and of rows that they use, and their program.
+
+        Rows are capacities, then the finite own times of users. In the program they are divided by their bounds; levels
+        are per weight of all jobs for which a user stands.
+        """
         own = self.limit * self.count
         bounds = sp.vstack([self.use, self.time[np.isfinite(own)]], format="csr")
         most = np.append(self.capacity, own[np.isfinite(own)])
@@ -260,7 +264,7 @@ class Columns(Frozen):
         return there, users, rows, ColumnProgram(sp.csc_matrix(limits), sp.csc_matrix(gain), weight)
 
     def program(self, alpha: float = np.inf) -> cp.Problem:
-        r"""The convex program in CVXPY; at infinite alpha that of the smallest level.
+        r"""Formulate the convex program in CVXPY; at infinite alpha that of the smallest level.
 
         .. math:: \max_x \sum_n \phi_n f_\alpha(\ell_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
             \quad f_1(t) = \log t
@@ -273,7 +277,7 @@ class Columns(Frozen):
     # -- answers ---------------------------------------------------------------------------------
 
     def solve(self, alpha: float = np.inf, tol: float = 1e-6, *, throw: bool = True) -> FairColumns:
-        """Fair levels: lexicographic max-min, or of alpha-fair welfare at finite alpha, with a certificate.
+        """Compute fair levels with a certificate: lexicographic max-min, or alpha-fair at finite alpha.
 
         Parameters
         ----------
@@ -312,7 +316,7 @@ class Columns(Frozen):
         return answer
 
     def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
-        """Given amounts (columns,) with their largest relative distance in levels from the certified fair answer."""
+        """Certify given amounts (columns,) by the largest relative distance of levels from those of the fair answer."""
         x = _intake.plain(amounts, "amounts")
         if x.shape != (len(self.columns),):
             raise DataError(f"amounts must be one number per column, {len(self.columns)} in all; got shape {x.shape}")
@@ -420,7 +424,7 @@ class FairColumns(Frozen):
         return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
 
     def to_frame(self) -> pd.DataFrame:
-        """Amounts that are not zero: what runs by where, such as jobs and pairs of jobs by kind of GPU."""
+        """Nonzero amounts as a table, such as of jobs and pairs of jobs (rows) by kind of GPU (columns)."""
         there, names = np.flatnonzero(self.amounts), self.problem.columns
         what = [(" + ".join(map(str, names[k][:-1])), names[k][-1]) if isinstance(names[k], tuple) else (names[k], "x")
                 for k in there]  # fmt: skip
@@ -464,7 +468,7 @@ def _label(job: Any) -> str:
 
 
 def _stated(rows: list[tuple[Any, Array]], gain: Any, weight: Array, alpha: float) -> cp.Problem:
-    """Alpha-fair welfare of levels, or the smallest level, over amounts `x` within `rows`."""
+    """Program that maximises alpha-fair welfare, or the smallest level, over amounts `x` within the bounds `rows`."""
     x = cp.Variable(gain.shape[1], nonneg=True, name="x")
     level = gain @ x
     aim = cp.min(level) if np.isinf(alpha) else cp.sum(cp.multiply(weight, f_alpha(level, alpha)))
@@ -480,7 +484,7 @@ def _errors(program: ColumnProgram, found: Found, alpha: float) -> Array:
 
 
 def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
-    """Answers of increasing accuracy, split evenly over classes, within the limits."""
+    """Yield answers of increasing accuracy: of the merged program, divided evenly in classes, scaled to be feasible."""
     merged = program.merged()
     small = merged.program
     offers = [engine.leximin(small)]
@@ -495,7 +499,7 @@ def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
 
 
 def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None:
-    """Alpha-fair welfare by CVXPY, in units of the smallest level of max-min amounts."""
+    """Maximise alpha-fair welfare by CVXPY and column generation, from the columns of max-min amounts `start`."""
     unit = float((program.gain @ start).min())
 
     def solve(part: ColumnProgram) -> Found | None:
@@ -506,7 +510,7 @@ def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None
             return None
         x, y = np.maximum(problem.variables()[0].value, 0.0), np.maximum(problem.constraints[0].dual_value, 0.0)
         values = part.weight * (part.gain @ x) ** -alpha
-        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # constants in the objective do not matter
+        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # duals are those of the objective in other units
         return Found(x, y[None] * scale, values[None])
 
     found = engine.generated(program, np.flatnonzero(start), solve)

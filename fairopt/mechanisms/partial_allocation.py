@@ -95,7 +95,7 @@ class PartialAllocation(Mechanism):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        return ()  # it solves a problem for each user, which comparisons do where they are asked to
+        return ()  # comparisons only include it by name, as it solves a problem for each user
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:

@@ -75,7 +75,7 @@ class Tree(Mechanism):
         return ()  # without queues it is DRFH
 
     def declared(self, queues: Queues, combine: Combine) -> Tree:
-        """This tree if it has queues; otherwise with those of a source, and by default with its way to combine."""
+        """This tree if it has queues; else one with the given queues, combined as given unless this one says how."""
         if self.queues is not None:
             return self
         return replace(self, queues=queues, combine=combine if self.combine == "sum" else self.combine)

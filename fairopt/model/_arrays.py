@@ -81,7 +81,7 @@ class Frozen:
 
 
 def table(shape: tuple[int, ...], instead: str) -> Array:
-    """Array without values, or a `DataError` with a remedy, `instead`, where there is no memory for one."""
+    """Uninitialised array; if memory does not suffice, a `DataError` with the remedy `instead`."""
     try:
         return np.empty(shape)
     except MemoryError:
@@ -111,9 +111,9 @@ def numbered(rows: NDArray[Any]) -> Index:
 
 
 def alike(rows: Array, groups: int) -> Index:
-    """Number rows >= 0 by quantiles of the ratios of their entries, in about so many groups of similar directions.
+    """Number nonnegative rows by similar direction, in about `groups` groups: quantiles of the ratios of their entries.
 
-    Rows with a least or largest ratio are groups of their own.
+    Rows with a smallest or largest ratio form groups of their own.
     """
     log = np.log(np.maximum(rows, np.finfo(float).tiny))
     rank = np.argsort(np.argsort(log[:, 1:] - log[:, :1], axis=0, kind="stable"), axis=0)

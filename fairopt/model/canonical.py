@@ -1,7 +1,7 @@
 """Canonical order of users and servers, independent of the given one.
 
 Where solutions are not unique (as PS-DSF allocations by best responses) they are computed in this order, so that the
-result is reproducible bit by bit. Servers are sorted by capacity, users by demand, weight and task limit; ties are
+result is reproducible bit for bit. Servers are sorted by capacity, users by demand, weight and task limit; ties are
 broken by a hash of eligibility and rates, and remaining ties are symmetries.
 """
 

@@ -199,9 +199,10 @@ class Property(ABC):
         return int(np.argmax(missing))
 
     def bounds(self, low: Case, high: Case) -> Dues:
-        """Upper bounds on tasks and lower bounds on required tasks, (users,) each, for tasks between two cases.
+        """Upper bounds on work and lower bounds on required work, (users,) each.
 
-        The default is valid if `dues` is nondecreasing in all tasks.
+        They hold for all tasks between those of `low` and `high`. The default is valid if `dues` is nondecreasing in
+        all tasks.
         """
         return self.dues(high)[0], self.dues(low)[1]
 

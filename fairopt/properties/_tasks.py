@@ -51,7 +51,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 
 def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
-    """Exact lexicographic max-min with the prices of its levels, at exact shares per task, by default those meant."""
+    """Exact lexicographic max-min with the prices of its levels, at given shares per task, or those nearest."""
     limits = rule.limits(cluster)
     share = _fractions(rule.share, cluster.runnable) if share is None else share
     most = _fractions(limits, np.isfinite(limits))

@@ -15,8 +15,8 @@ class EnvyFreeness(Property):
 
     Only the tasks of m on servers that are eligible to n count, one by one, so that the property depends on the split
     of tasks over servers, which is that of the mechanism. A bundle without a resource that n demands has no value to n;
-    resources that n does not demand are ignored. A user at its task limit envies no other. With rates n uses the bundle
-    of another as well as possible within :math:`q_n`.
+    resources that n does not demand are ignored. A user at its task limit envies no other. With rates work replaces
+    tasks, and n uses the bundle of another as well as possible within :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
     """

@@ -16,7 +16,7 @@ class SharingIncentive(Property):
     (:math:`\gamma_{ni} = 0`), without compensation. Resources that n does not demand are ignored. A user at its task
     limit is satisfied.
 
-    With rates the part is used as well as possible: the most work that it allows within :math:`q_n`.
+    With rates work replaces tasks, and the benchmark is the most work that the part allows within :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
@@ -31,7 +31,7 @@ class SharingIncentive(Property):
 
 
 class UniformSharingIncentive(Property):
-    r"""No user does less work than on its part of every server, used for equal fractions of its own time.
+    r"""No user does less work than with its part of every server, all used in the same proportion.
 
     .. math:: w_n \ge \min\Big(1, \frac{q_n}{\sum_i b_{ni}}\Big) \sum_i a_{ni} b_{ni}, \quad
         b_{ni} = \frac{\phi_n}{\sum_m \phi_m} \gamma_{ni}

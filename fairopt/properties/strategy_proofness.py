@@ -28,7 +28,7 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator)
     """Draw a misreport of a user, given by index, of one of the kinds `about` (see `REPORTS`): the changed cluster.
 
     A misreport of the demand changes one of its coordinates, or all; integers remain integers. Rates are multiplied by
-    factors, one of them or all, or all fall to the least.
+    factors, one of them or all, or all are lowered to the least.
     """
     about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]
@@ -112,7 +112,7 @@ class StrategyProofness(Property):
 
     .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
-    With rates, which are then reported as well, it is the true work of these tasks, those on the fastest servers first.
+    With rates, which are then reported as well, work replaces tasks, and true tasks run on the fastest servers first.
     Weights are not reported. The value of a misreport is the number of true tasks that the allocated resources can run
     on truly eligible servers, which is zero if the report has a zero demand where the true one is positive. More than
     :math:`q_n` tasks count as :math:`q_n`.

@@ -233,7 +233,7 @@ class Allocation(Frozen):
 
     @property
     def _optimal(self) -> bool:
-        """True unless the mechanism certifies tasks that are no optimum of `criterion`, as of partial allocation."""
+        """False if the mechanism certifies tasks that do not maximise `criterion`, as partial allocation does."""
         return bool(getattr(getattr(self.judge, "__self__", None), "met_by_criterion", True))
 
     @property
@@ -265,7 +265,7 @@ class Allocation(Frozen):
 
     @property
     def tasks_by_type(self) -> pd.DataFrame:
-        """Tasks (users, types of servers): those of proportional capacity, which share them in that proportion."""
+        """Tasks (users, types of servers); servers of a type have proportional capacities, and tasks likewise."""
         split = self._split or Split.from_answer(self.cluster, self.tasks)
         types = pd.Index(split.merging.cluster.servers, name="type")
         return pd.DataFrame(split.merged, self._named("user"), types)

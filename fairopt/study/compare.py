@@ -177,7 +177,7 @@ def _apart(label: str, answers: list[Labelled]) -> str:
     return f"{label} {len(answers) + 1}" if label in (other for other, _ in answers) else label
 
 
-def _is_problem(entry: object) -> TypeGuard[Problem]:  # by attributes, since its class would import CVXPY
+def _is_problem(entry: object) -> TypeGuard[Problem]:  # tested by attributes, as the class needs CVXPY
     return hasattr(entry, "allocation") and hasattr(entry, "cluster")
 
 

@@ -367,7 +367,7 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
             continue
         # Tasks that would not start even on free nodes are capped, since they are no demand now.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
-        # The throttle of an array counts, as its reason may be older than the end of other elements.
+        # The throttle of an array counts, not its reason, which may be older than the end of other elements.
         stale = job.throttle is not None and job.array and job.reason.startswith("JobArrayTaskLimit")
         start = job.count if stale or kind in _slurm_reasons.WANTED else 0
         if job.split > sum(eligible):

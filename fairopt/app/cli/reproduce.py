@@ -186,7 +186,7 @@ def reproduce(options: argparse.Namespace) -> int:
     with _timed(seconds, "claims"):
         checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
-    if not names:  # what is computed is all in the claims
+    if not names:  # without experiments all that is computed is in the claims
         print(_screen.table(checked[["claim", "printed", "ours", "verdict", "seconds"]], 56))
     said = manifest(options.paper, names, results, files, folder, papers.counts(checked), seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")

@@ -163,7 +163,7 @@ class Start:
             if where == ("weights",) and value in ("each", "shared"):
                 weights = value
                 continue
-            if where[0] == "queues":  # of the mechanism, not of the cluster
+            if where[0] == "queues":  # queues belong to the mechanism, not to the cluster
                 continue
             try:
                 kind, row, what, *column = where

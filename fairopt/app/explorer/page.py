@@ -134,7 +134,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
                 done.update()
         for name in single:
             last = views[AlphaPFVDS.name][-1]
-            if name == PSDSF.name and "error" not in last:  # it is alphaPF-VDS at alpha = infinity
+            if name == PSDSF.name and "error" not in last:  # PS-DSF is alphaPF-VDS at alpha = infinity
                 views[name], more[name] = [last | {"mechanism": PSDSF.title}], more[AlphaPFVDS.name][-1:]
             else:
                 views[name] = [stored(replace(state, mechanism=name))]

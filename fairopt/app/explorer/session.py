@@ -253,7 +253,7 @@ class Session:
     def _several(self, state: State, _: object) -> dict[str, Any]:
         """Number of equilibria of alphaPF-VDS on the curve from alpha = 1, for clusters small enough to follow it.
 
-        The curve is followed to twice alpha (below 1: to half of it), as folds come back from there.
+        The curve is followed to twice alpha (below 1: to half of it), since it may turn back to alpha at a fold.
         """
         cluster, alpha = self.edited(state).cluster, state.alpha
         between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9

@@ -59,14 +59,14 @@ class Shadow:
         A row for each snapshot and queue, in order of time: `running`, `wanted`, `entitled` and `shortfall` in tasks,
         summed over the users below the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
         cluster; `since`, the first of the consecutive snapshots in which a user of it lacks a whole task, or none;
-        `held_by`, the user that lacks most and what holds its next task; `usage`, the decayed share used before;
+        `held_by`, the user that lacks most and what prevents its next task; `usage`, the decayed share used before;
         and `distance`, that of the whole snapshot (`metrics.distance`).
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.
     undated : tuple of str
         Names that state no date; the time of these snapshots is that of the last change of their files.
     interrupted : bool
-        Ctrl-C ended it before the last snapshot.
+        Ctrl-C ended the computation before the last snapshot.
     """
 
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
 #: Relative increase of a resource for which the additional tasks are computed.
 MORE = 0.1
-#: CPU seconds of solves where the answer has no derivatives.
+#: Limit on CPU seconds of solves of changed clusters, where the allocation has no derivatives.
 _SECONDS = 3.0
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 

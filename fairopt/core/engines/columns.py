@@ -1,8 +1,8 @@
-r"""Fair levels of columns: lexicographic max-min by linear programs, and Newton's last digits at finite alpha.
+r"""Fair levels of columns: lexicographic max-min by linear programs, and refinement by Newton steps at finite alpha.
 
 Programs have only the columns that matter. A solved one has prices y of rows and values p of levels, and columns whose
 value :math:`G^T p` exceeds their cost :math:`A^T y` are added until there is none (column generation), so that all
-pairs of thousands of jobs can be columns. What one level needed remains for the next, whose program is small.
+pairs of thousands of jobs can be columns. Columns that one level needed remain for the next; all programs are small.
 
 Max-min: the largest common level of the users that are not yet bound, while the others keep theirs. By complementary
 slackness users whose level has a value are bound in every optimum.
@@ -38,7 +38,10 @@ Solver = Callable[[ColumnProgram], Found | None]
 
 
 def generated(program: ColumnProgram, active: Index, solve: Solver) -> tuple[Found, Index] | None:
-    """Solve with some columns, and add those worth more than they cost until there is none; also the columns used."""
+    """Solve with some columns, and add those of larger value than cost until there is none.
+
+    Also returned are the columns from which the next program starts; None if a solve fails.
+    """
     while (found := solve(program.restricted(active))) is not None:
         value = found.values[0] @ program.gain
         profit = ratio(value - found.prices[0] @ program.limits, value, -np.inf)
@@ -64,7 +67,7 @@ def leximin(program: ColumnProgram) -> Found | None:
         if answer is None:
             return None
         (x, (y,), (p,)), active = answer
-        # Of the cost of its columns, the part that a bound user pays.
+        # The value of a level relative to the cost of its columns: zero for users that are not bound.
         paid = ratio(p * (gain @ x), gain.sign() @ ((y @ limits) * x)) * free
         bound = paid > min(VISIBLE, paid.max())
         bound |= paid == paid.max() if not bound.any() else False
@@ -76,7 +79,7 @@ def leximin(program: ColumnProgram) -> Found | None:
 
 
 def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
-    """Largest common level of `free` users, in units of it, if the others keep theirs."""
+    """Solve for the largest common level of `free` users while others keep theirs, in a `unit` (users,) for each."""
     rows, columns = part.limits.shape
     gain = sp.diags(1 / unit) @ part.gain
     size = sp.diags(np.sqrt(part.most / gain.max(axis=0).toarray()[0]))
@@ -93,7 +96,7 @@ def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
 def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Found:
     """Amounts at which users that are bound by one price set have the same level, by the least relative changes.
 
-    Only columns run that lose nothing at any prices.
+    Columns whose cost exceeds their value at the prices of a level are left out.
     """
     x, prices, values = found
     full = (prices > 0).any(axis=0) & (program.limits @ x > 1 - VISIBLE)
@@ -111,7 +114,7 @@ def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Fou
 
 
 def refined(program: ColumnProgram, found: Found, alpha: float) -> Found:
-    r"""Last digits at finite alpha, by Newton steps on the conditions of columns that run and rows that bind.
+    r"""Refine amounts at finite alpha by Newton steps on the conditions of columns that run and rows that bind.
 
     .. math:: \sum_n m_n G_{nk} = \sum_r y_r A_{rk}, \quad (A x)_r = 1, \qquad m_n = w_n \ell_n^{-\alpha}
 

@@ -68,9 +68,9 @@ def handles(criterion: Criterion) -> bool:
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
-    """Candidates of increasing cost, for certificates to accept the first; `sooner` are those of another engine.
+    """Candidates of increasing cost, for certificates to accept the first.
 
-    They come before an interior point.
+    At finite alpha `sooner`, candidates of another engine, come before those of the interior point.
     """
     from . import packed, welfare
 

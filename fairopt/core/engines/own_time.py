@@ -80,7 +80,7 @@ class _Point(NamedTuple):
 
 
 class _Program:
-    """Alpha-fair welfare of work in units of users, `worth` (users,) at a unit each."""
+    """Alpha-fair welfare of work, in a unit for each user at which marginal welfare is `worth` (users,)."""
 
     def __init__(self, polytope: Polytope, unit: Array, worth: Array, alpha: float) -> None:
         self.start, self.user, self.worth, self.alpha = polytope.start[:-1], polytope.pair_user, worth, alpha
@@ -114,7 +114,7 @@ class _Program:
         return float(total / (len(at.z) + len(at.lam) + np.count_nonzero(self.has)))
 
     def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
-        """Point at which products vanish up to `accuracy`, or rounding, by Mehrotra's predictor and corrector."""
+        """Point with complementarity products up to `accuracy`, or rounding, by Mehrotra's method, and the steps."""
         zero = _Point(*(0 * one for one in at))
         steps = 0
         while steps < _STEPS:

@@ -1,13 +1,14 @@
 r"""Welfare of a crowd over several servers, by the optimum of their pool, packed into the servers.
 
-A pool bounds welfare over servers from above, so that its optimum x is one of the servers if they can hold it. Users
-are divided alike in groups, whose use is :math:`U_{gr} = \sum_{n \in g} x_n d_{nr}`: x is packed if the level t of
+The welfare of a pool bounds that of its servers from above, so that its optimum x is optimal if the servers can hold
+it. Users of a group are divided alike over servers. With the use :math:`U_{gr} = \sum_{n \in g} x_n d_{nr}` of a group,
+x can be packed if the level t of
 
 .. math:: \max t, \quad \sum_i f_{gi} \ge t, \quad \sum_g f_{gi} U_{gr} \le c_{ir}, \quad f \ge 0
 
 is 1, which is max-min with the groups as users. At its prices :math:`\lambda` no division of single users has a
 level above :math:`\sum_{ir} \lambda_{ir} c_{ir} / \sum_n x_n \min_i \sum_r \lambda_{ir} d_{nr}`: if that is at least 1,
-groups are split by the users' cheapest servers, and else the servers cannot hold x.
+groups are split by the users' cheapest servers; otherwise the servers cannot hold x.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from ...model.problem import Problem
 from ..accuracy import NEGLIGIBLE
 from ..solution import Run, Solution
 
-#: Number of the first groups, about, and largest number of times that they are split.
+#: Approximate number of initial groups, and largest number of times that groups are split.
 _GROUPS, _SPLITS = 500, 20
 
 
 def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) -> Iterator[Solution]:
-    """Optimum of the pool, if it can be packed; `solve` yields candidates for the pool, and for groups."""
+    """Optimum of the pool, if it can be packed; `solve` yields candidates for the pool and for groups."""
     cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
     other = rule.scope != "servers" or rule.floor.any()
     if other or cluster.constrained or cluster.rated or not cluster.capacity.all():
@@ -41,7 +42,7 @@ def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) 
     if pool is None or part is None:
         return
     log = pool.log_prices
-    if log is None:  # max-min: by every exhausted resource, of which all users have stopped
+    if log is None:  # max-min: each exhausted resource stops all users, and by itself proves the level
         left = 1 - cluster.used(pool.tasks[:, 0]) / cluster.pooled_capacity
         log = np.where(np.eye(len(left), dtype=bool), 0.0, -np.inf)[left < NEGLIGIBLE, None]
     run = Run("optimum of the pool, packed", clock.cpu() - begun)

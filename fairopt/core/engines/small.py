@@ -125,7 +125,7 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
     limited = problem.cluster.rated and bool(np.isfinite(problem.limits[problem.limits > 0]).any())
     if limited or not fastest(kind, problem.cluster, problem.criterion.alpha):
         return
-    # At the alpha before, another engine has answered, as a limit binds.
+    # A binding limit required another engine at the previous alpha, and probably does so here.
     if kind == "game" and not (warm is None or isinstance(warm, Together)):
         return
     begun = clock.cpu()

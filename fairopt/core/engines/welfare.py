@@ -27,7 +27,7 @@ _UNREFINED_TOL = ACCURATE
 
 
 #: Users are a crowd if there are at least `CROWD`, and `_CROWD_PER_PRICE` for each price: the active set of the
-#: interior point may then change by a few users a step.
+#: interior point may then change by only a few users in each step.
 CROWD, _CROWD_PER_PRICE = 50_000, 100
 
 
@@ -79,7 +79,7 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     """
     polytope, rule = problem.polytope, problem.criterion
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):  # users without finite prices are not at their floors
+    with np.errstate(divide="ignore", invalid="ignore"):  # users with zero prices are not at their floors
         np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
         log_marginal = own.log_marginal(own.floor)
     at_floor = (own.floor > 0) & (log_marginal < least)

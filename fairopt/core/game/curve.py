@@ -112,7 +112,7 @@ class Run:
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        # The equilibrium at alpha = 1 is unique: a curve far on the other side has returned through it.
+        # The equilibrium at alpha = 1 is unique: a curve far on its other side has passed through its start again.
         if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
         # After an event the entering variable must increase, which fixes the orientation. On one active set it follows
@@ -369,7 +369,8 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
 def _regularized(g: Game, at: Place) -> bool:
     """Reduce the active set to one with a regular Jacobian, in place, and perturb the data; False for a failure.
 
-    Tasks and prices that are not determined are moved to vertices in turn, until neither moves.
+    The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks, then prices, are
+    moved to a vertex of those that it allows, in turn until neither moves.
     """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
@@ -443,7 +444,10 @@ def _irregular(k: Index) -> Array:
 
 
 def _perturbed(g: Game, at: Place) -> bool:
-    """Perturb active amounts off zero, and the data so that the point is an exact equilibrium; False if too large."""
+    """Perturb active amounts off zero, and the data so that the point is an exact equilibrium for them.
+
+    Returns False if the data would change by more than `_MOST_PERTURBATION`.
+    """
     pairs, v = len(g.user), Values(g, at)
     of_pairs, of_rows = (_PERTURBATION * _irregular(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))
     of_users = _PERTURBATION * _irregular(np.arange(len(g.limit))) * at.limit_on

@@ -58,7 +58,8 @@ _DRIFT, _NO_DRIFT = 0.9, 0.3
 _SERVER_DRIFTS, _STEADY = 0.95, 0.93
 #: Factors of a server's cap after a drift, a turn, and any other step.
 _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
-#: Cosine of successive steps above which they are extrapolated, and largest ratio of their squared lengths for it.
+#: Successive steps are extrapolated if their cosine is above the first, and their squared lengths have at most the
+#: second ratio.
 _ALIGNED, _MOST_GROWTH = 0.995, 1.2
 #: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
 #: change below which a pair does not decrease.

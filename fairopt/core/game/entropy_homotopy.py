@@ -60,12 +60,12 @@ _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy of the last tau.
 _AT_LAST = NEGLIGIBLE
-#: Number of users in a sample, about, if all are eligible on all servers.
+#: Approximate number of users in a sample, if all are eligible on all servers.
 _SAMPLED = 4000
 #: Temperatures at which Newton's method for all users is tried from the prices of the sample, of which the first is the
 #: last temperature of the sample; and the largest number of its steps.
 _LEFT_AT, _RETURN = (1e-5, 1e-4, 1e-3, 5e-3, 3e-2), 16
-#: Largest log of the use of capacities there from which Newton's method is tried.
+#: Largest residual, a log of relative use of capacities, from which these steps are tried.
 _NEAR = 3.0
 #: Pairs without tasks are left out once at most this fraction of the pairs has tasks.
 _LISTED_ANEW = 0.7
@@ -103,8 +103,7 @@ def follow(
         system is cubic: active sets change by one user at a time, so that many steps may be needed
     warm : include points of larger tau
     most : largest power of prices in barrier terms, as in `CoupledGame`
-    listed : leave out pairs without tasks: the games of the points have pairs of their own, of which those at a lower
-        temperature are a part
+    listed : leave out pairs without tasks; each point then has a game with its own pairs, fewer at lower temperatures
     """
     start, prices = None, int(equations.row.sum())
     cheap = prices <= _FEW_PRICES or prices * len(equations.server) <= _MOST_WORK
@@ -122,9 +121,10 @@ def follow(
 
 
 def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
-    """Point of the curve from that of a sample of the users, with the weights of similar ones; None if none is found.
+    """Point of the curve computed from one of a sample of users; None if none is found.
 
-    Of users of the same servers whose demands have similar ratios, the sample is the one in the middle.
+    Of each group of users with the same servers and similar ratios of demands, the sample has the one in the middle,
+    with the weight of the group.
     """
     group = alike(q.polytope.cluster.demand[q.polytope.users], _SAMPLED)
     if not q.pairs.full:

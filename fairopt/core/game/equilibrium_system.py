@@ -87,11 +87,11 @@ def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore
 
 @compiled
 def exploitability(start, server, level, share, whole, tasks, limit, power, row, used):  # type: ignore[no-untyped-def]
-    """Largest relative error: tasks on servers of lower level, idle capacity with a price, or overuse.
+    """Largest relative error of an equilibrium: tasks on servers of lower level, idle priced capacity, or overuse.
 
-    `level` (pairs,) are log levels, `share / whole` (pairs, resources) shares of rows in costs. The shares of a pair
-    whose level exceeds the user's tasks, as at a limit, are reduced by the ratio to this `power`; `certificates.game`
-    has the definition.
+    `level` (pairs,) holds log levels, and `share / whole` (pairs, resources) the share of each resource in the cost of
+    a task. Where the level l of a pair exceeds the user's tasks X, as at a task limit, its shares are multiplied by
+    (X / l)^`power`.
     """
     worst, parts = 0.0, np.zeros(row.shape)
     for n in range(len(start) - 1):

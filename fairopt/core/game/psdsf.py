@@ -221,8 +221,8 @@ def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[P
 def solved(place: Place, most: float) -> Array | None:
     """Tasks (pairs,) extrapolated to 1/alpha = 0; None if the point is not near, or prices do not determine them.
 
-    The latter is assumed if random perturbations of arbitrary weights change user tasks by more than `most`,
-    relatively.
+    Prices are taken not to determine the tasks if random perturbations of the log weights of choices and of barrier
+    terms, which must not matter in the limit, change user tasks by more than `most`, relatively.
     """
     here = place.here
     if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
@@ -338,7 +338,7 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
-    """States of elastic responses from a point, after each number of rounds in `looks`."""
+    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`."""
     sweeps = Sweeps(method, np.inf)
     state = sweeps.start(found.tasks)
     game = elastic(sweeps, state, highest=_HIGHEST_CAP)

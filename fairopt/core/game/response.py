@@ -327,9 +327,10 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
 
 @compiled
 def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[no-untyped-def]
-    """Fill in the Newton step within bounds, by an active-set method, and the mask `bound` of prices at a bound.
+    """Fill in `step`, the Newton step within bounds by an active-set method, and `bound`, the mask of prices at one.
 
-    Prices fall to zero or rise by `reach` at most; `excess` is that after the common step.
+    A price may fall to zero, and rise by `reach` in its log; `excess` is the excess use after the common change of all
+    prices.
     """
     step[:], bound[:] = 0.0, False
     for _ in range(len(step) + 1):

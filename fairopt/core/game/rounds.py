@@ -250,7 +250,11 @@ def leverage(alpha, per_task, use, elsewhere, room, q, answer, curve):  # type: 
 
 @compiled(borrows=True)
 def fill_shares(power, per_task, use, elsewhere, q, answer, full, served, scaled, parts, shares, matrix, curve):  # type: ignore[no-untyped-def]
-    r"""Fill in :math:`X_n \theta_n` of users who are served as `shares`, and add J of `leverage` to `matrix`."""
+    r"""Fill in `shares` (users, resources), :math:`X_n \theta_n` of users `served`; add J of `leverage` to `matrix`.
+
+    Sums are over the exhausted resources, `full`. `scaled` and `parts` (resources,) are those of `price_parts`; `curve`
+    is that of a utility of one's own, empty without one.
+    """
     log_unit = power * q.max()
     for n in served:
         cost, unit = price_parts(power, use, n, scaled, q, log_unit, parts)

@@ -87,7 +87,7 @@ class Claim:
         Name of the cluster for `fairopt.papers.instance`, or of the experiment if `numbers` is given.
     statement : str
     ours : callable or None
-        Function of the cluster that computes the value by the mechanisms; of nothing if there is no instance. None: no
+        Function of the cluster that computes the value, without arguments if there is no instance. None: no
         value is computed, and `agreed` is the verdict.
     correct : numbers, Fractions, bools, or nested sequences of these
         Value derived by hand, never an earlier output of the package.

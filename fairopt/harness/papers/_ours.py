@@ -466,7 +466,7 @@ def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
 
 
 def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: float) -> list[Array]:
-    """Work of each user, and after a user reported other rates its true work and that of the others, rounded."""
+    """Rounded true work of all users: if rates are reported truthfully, and if a user reports others."""
     from ...mechanisms import one  # as in `solve`
 
     asked = (cluster, cluster.with_rate(user, reported))
@@ -474,7 +474,7 @@ def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: 
 
 
 def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:
-    """True if at the Nash optimum of one GPU at a time nobody's bundle, or own lie, is worth twice what a user has."""
+    """True if no bundle of another user (or no misreport) more than doubles a user's work at the Nash optimum."""
     from ...mechanisms import one  # as in `solve`
     from ...properties import Case, Deviation, get
     from ...properties.strategy_proofness import misreports

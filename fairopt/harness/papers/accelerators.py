@@ -1,8 +1,9 @@
-"""Jobs on accelerators of several kinds by published generators, heuristics for them, and how far these are off.
+"""Jobs on accelerators of several kinds by published generators, and heuristics with their distance from fair levels.
 
 `data/accelerators.csv` has the measured rates of Gavel's 26 types of jobs on 1 to 8 GPUs of three kinds, and
-`data/accelerator-pairs.csv` those of two jobs that share one GPU, by the types' order, unless neither runs; they are
-Gavel's measurements (stanford-futuredata/gavel, simulation_throughputs.json) to eight digits.
+`data/accelerator-pairs.csv` those of two jobs that share one GPU, each unordered pair of types
+once, by their numbers, without pairs of which neither runs. They are Gavel's measurements (stanford-futuredata/gavel,
+simulation_throughputs.json) to eight digits.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _table(name: str) -> pd.DataFrame:
 
 @cache
 def _rates() -> dict[tuple[str, int], tuple[float, ...]]:
-    """Rates on each kind of GPU by type and number of GPUs."""
+    """Rates on each kind of GPU, by type of job and number of GPUs."""
     table = _table("accelerators")
     numbers = table[[*GPUS]].itertuples(index=False, name=None)
     return dict(zip(zip(table["type"], table["scale"], strict=True), numbers, strict=True))
@@ -43,7 +44,7 @@ def _rates() -> dict[tuple[str, int], tuple[float, ...]]:
 
 @cache
 def pair_rates() -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Rates of two jobs that share a GPU, by both types and the kind of GPU, in either order."""
+    """Rates of two jobs that share a GPU, by their types, in either order, and the kind of GPU."""
     names, found = list(dict.fromkeys(kind for kind, _ in _rates())), {}
     for first, second, gpu, one, other in _table("accelerator-pairs").itertuples(index=False, name=None):
         found[names[first], names[second], gpu] = one, other
@@ -52,10 +53,10 @@ def pair_rates() -> dict[tuple[str, str, str], tuple[float, float]]:
 
 
 def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
-    """Types and numbers of GPUs of jobs: `generate_job` of Gavel's utils.py, with the Philly trace's distribution.
+    """Types and numbers of GPUs of jobs, by the distribution of the Philly trace: `generate_job` of Gavel's utils.py.
 
-    Of a job with more than one GPU the type is drawn until it is one that runs on several. Durations are drawn between
-    the two, and not used.
+    A type that does not run on the number of GPUs is drawn again. Durations are drawn between number and type, to keep
+    the sequence of random numbers, but not used.
     """
     rng, types = random.Random(seed), list(dict.fromkeys(kind for kind, _ in _rates()))
     for _ in range(number):
@@ -69,7 +70,7 @@ def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
 
 
 def _cluster(number: int, scale: Sequence[int], rate: object, weight: object, users: Sequence[str]) -> Cluster:
-    """Cluster of as many GPUs of each kind, on which a job runs once at a time."""
+    """Cluster of `number` GPUs of each kind, with users as jobs, each of which runs once at a time on `scale` GPUs."""
     demand, once = np.array(scale, dtype=float)[:, None], np.ones(len(scale))
     return Cluster(
         np.full((len(GPUS), 1), float(number)), demand, rate=np.array(rate), weight=np.array(weight), max_tasks=once,
@@ -78,7 +79,10 @@ def _cluster(number: int, scale: Sequence[int], rate: object, weight: object, us
 
 
 def published(number: int, priorities: Sequence[int], several: bool) -> Cluster:
-    """Jobs of POP (cluster_scheduling/figure2.py) or Soroush (scripts/benchmark.py), seed 0; a quarter of GPUs each."""
+    """Jobs of POP (cluster_scheduling/figure2.py) or Soroush (scripts/benchmark.py), with seed 0.
+
+    Each kind has a quarter as many GPUs as there are jobs.
+    """
     jobs = list(_drawn(number, 0, several))
     weight = np.resize(np.array(priorities, dtype=float), number)
     users = [f"{kind}, job {k}" for k, (kind, _) in enumerate(jobs)]
@@ -86,7 +90,7 @@ def published(number: int, priorities: Sequence[int], several: bool) -> Cluster:
 
 
 def flat_test(number: int) -> Cluster:
-    """First jobs of tests/water_filling_tests.py of Gavel, whose seed is 0: 64 GPUs of each kind."""
+    """First jobs drawn by tests/water_filling_tests.py of Gavel, with seed 0 and 64 GPUs of each kind."""
     rng = random.Random(0)
     jobs = [(sorted(rng.random() for _ in GPUS), 2 ** rng.randint(0, 2), rng.randint(1, 5)) for _ in range(number)]
     rate, scale, weight = zip(*jobs, strict=True)
@@ -94,9 +98,9 @@ def flat_test(number: int) -> Cluster:
 
 
 def water_filling(cluster: Cluster) -> Array:
-    """Soroush's `approx_waterfiller`, aware of priority and throughput: time is split by 1.7 to the rate on each GPU.
+    """Soroush's `approx_waterfiller`, aware of priority and throughput: time is split in proportion to 1.7^rate.
 
-    What overflows there, above a rate of 1337, counts as nothing.
+    As in its code, a job for which this overflows, with a rate above 1337, gets no time.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         part = 1.7**cluster.rate * (cluster.rate >= 1e-7)
@@ -105,7 +109,7 @@ def water_filling(cluster: Cluster) -> Array:
 
 
 def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
-    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each GPU a round before."""
+    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each GPU in the previous round."""
     part = np.tile(1.1 ** np.arange(len(cluster.servers)), (len(cluster.users), 1))
     tasks = np.zeros_like(part)
     for _ in range(rounds):
@@ -115,10 +119,10 @@ def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
 
 
 def _filled(cluster: Cluster, use: Array) -> Array:
-    """Tasks (users, servers) after one pass over GPUs and own times, in the order of their fair levels.
+    """Tasks (users, servers) after one pass of water-filling over kinds of GPUs and own times of jobs.
 
-    Every pair begins at level 1, at which it takes `use` GPUs; each GPU and each own time, once, lowers the highest
-    levels of its pairs until it suffices.
+    Every pair (user, server) begins at level 1, at which it takes `use` GPUs. Each constraint once lowers the highest
+    levels of its pairs until it holds, in the order of the level at which it would bind if all its pairs had the same.
     """
     time, level, free = use / cluster.demand, np.ones_like(use), np.ones(len(use), dtype=bool)
     own, shared = ratio(1.0, time.sum(axis=1), np.inf), ratio(cluster.capacity[:, 0], use.sum(axis=0), np.inf)
@@ -138,15 +142,14 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
     below = np.cumsum(sorted_level * sorted_use, axis=1) - sorted_level * sorted_use
     above = sorted_use[:, ::-1].cumsum(axis=1)[:, ::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        cut = np.where(
-            above > 0, (capacity - below) / above, 0.0
-        )  # if those below are not cut; the largest is attained
+        # Cuts if levels below each are kept; the right one is the largest.
+        cut = np.where(above > 0, (capacity - below) / above, 0.0)
     fits = (sorted_level * sorted_use).sum(axis=1, keepdims=True) <= capacity
     return np.where(fits, level, np.minimum(level, cut.max(axis=1, keepdims=True)))
 
 
 def pop(cluster: Cluster, parts: int = 4) -> Array:
-    """POP: users in turn to as many parts, each with a share of every server, solved exactly apart from each other."""
+    """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each of these exactly."""
     from ...mechanisms.tsf import TSF  # as in `_ours.solve`
 
     tasks = np.zeros((len(cluster.users), len(cluster.servers)))
@@ -172,13 +175,13 @@ def _speed(cluster: Cluster) -> Array:
 
 
 def exact(cluster: Cluster) -> list[float]:
-    """Classes of alike jobs, smallest and largest level, and number of different levels, of Gavel's water filling."""
+    """Number of classes of identical jobs, smallest and largest max-min level, and number of different levels."""
     found = levels(cluster, placement(cluster, "tsf"))
     return [len(merge(cluster).cluster.users), found.min(), found.max(), len(np.unique(found.round(8)))]
 
 
 def distance(found: Array, fair: Array) -> list[float]:
-    """Levels relative to the fair ones: smallest, mean (the `quality` of POP), and part of jobs below .9."""
+    """Levels relative to the fair ones: smallest, mean (the `quality` of POP), and fraction of jobs below .9."""
     part = found / fair
     return [part.min(), part.mean(), (part < 0.9).mean()]
 
@@ -190,7 +193,7 @@ def off(cluster: Cluster, heuristic: str, *arguments: int) -> list[float]:
 
 
 def notebook(draw: int) -> tuple[Array, Array]:
-    """Rates of three jobs, and what the first reports, in a draw of strategy_proofness_analysis.ipynb of Gavel."""
+    """True rates of three jobs, and rates that the first reports, in a draw of strategy_proofness_analysis.ipynb."""
     rng = random.Random(42)
     drawn = np.reshape([rng.random() for _ in range(12 * (draw + 1))], (-1, 4, 3))[draw]
     return np.sort(drawn[:3], axis=1)[:, ::-1], drawn[3]
@@ -203,7 +206,7 @@ def one_each(draw: int) -> Cluster:
 
 
 def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
-    """Work of all jobs at their true rates, (users,), if the first reports others."""
+    """Work of all jobs at their true rates, (users,), if the first job reports `report` instead."""
     from ...mechanisms import one  # as in `_ours.solve`
 
     reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
@@ -211,7 +214,7 @@ def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Arra
 
 
 def lies_that_pay(_: object, mechanism: str, draws: int) -> int:
-    """Draws of the notebook in which the first job has more work by its report."""
+    """Number of draws of the notebook in which the misreport of the first job increases its work."""
     pairs = [(one_each(draw), notebook(draw)[1]) for draw in range(draws)]
     return sum(throughputs(one, mechanism, lie)[0] > throughputs(one, mechanism)[0] for one, lie in pairs)
 
@@ -231,7 +234,7 @@ def _kinds(cluster: Cluster) -> list[str]:
 
 
 def paired_levels(cluster: Cluster, parts: int = 1, alpha: float = np.inf) -> Array:
-    """Levels (users,) of jobs that may share GPUs, exactly, or by POP in so many parts."""
+    """Levels (users,) of jobs that may share GPUs in pairs: exact, or by POP if there are several `parts`."""
     found = np.zeros(len(cluster.users))
     for part in range(parts):
         mine = cluster.select(users=cluster.users[part::parts])
@@ -246,7 +249,7 @@ def paired_work(cluster: Cluster, jobs: int) -> Array:
 
 
 def parts_quality(cluster: Cluster, parts: int) -> list[float]:
-    """Mean and deviation of levels by POP relative to the exact ones, the quality of figure 2, and the least level."""
+    """Mean and deviation of POP's levels relative to the exact ones (quality in figure 2), and its least level."""
     found = paired_levels(cluster, parts)
     part = found / paired_levels(cluster)
     return [part.mean(), part.std(), found.min()]
@@ -259,9 +262,9 @@ def paired_nash(cluster: Cluster) -> list[float]:
 
 
 def gandiva(cluster: Cluster) -> list[float]:
-    """Expected level by Gandiva's random pairs relative to the exact one, and part of jobs that then have nothing.
+    """Expected level by Gandiva's random pairs relative to the exact one, and expected fraction of jobs without work.
 
-    If there are more jobs than GPUs all are in pairs, which have equal parts of all GPUs, at most all of their time.
+    With more jobs than GPUs all jobs run in pairs, which divide each kind of GPU equally, and run at most all the time.
     """
     number, each = Counter(_kinds(cluster)), cluster.capacity[:, 0] / (len(cluster.users) / 2)
     time, expected, nothing = each / max(1, each.sum()), 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Library of instances: clusters with every mechanism's certified answer, exact where rational arithmetic reaches.
+"""Library of instances: clusters with certified answers of all mechanisms, exact where rational arithmetic permits.
 
 `data/instances.toml` has the recipe, and `data/instances.sha256` the checksums of data and of exact answers. These do
 not depend on the processor: drawn amounts are rounded to 12 binary digits, and max-min is solved in fractions. Other
@@ -50,7 +50,7 @@ RECIPE: Table = tomllib.loads(_DATA.joinpath("instances.toml").read_text(encodin
 
 @cache
 def checker() -> Table:
-    """What tools/check.py defines, which shares no code with fairopt."""
+    """Names defined by tools/check.py, which shares no code with fairopt."""
     return runpy.run_path(str(shipped.folder("tools") / "check.py"), run_name="check")
 
 
@@ -85,18 +85,18 @@ def known() -> dict[str, Table]:
 
 
 def _groups(users: int, count: int) -> Table:
-    """Queues of weights 1, 2, ..., among which users are dealt out."""
+    """Queues of weights 1, 2, ..., to which users are assigned in turn."""
     queues: Table = {f"group{k + 1}": {"weight": k + 1.0} for k in range(count)}
     return queues | {f"user{n + 1}": {"parent": f"group{n % count + 1}"} for n in range(users)}
 
 
 def _double(text: str | None) -> float:
-    """The number nearest to a fraction; infinite if there is none."""
+    """Double nearest to a fraction; infinity for None."""
     return np.inf if text is None else float(Fraction(text))
 
 
 def _of_vector(vector: Table, kind: str) -> Table:
-    """A vector of `vectors/`: its cluster, its queues, and their tasks as fractions."""
+    """Instance of a vector in `vectors/`; of queues also their table, and their tasks as fractions."""
     users, about = [node for node in vector["nodes"] if node["demand"]], {"kind": kind, "about": vector["source"]}
     amounts = [[*map(_double, vector["capacity"])]], [[*map(_double, node["demand"])] for node in users]
     weight, limits = ([_double(node[key]) for node in users] for key in ("weight", "wants"))
@@ -112,7 +112,7 @@ def _of_vector(vector: Table, kind: str) -> Table:
 
 
 def _drawn(kind: Table, size: list[int], seed: int) -> Cluster:
-    """A cluster of small integers with what its kind says, or of a generator."""
+    """Draw a cluster of small integers with the features of its kind (limits, zeros, rates, ...), or by its source."""
     if "source" in kind:
         return rounded(open_source(kind["source"].format(*size, seed=seed)).cluster)
     rng = np.random.default_rng([seed, *kind["name"].encode()])
@@ -135,7 +135,7 @@ def _drawn(kind: Table, size: list[int], seed: int) -> Cluster:
 
 
 def rounded(cluster: Cluster) -> Cluster:
-    """The cluster with all amounts rounded to 12 binary digits, which are the same on every processor."""
+    """Round all amounts of a cluster to 12 binary digits, which are the same on every processor."""
     found = {}
     for name in ("capacity", "demand", "max_tasks"):
         part, exponent = np.frexp(getattr(cluster, name))
@@ -147,12 +147,14 @@ def rounded(cluster: Cluster) -> Cluster:
 
 
 def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> Iterator[Table]:
-    """An exact answer where there is one, and one in floating point; `tasks` (users,) are known fractions of a tree.
+    """Yield an exact answer where there is one, then one in floating point.
+
+    `tasks` (users,) are the fractions of a tree, where a vector states them.
 
     Raises
     ------
     DataError
-        The mechanism is not defined on the cluster, or is one of a pool, which is another cluster.
+        The mechanism is not defined on the cluster, or pools its servers, which makes another cluster.
     """
     if len(mechanism.prepare(cluster)[0].servers) != len(cluster.servers):
         raise DataError(f"{mechanism} is for one server")
@@ -183,13 +185,13 @@ def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> 
 
 
 def _full(cluster: Cluster, tasks: Any) -> Any:
-    """A table of prices for each exhausted resource of one server."""
+    """Tables of prices of one server: for each exhausted resource one in which only that has a price."""
     use = (rational.numbers(cluster.demand).T @ tasks)[:, 0]
     return [np.diag(use)[None, r] for r in np.flatnonzero(use == rational.numbers(cluster.capacity)[0])]
 
 
 def _prices(answer: Allocation) -> Any:
-    """Tables of prices of an answer in floating point, those of resources that are not exhausted left out."""
+    """Tables of prices of an answer in floating point, without prices of resources that are not exhausted."""
     cluster, logs = answer.cluster, answer.log_prices
     if logs is None and answer.criterion.scope != "game":
         logs = answer.judge(cluster, answer.tasks, None)[1]
@@ -205,7 +207,7 @@ def _prices(answer: Allocation) -> Any:
 
 
 def _stated(cluster: Cluster, weight: Array, share: Any, tasks: Any, prices: Any) -> Table:
-    """The numbers of an answer, with shares per task and levels; prices at which all is worth 1."""
+    """Tasks, shares per task, levels and prices of an answer, the latter scaled so that all capacities cost 1."""
     form = str if isinstance(tasks.flat[0], Fraction) else float
 
     def entries(table: Any) -> list[list[Any]]:
@@ -226,7 +228,7 @@ def _stated(cluster: Cluster, weight: Array, share: Any, tasks: Any, prices: Any
 
 
 def data(name: str) -> tuple[Table, Cluster]:
-    """What an instance's file has beside answers, with its checksum; and its cluster."""
+    """File of an instance without answers, with its checksum; and its cluster."""
     about = known()[name]
     said: Table = {key: about[key] for key in ("kind", "about", "queues", "combine") if key in about}
     said |= RECIPE["papers"].get(about.get("paper", ""), {})
@@ -235,7 +237,7 @@ def data(name: str) -> tuple[Table, Cluster]:
 
 
 def content(name: str) -> Table:
-    """An instance as its file has it, with the answers that the verifier proves."""
+    """File of an instance, with the answers that the verifier proves."""
     (file, cluster), about = data(name), known()[name]
     chosen = [mechanisms.one(text) for text in {**RECIPE, **about}["answers"]]
     if "queues" in about:
@@ -245,7 +247,7 @@ def content(name: str) -> Table:
         try:
             for answer in answers(mechanism, cluster, about.get("tasks")):
                 p, *errors = checker()["verify"](file, answer)
-                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # prices of levels that limits alone hold
+                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # prices of a level that limits alone hold
                     pairs = zip(answer["prices"], p.proofs, strict=True)
                     answer["prices"] = [prices for prices, rise in pairs if rise <= p.tol]
                     p, *errors = checker()["verify"](file, answer)
