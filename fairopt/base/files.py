@@ -38,7 +38,7 @@ def unplaced(text: str) -> str:
 def read(path: Path, what: str) -> str:
     """Read the text of a file; `what` names its kind in errors, such as `cluster file`."""
     with _reaching(f"read the {what}", path):
-        if path.is_char_device() or path.is_block_device():  # some never end
+        if path.is_char_device() or path.is_block_device():  # reading some devices never ends
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
         with opened(path) as file:
             return file.read()

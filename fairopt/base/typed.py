@@ -28,7 +28,7 @@ def typed(said: Any, kind: type[Made]) -> Made:
     try:
         return msgspec.convert([said], list[kind])[0]  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
-        # An element of a list always has a path, so that an unknown key that reads like one is not taken for it.
+        # An element of a list always has a path, so that an unknown key that looks like a path is not mistaken for one.
         fault, _, path = str(error).rpartition(" - at `$[0]")
         where = tuple(int(step) if step.isdecimal() else step for step in re.findall(r"\w+", path))
         value, here = said, kind

@@ -169,7 +169,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     share = np.broadcast_to(criterion.share.reshape(users_of, -1), (users_of, servers))
     gaps, worst = np.zeros(servers), np.zeros(servers, dtype=np.intp)
     by_server, ends = by_group(polytope.pair_server, servers)
-    # Servers are processed in batches of so many (user, server) pairs.
+    # Servers are processed in batches with a bounded number of (user, server) pairs, to bound memory.
     for some, pairs, there in in_tables(by_server, ends, 20_000):
         users = polytope.users[polytope.pair_user[pairs]]
         here = np.where(there, tasks[users, some[:, None]], 0.0)

@@ -171,7 +171,7 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
         cost = cost * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start) + left
-        # Users above a level may lose all but their floors; with own time, which then has no price, all that they pay.
+        # Users above a level may lose all but their floors; with own time, which then has no price, their expenditure.
         taken = expense - above if len(polytope.timed) else least * spare
         gap = float(rows @ idle) + unprotected(above[order], taken[order])
         bound[order] = least_rises(level[order], gap, np.where(least > _NEGLIGIBLE, least, 0.0)[order])
@@ -345,7 +345,7 @@ def maxmin_condition(
     for s in np.unique(proof.which[proof.rise <= _PROVES]):
         lowest = level[(proof.which == s) & (proof.rise <= _PROVES)].min()
         rows = polytope.row_prices(np.maximum(sets[s], 0.0))
-        rows[rows < _PROVES * rows.max()] = 0.0  # possibly rounding errors
+        rows[rows < _PROVES * rows.max()] = 0.0  # such prices may be rounding errors
         paid = np.minimum.reduceat(polytope.price_per_task(rows), polytope.start[:-1]) * x
         takes = above & (paid > 0) & (level > lowest * (1 + DIGITS))
         found = np.where(takes, np.maximum(found, rows.sum() / np.where(takes, paid, 1.0)), found)

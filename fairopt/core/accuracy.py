@@ -8,7 +8,7 @@ from __future__ import annotations
 
 #: Rounding error of a sum of a few numbers.
 SUM_ROUNDING = 1e-15
-#: Rounding error of the solution of well-conditioned equations: the last digits of a refined solution.
+#: Rounding error of the solution of well-conditioned equations, and so of a refined solution.
 SOLVE_ROUNDING = 1e-14
 #: Residual that no further Newton step reduces.
 NEWTON_ROUNDING = 1e-13

@@ -302,7 +302,7 @@ class Equations:
             if size <= 1 or not np.isfinite(size):
                 break
             step = self.inverse(left)
-            if self.pairs.value is not None:  # not symmetric: iterative refinement
+            if self.pairs.value is not None:  # not symmetric: iterative refinement in place of conjugate gradients
                 x, left = x + step, left - self._apply(step)
                 continue
             now = float((step * left).sum())

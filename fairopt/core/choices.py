@@ -59,7 +59,8 @@ _FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
 _LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
 #: Ratio of servers to users above which the Newton matrix is that of users.
 _MORE_SERVERS = 4
-#: The matrix is factored in sparse lists if users x servers exceed so many times the pairs, plus a constant (measured).
+#: The matrix is factored in sparse lists if users x servers exceed this multiple of the pairs, plus a constant, which
+#: were measured.
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
 #: Last tau of stacks, whose ties are then identified.
 LAST_TAU = 1e-5

@@ -40,7 +40,8 @@ from .central_path import LEAST, PROGRESS
 from .factors import TINY
 from .level import Faces, Point, State, advance, cold_start, warm_start
 
-#: Relative gap at which a level has converged, if frozen users are separated from others, and that of rounding.
+#: Relative gap at which a level has converged if frozen users are separated from others, and at which it has in any
+#: case, due to rounding.
 _CONVERGED, _ROUNDED = ACCURATE, SOLVE_ROUNDING
 #: Relative gap above which a level that no longer improves is a failure.
 _UNBOUNDED = 1e-2
@@ -133,7 +134,7 @@ class Levels:
             raised, stay, least = self._linked()
 
     def _linked(self) -> tuple[Mask, Mask, float]:
-        """Users (users,) to be raised again with other components, their pairs, and the least level from which.
+        """Mask of users to be raised again jointly with other components, their pairs, and the level from which.
 
         A pair between two components is excluded by the first level that fills a resource it needs, if that is below
         the level at which its user is frozen; it is then added to the excluded pairs of that stage.

@@ -104,8 +104,8 @@ class _Tableaus:
         self.free = np.tile(np.arange(slack), (count, 1))
         self.place = np.tile(np.append(np.arange(slack), ~np.arange(every)), (count, 1))
         self.problem = np.arange(count)
-        self.column = np.full(count, self.columns)  # of the bound, while it is to be raised
-        self.row = np.zeros(count, dtype=np.intp)  # of the bound, while it rises
+        self.column = np.full(count, self.columns)  # column of the common bound t, while it enters
+        self.row = np.zeros(count, dtype=np.intp)  # row of t, while it is basic
         self.starting = np.ones(count, dtype=bool)
         self.steps, self.degenerate = np.zeros((2, count), dtype=np.intp)
 

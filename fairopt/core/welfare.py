@@ -306,7 +306,10 @@ class Step:
         return step, longest
 
     def _target(self, affine: Change, trial: Point, t: float) -> float:
-        """Target of complementarity products: mu times the cube of its ratio after the predictor step t, to `trial`."""
+        """Target of complementarity products: mu times the cube of the factor by which the predictor step t changes it.
+
+        The step leads to `trial`; the target is bounded by the accuracy of the constraints.
+        """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu
         most = (_MOST_CENTRING_LARGE if self.market.large else MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING

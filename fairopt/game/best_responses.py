@@ -157,7 +157,7 @@ def best_response(
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
     order, damping = _order_of(order, damping, server_solver)
     network = network_of(network, cluster, order)
-    quick = rule.tabulated  # before the clock starts, since a table of a utility is no part of the game
+    quick = rule.tabulated  # the table of a utility is no part of the game: computed before the clock starts
     watch = clock.Watch()
     polytope = Polytope(cluster, rule.limits(cluster))
     begun, rows = _given(start, cluster, rule, order)

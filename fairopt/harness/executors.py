@@ -132,7 +132,7 @@ def processes(jobs: int) -> Execute:
             for pool in made:
                 for process in [*(pool._processes or ())]:
                     with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)  # its result is not needed any more
+                        os.kill(process, signal.SIGKILL)  # nobody waits for its result any more
                 pool.shutdown()
 
     return execute
@@ -208,7 +208,7 @@ def _pool(jobs: int, threads: int | None) -> Any:
     if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
         copies = multiprocessing.get_context("fork")
         pool: Any = ProcessPoolExecutor(jobs, copies, initializer=_begin, initargs=(variables, os.getpid()))
-    else:  # these do not run the main script again
+    else:  # processes of loky do not run the main script again
         loky = of_an_extra("joblib.externals.loky.process_executor")
         pool = loky.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(variables, os.getpid()), env=variables)
     with warnings.catch_warnings():

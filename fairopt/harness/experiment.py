@@ -404,7 +404,7 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
         with document.blamed(*place):
             if count not in (None, 1):
                 raise DataError("a table of each cluster shows one draw; leave repetitions out", ("repetitions",))
-    return replace(made, quick=True)  # it takes seconds: `make tables` computes it
+    return replace(made, quick=True)  # quick: `make tables` may compute it, which takes seconds
 
 
 def _several(value: Any) -> tuple[Any, ...]:

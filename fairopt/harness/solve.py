@@ -294,8 +294,8 @@ def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator
 def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
     """Tasks and indices of all equilibria at this alpha on the curve of equilibria through alpha = 1.
 
-    A path that starts from alpha = 1 reaches the first, and one from beyond alpha the last: folds count that begin
-    before twice alpha (below 1: after half of it). If the two differ there is hysteresis.
+    A path that starts from alpha = 1 reaches the first of them, one from beyond alpha the last; if these differ there
+    is hysteresis. The curve is followed to twice alpha (below 1: to half of it), where folds may lead back to alpha.
 
     Raises
     ------

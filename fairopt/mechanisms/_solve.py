@@ -45,7 +45,8 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
             return
 
 
-#: Residual above which candidates are refined although they reach the tolerance, on clusters of up to so many pairs.
+#: Residual above which candidates are refined although they reach the tolerance, on clusters of up to
+#: `_SMALL` pairs.
 _FINE, _SMALL = 1e-10, 500
 #: Number of pairs above which a candidate is certified before refinement, which may take longer than the engine.
 _MANY = 5_000

@@ -21,7 +21,8 @@ from .concave_utility import check_function, concave, why
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: CPU seconds of best responses, at least and for each (user, server) pair, before the declared problem is tried.
+#: CPU seconds of best responses before the declared problem is tried: the larger of the first, and the second times
+#: the number of (user, server) pairs.
 _SECONDS, _SECONDS_PER_PAIR = 2.0, 1e-3
 #: Number of (user, server) pairs up to which the declared problem comes first.
 _FEW = 20

@@ -69,9 +69,9 @@ class PartialAllocation(Mechanism):
     residuals of the Nash problems, each certified by itself, and of the relative distance of the tasks from f x*; to
     certify given tasks these problems are solved again.
 
-    Properties: no user gains by reporting other rates or, without task limits, other demands; with a limit it may pay
-    to report larger tasks, whose fraction reaches the limit. Every user has at least 1/e of its work in the Nash
-    optimum.
+    Properties: no user gains by reporting other rates or, without task limits, other demands; with a limit a user
+    may gain by reporting larger tasks, of which the fraction attains the limit. Every user has at least 1/e of its work
+    in the Nash optimum.
 
     Source: Cole, Gkatzelis, Goel, "Mechanism design for fair division: allocating divisible items without payments",
     EC 2013 (doi:10.1145/2492002.2482582); for GPUs Narayanan et al., "Heterogeneity-aware cluster scheduling policies

@@ -51,7 +51,7 @@ class Polytope:
         servers, resources = cluster.capacity.shape
         self.pair_use: Array = np.empty((len(self.gamma), resources))
         touched = np.zeros((servers, resources), dtype=bool)
-        for r in range(resources):  # by resource, as gathering rows of a (pairs, resources) array is slow
+        for r in range(resources):  # resource by resource, as gathering rows of a (pairs, resources) array is slow
             demand, capacity = cluster.demand[self.users, r], cluster.capacity[:, r]
             use = self.gamma * demand[self.pair_user] / np.where(capacity > 0, capacity, 1.0)[self.pair_server]
             self.pair_use[:, r] = use

@@ -44,7 +44,8 @@ def tree_criterion(
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
     rule, everybody = TreeCriterion(**plain, queues=queues, combine=combine), np.arange(len(cluster.users))
     rates = rule.filling(cluster, everybody).rates()
-    rates = rates * np.where(np.isfinite(rule.share), rule.share, 0.0)  # of users that can run nothing it is infinite
+    # The share per task of users that can run nothing is infinite.
+    rates = rates * np.where(np.isfinite(rule.share), rule.share, 0.0)
     # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
@@ -312,7 +313,8 @@ class Filling:
             if refuse is not None and (unmet := np.unique(quotas.row[stuck[quotas.user]])).size:
                 refuse(stuck & members, [quotas.names[k] for k in unmet])
         time, paid, held = (one[:count] for one in events)
-        left = np.zeros(paid.shape)  # sums of what is paid later, which no rounding can make zero
+        # Sums of later payments are not differences, of which rounding could make zeros.
+        left = np.zeros(paid.shape)
         left[:-1] = np.cumsum(paid[:0:-1], axis=0)[::-1]
         return Path(time, left, held, at.stop, at.cut, at.rate, at.tasks)
 
@@ -405,7 +407,7 @@ def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
-    """Stop users at or below node k: who demand resource r, or pay for a cut, unless these are -1."""
+    """Stop users at or below node k who demand resource r, or count in constraint `cut`; all if both are -1."""
     column = at.used.shape[1] + cut if cut >= 0 else r
     for j in range(k, nodes.end[k]):
         n = nodes.user[j]

@@ -183,7 +183,8 @@ class _Equations:
     def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array) -> None:
         self.cluster, self.alpha, self.game = cluster, _simple(criterion.alpha), criterion.scope == "game"
         self.demand = numbers(cluster.demand)
-        self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))  # unusable where it is 0
+        # Capacities are divisors: those of unusable resources are 1.
+        self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
         idle = cluster.capacity - tasks.T @ cluster.demand
         full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
         cost = prices * cluster.capacity

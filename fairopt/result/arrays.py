@@ -75,7 +75,7 @@ class Answer(Protocol):
         """Measures by name."""
 
 
-#: Without a criterion tasks count as rounding errors up to this dominant share, if they are also at most so many.
+#: Without a criterion tasks count as rounding errors up to this dominant share, if they are also at most this number.
 NOTHING, SOME = 1e-9, 1e-3
 #: Under a criterion tasks count as rounding errors up to a dominant share equal to the residual, within these bounds.
 ROUNDING, MOST = 1e-12, 1e-6

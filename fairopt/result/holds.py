@@ -50,7 +50,7 @@ def holds(allocation: Allocation) -> Holds:
             tasks = allocation._split or allocation.tasks
             found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
             return Holds(found.held_by, found.server, found.resource)
-        except (DataError, SolverError):  # as for tasks that only the mechanism's own certificate accepts
+        except (DataError, SolverError):  # such as tasks that only the mechanism's own certificate accepts
             pass
     return _read_off(allocation)
 

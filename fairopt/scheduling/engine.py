@@ -145,7 +145,7 @@ def run(
     interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
-            # The loop returns after so many instants (compiled, interpreted) to check the clock and interrupts.
+            # The loop returns after 20,000 instants (interpreted 256) so that the clock and interrupts are checked.
             while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))

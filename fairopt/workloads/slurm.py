@@ -167,7 +167,7 @@ def _name(node: Object) -> str:
 
 
 def _reading(row: Object, who: str) -> Callable[..., Any]:
-    """Function that parses a field, or where it is missing another one; errors name field and record."""
+    """Function that parses the first of several fields that the record has; errors name field and record."""
     return lambda parse, *keys: parse(next((row[key] for key in keys if key in row), None), f"{keys[0]} of {who}")
 
 

@@ -316,10 +316,10 @@ Margin = tuple[str, int, str, float, str]
 def margins(
     start: Start, edited: Edited, found: Allocation, rule: Mechanism, seconds: float
 ) -> tuple[list[Margin], str]:
-    """Margins of an answer of a rule by kind of node and resource, the largest first, with notes.
+    """Margins of an allocation by kind of node and resource, the largest first, and a note on how they were found.
 
-    There are none for a mechanism without derivatives, as the words say. Where they do not exist, as at a kink, the
-    cluster with so much more is solved, within so many CPU seconds.
+    A mechanism without derivatives has none. Where derivatives do not exist, as at a kink, the
+    cluster with the larger capacity is solved, within `seconds` of CPU time.
     """
     cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
     try:

@@ -290,7 +290,7 @@ class _Step:
         try:
             answer = self._solved(snapshot, queues, of)
         except DataError:
-            lowered = None if queues is None else snapshot.tree[0]  # as the quotas cannot be met together
+            lowered = None if queues is None else snapshot.tree[0]  # quotas that cannot be met together are lowered
             if lowered is None:
                 raise
             answer = self._solved(snapshot, lowered.queues, of)

@@ -35,7 +35,7 @@ class Held:
     could_start : float
         Number of whole tasks that fit on its nodes now, at most the number wanted.
     room : str
-        The same in words; empty if no task fits, or if the system states another reason.
+        `could_start` in words; empty if no task fits, or if the system states another reason.
     reasons : mapping of str to float
         Waiting tasks by the reason that the system states, including those that cannot run.
     """

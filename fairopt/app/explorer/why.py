@@ -176,7 +176,7 @@ def _summed(of: Mapping[str, Mapping[str, float]], users: Sequence[str]) -> dict
 
 
 def _alike(texts: Sequence[str]) -> str:
-    """Texts with the number of users that each is of, the most frequent first; a single one by itself."""
+    """List distinct texts by decreasing frequency, each with its number of users; a single one without the number."""
     counts = Counter(texts)
     return texts[0] if len(counts) == 1 else ", ".join(f"{text} ({count})" for text, count in counts.most_common())
 

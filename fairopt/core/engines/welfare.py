@@ -32,7 +32,7 @@ CROWD, _CROWD_PER_PRICE = 50_000, 100
 
 
 def crowded(problem: Problem) -> bool:
-    """True if users of several servers are so many per price that a sample of them nearly determines prices."""
+    """True if users of several servers are many enough per price that a sample of them nearly determines prices."""
     polytope, rule = problem.polytope, problem.criterion
     many = len(polytope.users) >= max(CROWD, _CROWD_PER_PRICE * len(polytope.row_server))
     return many and problem.cluster.shape[1] > 1 and type(rule) is Criterion and rule.alpha > 0

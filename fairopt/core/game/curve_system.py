@@ -13,7 +13,7 @@ and active pairs, rows and limits A, the equations are
     \sum_p D_{pr} z_p = 1 + room_r, \quad r \in A, \qquad X_n = q_n, \quad n \in A.
 
 The cost of a user at its limit whose resources all idle would be zero, and its xi infinite. Users with a limit
-therefore pay a small tax on all servers, proportional to the marginal utility there at the limit,
+therefore bear a small tax on all servers, proportional to the marginal utility there at the limit,
 
 .. math:: tax_p = 10^{-8} e^{\alpha h_p}, \qquad h_p = \log(\phi_n \gamma_p) - \log q_n - 3
 

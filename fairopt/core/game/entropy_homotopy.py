@@ -40,7 +40,7 @@ from .equilibrium_system import EquilibriumSystem
 STEPS = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
 #: Largest residual `max |F|` of points on the curve relative to tau.
 _RESIDUAL_PER_TAU = 0.1
-#: Largest numbers of steps to the beginning of the curve.
+#: Largest number of Newton steps to the point at tau = 1.
 _MOST_STEPS = 60
 #: Relative decrease of tau at which the curve counts as having passed a fold.
 _FOLD_CROSSED = 0.02

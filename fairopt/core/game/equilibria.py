@@ -255,7 +255,7 @@ _ROUNDS, _PATH_ROUNDS = 511, 320
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior point.
 _DENSE_PAIRS = 3_000
-#: Users are many if they are at least so many, and at least so many times the prices.
+#: Users are many if they are at least `_MANY_USERS`, and at least `_MANY_PER_PRICE` times the prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
 #: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: its error is up to ten
 #: times the temperature.

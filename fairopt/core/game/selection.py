@@ -120,7 +120,7 @@ def solutions(
     elif select == "curve":
         yield from _first_crossing(problem, options)
         note = _CURVE_FAILED
-    for one in found:  # one that attains all limits is on the curve, which is constant there
+    for one in found:  # an equilibrium that attains all limits is on the curve, which is constant there
         yield one if everybody(problem, one.tasks) else replace(one, notes=(*one.notes, note))
 
 

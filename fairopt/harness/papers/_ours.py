@@ -29,7 +29,7 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`, or the start of its error."""
+    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`; for an error its first words."""
     from ...mechanisms.tree import Tree  # as in `solve`
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
@@ -51,7 +51,7 @@ def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str,
 
 
 def decayed_usage(_: object, usage: Sequence[float], current: Sequence[float], seconds: float, life: float) -> Array:
-    """Usage by resource after so many seconds with `current` use, with a half-life in seconds."""
+    """Usage by resource after `seconds` of `current` use, with a half-life of `life` seconds."""
     return memory.decayed(np.array(usage), np.array(current), seconds, life)
 
 

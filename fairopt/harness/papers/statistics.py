@@ -71,7 +71,7 @@ def compared(
         size` take the value of the row and of the other whose mean over draws is largest; '' keeps all rows.
     """
     rows, draw = _rows(found, axes, of, where or {}), [*axes, "repetition"]
-    if across == "number":  # of slots
+    if across == "number":  # number of slots of a policy
         rows = rows.assign(number=rows["policy"].map(lambda text: getattr(policies.one(text), "n", np.nan)))
     if not across:
         return _reduced(100 * rows.groupby([*draw, *by], sort=False)[value].agg(how), draw, over)
@@ -230,10 +230,10 @@ _STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
 
 
 def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = False) -> pd.DataFrame:
-    """Largest difference of dominant shares, in points, from those of fluid DRFH, and between users at one time.
+    """Largest difference of dominant shares, in points, from those under fluid DRFH, and between users at one time.
 
-    Times are those of `_STEADY`, in DRFH figure 4. With `least`, the least share of a user relative to that under fluid
-    DRFH, whose players are jobs, one of each user, in per cent.
+    Times are those of `_STEADY`, in DRFH figure 4. With `least`, the smallest ratio of a user's share to that under
+    fluid DRFH instead, in per cent. Fluid DRFH divides among jobs, of which each user has one.
     """
     shares, draw = found.long("shares"), [*axes, "repetition"]
     same, parts = [one for one in axes if one != "policy"], []  # fluid allocations are not random, hence not repeated

@@ -375,7 +375,7 @@ def swept(cells: pd.DataFrame, what: str, by: Sequence[str] = ()) -> tuple[pd.Da
     asked = dict.fromkeys(key for _, given in parts for key in given)
     wanted = {name.removesuffix(f" ({what})") for name in by}
     if "alpha" in cells and cells["alpha"].nunique() > 1:
-        wanted.add("alpha")  # of PS-DSF it is infinite
+        wanted.add("alpha")  # PS-DSF has alpha = infinity without stating it
     several = [key for key in asked if key in wanted or values[key].map(repr).groupby(names).nunique().max() > 1]
     left = (", ".join(f"{key}={of}" for key, of in given.items() if key not in several) for _, given in parts)
     labels = [f"{name}({inside})" if inside else name for name, inside in zip(names, left, strict=True)]

@@ -71,7 +71,7 @@ def typeset(text: object) -> str:
 
     `alphapf-vds(alpha=3.0)` is :math:`\\alpha`PF-VDS (:math:`\\alpha = 3`), and `x_n`, `d4`, `alpha = 2` are formulas.
     """
-    said = re.sub("(?<=[a-z]{2})_(?=[a-z]{2})", " ", str(text))  # of identifiers
+    said = re.sub("(?<=[a-z]{2})_(?=[a-z]{2})", " ", str(text))  # underscores of identifiers
     label = _LABEL.fullmatch(said)
     if label is not None and (title := _titles().get(label["name"])):
         more = re.sub(r"=True\b|\.0\b", "", label["with"] or "").replace("=False", "=no").replace("=", " = ")
@@ -442,7 +442,7 @@ def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> 
     Columns are added in order, the needed ones first and those of `_LAST` last; a group with a common heading takes the
     place of its first column. Folded columns share the remaining width.
     """
-    ranks: dict[str, tuple[int, int]] = {}  # of single columns and of groups
+    ranks: dict[str, tuple[int, int]] = {}  # ranks of single columns and of groups, by name
     for k, one in enumerate(columns):
         rank = -2 if one.name in needed else _LAST.index(one.name) if one.name in _LAST else -1
         ranks.setdefault(one.group or one.name, (rank, k))
