@@ -105,19 +105,21 @@ def follow(
     most : largest power of prices in barrier terms, as in `CoupledGame`
     listed : leave out pairs without tasks; each point then has a game with its own pairs, fewer at lower temperatures
     """
-    start, prices = None, int(equations.row.sum())
+    begin, prices = list[Place](), int(equations.row.sum())
     cheap = prices <= _FEW_PRICES or prices * len(equations.server) <= _MOST_WORK
     if cheap and equations.row.size <= _MOST_PRICES:
         start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
-    if start is not None:
+        begin += [] if start is None else [start]
+        del start  # with all pairs, of which only `cooled` keeps a part
+    if begin:
         budget = (
             int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
             if budget is None
             else budget
         )
-        if listed and (warm or start.tau * equations.alpha <= 1):
-            yield start
-        yield from cooled(start, last, budget, warm, listed)
+        if listed and (warm or begin[0].tau * equations.alpha <= 1):
+            yield begin[0]
+        yield from cooled(begin.pop(), last, budget, warm, listed)
 
 
 def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
@@ -157,6 +159,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: b
     It ends early once `budget` linear systems are solved, those up to `place` included.
     """
     here, systems, length = place.here, place.steps, STEPS.first
+    del place  # it may have many more pairs
     while here.tau > last * (1 + _AT_LAST) and systems < budget:
         if listed and np.count_nonzero(here.part) <= _LISTED_ANEW * len(here.part):
             q = here.q.restricted(np.flatnonzero(here.part))
