@@ -193,7 +193,10 @@ class Newton:
         self.equations = Equations(pairs, self.weight, self.row_diagonal, self.user_diagonal, at.rising, at.single)
 
     def step(self, cy: Array, cw: Array, cs: Array, feasibility: bool = False) -> Point:
-        """Direction with first-order changes `cy`, `cw`, `cs` of products, and, if `feasibility`, without residuals."""
+        """Direction with first-order changes of the products of pairs `cy`, rows `cw` and users `cs`.
+
+        With `feasibility` a full step removes all residuals, too.
+        """
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
         users, of_sum = np.where(at.exact, 0.0, cs / at.p), 0.0

@@ -179,7 +179,11 @@ class Step:
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, curvature: Array | None = None, feasibility: bool = True
     ) -> Change:
-        """Direction with given changes of products, relative for pairs; with `feasibility` it removes residuals too."""
+        """Direction with given changes of complementarity products; with `feasibility` it removes residuals, too.
+
+        Changes `cy` are relative, of pairs; `cw` and `cv` are those of rows and limits. `curvature` (users,) corrects
+        the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered system.
+        """
         q, at = self.market, self.at
         zeros = np.zeros(len(at.x))
         task_residual, capacity_residual, limit_residual = (
@@ -281,9 +285,8 @@ class Step:
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         affine = self.direction(-1.0, -lw, -xv)
         t = self.longest(affine)
-        if self.rough and not (
-            t > _SINGULAR_STEP and np.isfinite(affine.p).all()
-        ):  # factors in single precision are singular
+        # Then factors in single precision are singular, and double precision is used from here on.
+        if self.rough and not (t > _SINGULAR_STEP and np.isfinite(affine.p).all()):
             self.rough = False
             return self.search_direction()
         trial = at.along(affine, t)

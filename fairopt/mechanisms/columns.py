@@ -331,6 +331,7 @@ class Columns(Frozen):
     def _answer(
         self, x: Array, alpha: float, tol: float, measure: str, errors: Array, prices: Array, seconds: float
     ) -> FairColumns:
+        """Answer with amounts `x`, certified by their infeasibility and by `errors` of users that can run."""
         over, where = self._infeasible(x)
         users, worst = self._running[1], float(errors.max(initial=0.0))
         if worst >= over:

@@ -96,7 +96,8 @@ def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
 def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Found:
     """Amounts at which users that are bound by one price set have the same level, by the least relative changes.
 
-    Columns whose cost exceeds their value at the prices of a level are left out.
+    Unknowns of the least-squares problem are relative changes of amounts, and one level for each price set. Columns
+    whose cost exceeds their value at the prices of a level are left out.
     """
     x, prices, values = found
     full = (prices > 0).any(axis=0) & (program.limits @ x > 1 - VISIBLE)

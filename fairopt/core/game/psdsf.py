@@ -177,9 +177,10 @@ class Ends(NamedTuple):
 
 
 def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> Ends | None:
-    """Last point of the path; None if it is not followed (`_WORK`, `_ROWS`) or does not begin.
+    """Last point of the path to PS-DSF; None if it is not followed (`_WORK`, `_ROWS`) or does not begin.
 
-    With a warm `start` the first stage is skipped.
+    The first stage lowers the temperature at alpha = `_LOW`, unless a warm `start` replaces it; the second raises
+    alpha, to `_HIGH` if it succeeds; the last lowers the temperature there.
     """
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()

@@ -155,7 +155,9 @@ def rounded(cluster: Cluster) -> Cluster:
 def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> Iterator[Table]:
     """Yield an exact answer where there is one, then one in floating point.
 
-    `tasks` (users,) are the fractions of a tree, where a vector states them.
+    Those of `tasks` (users,) that a vector states for a tree are exact; otherwise max-min is solved in fractions, and
+    PS-DSF by nearby fractions that satisfy its definition. Such an answer of PS-DSF is not `fixed`, since
+    there may be others.
 
     Raises
     ------
