@@ -178,6 +178,7 @@ class Property(ABC):
 
     def undefined(self, cluster: Cluster) -> str:
         """Reason why the property is undefined for a cluster, rates included; '' if it is defined."""
+        _ = cluster.demand  # a sparse one refuses in words of its own
         if cluster.rated and not self.in_work:
             return "it compares tasks, and the cluster has rates of work"
         return self.domain(cluster) if cluster.rated or not self.of_rates else "the cluster has no rates of work"

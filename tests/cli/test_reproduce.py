@@ -28,7 +28,7 @@ def test_a_paper_from_nothing(
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "mqdrf_dynamic: 3 cells" in said
-    assert "- mqdrf_dynamic: no trace here: calibrated generators stand in (mqdrf-figure2, " in said
+    assert "- mqdrf_dynamic: no trace here: calibrated generators stand in (mqdrf-figure2, " in " ".join(said.split())
     made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
     assert made["code"]["versions"]["numpy"]

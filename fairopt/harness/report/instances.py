@@ -48,6 +48,10 @@ _DATA = resources.files(__package__).joinpath("data")
 RECIPE: Table = tomllib.loads(_DATA.joinpath("instances.toml").read_text(encoding="utf-8"))
 
 
+def _checksums() -> list[str]:
+    return _DATA.joinpath("instances.sha256").read_text(encoding="utf-8").splitlines()
+
+
 @cache
 def checker() -> Table:
     """What tools/check.py defines, which shares no code with fairopt."""
@@ -60,7 +64,9 @@ def checker() -> Table:
 @cache
 def known() -> dict[str, Table]:
     """Kind, origin, mechanisms and queues of each instance by name; `make()` builds its cluster."""
+    # More papers and witnesses come after a set is made, which never changes.
     found: dict[str, Table] = {}
+    of_set = {line.split()[-1] for line in _checksums()}
     for name, one in of_papers().items():
         about = f"{one.paper}, {one.where}: {one.description}"
         found[f"paper-{name}"] = {"kind": "paper", "about": about, "make": one.build, "paper": one.paper}
@@ -81,7 +87,7 @@ def known() -> dict[str, Table]:
             tree = {"queues": _groups(size[0], one["groups"]), "combine": "sum"} if "groups" in one else {}
             name = f"{one['name']}-{size[0]}x{size[1]}-{seed + 1}"
             found[name] = one | tree | {"kind": one["name"], "make": partial(_drawn, one, size, seed)}
-    return found
+    return {name: one for name, one in found.items() if name in of_set}
 
 
 def _groups(users: int, count: int) -> Table:
@@ -315,5 +321,5 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
         for path in sorted(texts):  # ZipInfo has a date of its own, so that equal files make equal archives
             bundle.writestr(zipfile.ZipInfo(path), texts[path], zipfile.ZIP_DEFLATED, 9)
     _files.write(folder.with_name(f"{folder.name}.zip"), archive.getvalue(), "archive")
-    if other := {*sums} - {*_DATA.joinpath("instances.sha256").read_text(encoding="utf-8").splitlines()}:
+    if other := {*sums} - {*_checksums()}:
         raise FairoptError(f"not of {SET}, as data or exact answers have other checksums: {min(other).split()[2]}")

@@ -54,7 +54,8 @@ class Game:
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]], users=["ann", "bob"], servers=["s1", "s2"])
     >>> game = fo.AlphaPFVDS(3).game(cluster).bounding("bob", "s2", most=0.4)
-    >>> game
+    >>> print(game.problems["s2"].named["most of bob"])
+    tasks[1, 1] <= 0.4
     >>> print(game.solve().tasks.round(3))
     [[0.6 0.2]
      [0.2 0.4]]
