@@ -133,7 +133,7 @@ def test_prices_that_prove_nothing_are_refused(files: dict[str, dict[str, Any]])
         ("paper-drf-4.1", "ps-dsf", {"levels": [7.0, 7.0]}),  # which the game does not have
         ("paper-drf-4.1", "ps-dsf", {"prices": [[[0, 1, 1 / 18]]]}),
         ("paper-drf-4.1", "drf", {"levels": ["2/3", "2/3", "1"]}),
-        ("queues-three-levels-vector", "tree", {"prices": [[[0, 1, "1/180"]]]}),
+        ("queues-three-levels-vector", "tree", {"prices": [[[0, 0, "1/90"]], [[0, 1, "1/180"]]]}),
         ("queues-three-levels-vector", "tree", {"prices": [[[0, 0, "1/0"]]]}),
     ],
 )
