@@ -19,7 +19,7 @@ from falsified_instances import PARTS, falsification, refused
 from processes import ROOT
 
 from fairopt.app.cli import main
-from fairopt.errors import DataError
+from fairopt.errors import DataError, FairoptError
 from fairopt.harness.report import instances
 from fairopt.harness.report.schemas import SCHEMAS
 
@@ -160,6 +160,11 @@ def test_a_build_goes_on_and_says_what_is_another_set(
     (tmp_path / f"{CHOSEN[0]}.json").write_text(json.dumps(one | {"digest": "0"}), encoding="utf-8")
     assert main(["bench", "export", CHOSEN[0], "--out", str(tmp_path)]) != 0
     assert "not of fairopt-instances-2" in capsys.readouterr().err
+    one["answers"][0]["tasks"][0][2] = "7/2"
+    for kept in ("nonsense", "{}", json.dumps(one)):
+        (tmp_path / f"{CHOSEN[0]}.json").write_text(kept, encoding="utf-8")
+        with pytest.raises(FairoptError, match="delete it"):
+            list(instances.export(tmp_path, [CHOSEN[0]]))
     with pytest.raises(DataError, match="there is no instance 'none'"):
         list(instances.export(tmp_path, ["none"]))
     assert main(["bench", "list"]) == 0
