@@ -40,7 +40,7 @@ FINITE = [
 
 def test_it_is_alone() -> None:
     source = TOOL.read_text(encoding="utf-8")
-    alone = ["bisect", "collections", "fractions", "hashlib", "json", "math", "sys", "types", "zipfile"]
+    alone = ["bisect", "collections", "fractions", "hashlib", "json", "math", "sys", "types", "zipfile", "zlib"]
     assert {*re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE)} == {*alone}
     assert not re.search(r"import_module|__import__|exec\(", source)
 

@@ -1,5 +1,6 @@
 """Columns: hand-made values, other computations of the same levels, laws of classes and clusters, false answers."""
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -166,6 +167,27 @@ def test_bounds_of_rises_are_valid(x: list[float], values: list[float], rise: fl
     assert found[0] >= rise - 1e-12
 
 
+@pytest.mark.parametrize("alpha", [0.01, 1, 300, INF])
+def test_data_over_many_decades_are_answered_with_a_proof_or_refused(alpha: float) -> None:
+    for seed in (1, 2, 3, 29):
+        data, r = drawn(seed), np.random.default_rng(seed)
+        for name in ("use", "rate", "weight", "share"):
+            data[name] = data[name] * 10.0 ** r.uniform(-40, 40, data[name].shape)
+        with contextlib.suppress(fo.errors.SolverError, fo.errors.CertificateError):  # nothing else, and no warning
+            fo.Columns(**data).solve(alpha)
+
+
+def test_data_are_copied_and_levels_are_those_of_an_average_gpu() -> None:
+    one = sp.csc_matrix((np.array([1.0, 2.0]), (np.array([0, 0]), np.array([0, 0]))), (1, 1))
+    one.has_canonical_format = False
+    problem = fo.Columns([3], one, one, columns=np.array(["x"]))
+    one.data[:] = 7
+    assert problem.solve().levels.tolist() == pytest.approx([3])
+    with pytest.raises(AttributeError, match="cannot assign"):
+        problem.capacity = np.ones(1)
+    assert fo.Columns.from_throughputs({"a": {"v100": 2}}, {"v100": 0.5}).solve().smallest == pytest.approx(0.5)
+
+
 def test_given_amounts_are_judged_by_their_distance() -> None:
     problem = fo.Columns.from_throughputs(PAIRED, GPUS, share=1.0)
     best = problem.solve()
@@ -183,7 +205,7 @@ def test_given_amounts_are_judged_by_their_distance() -> None:
     ("make", "says"),
     [
         (lambda: fo.Columns([1], [[0, 1]], [[1, 1]]), "works and uses nothing"),
-        (lambda: fo.Columns([1], [[1]], [[-1]]), "rate must be finite numbers"),
+        (lambda: fo.Columns([1], [[1]], [[-1]]), "rate must be 0, or finite"),
         (lambda: fo.Columns([1], [[1, 1]], [[1]]), "must have shape"),
         (lambda: fo.Columns([1], [[1]], [[1]], weight=0), "weight 0"),
         (lambda: fo.Columns([1], [[1]], [[1]]).solve(0), "above 0"),
@@ -193,6 +215,17 @@ def test_given_amounts_are_judged_by_their_distance() -> None:
         (lambda: fo.Columns.from_throughputs(PAIRED, GPUS, weight={"z": 1}), "no throughputs"),
         (lambda: fo.Columns.from_throughputs(PAIRED | {("a", "b"): {"v100": 1}}, GPUS), "two throughputs"),
         (lambda: fo.Columns.from_throughputs(PAIRED | {"b": {}}, GPUS), "runs nowhere alone"),
+        (lambda: fo.Columns.from_throughputs(PAIRED | {("a", "B"): {"v100": 1}}, GPUS), "no pair of two jobs"),
+        (lambda: fo.Columns.from_throughputs(PAIRED | {("a", "a"): {"v100": (-1, 2)}}, GPUS, {"a": 2}), "at least 0"),
+        (lambda: fo.Columns.from_throughputs(PAIRED, GPUS, share={"a": 1}), "no number for 'b'"),
+        (lambda: fo.Columns.from_throughputs(PAIRED, GPUS, share="dominant"), "'alone', a number, or a dict"),
+        (lambda: fo.Columns.from_throughputs(PAIRED, GPUS, count=3), "count must be a dict"),
+        (lambda: fo.Columns.from_throughputs({"a": 3}, GPUS), "throughputs of 'a' must be a dict"),
+        (lambda: fo.Columns([1], [[1]], [[1]], count=0.5), "whole number of jobs"),
+        (lambda: fo.Columns([1e-300], [[1]], [[1]]), "from 1e-50 to"),
+        (lambda: fo.Columns([1], [[1]], [[1]], columns=[()]), "empty tuple"),
+        (lambda: fo.Columns([1], [[1]], [[1]]).solve("1"), "of type str"),
+        (lambda: fo.Columns([1], [[1]], [[1]]).solve(tol=np.nan), "tol is nan"),
     ],
 )
 def test_lies_are_named(make, says: str) -> None:

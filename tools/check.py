@@ -1,5 +1,5 @@
 """Check an allocation file (docs/allocation-file.md), a file of instances, or their archive (docs/instances.md), by the
-standard library alone: python check.py FILE [--json]
+standard library alone: python check.py FILE
 Prints the infeasibility of the tasks x[n,i] and their distance from the optimum of the file's criterion, with the place
 of each. Exit code 0: both are within the file's `tol`; 1: they are not; 2: the file is invalid. No code is shared with
 solvers. Max-min answers in fractions are judged in fractions: their error must be 0.
@@ -14,6 +14,7 @@ import json
 import math
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from fractions import Fraction
 from types import SimpleNamespace
@@ -442,6 +443,9 @@ def tree_error(p):
     (nodes, _), x, now, seen = tree(p), dict.fromkeys(p.who, 0), 0, {}
     near = 1 if p.exact else 1 - 1e-12
     proofs = [lost(p, lam) for lam in p.prices]
+    # Capacities are worth 1 where prices are strict: what is wasted of what nobody exhausts proves nothing.
+    p.proofs = [waste for waste, _, _ in proofs]
+    wasted = [(waste, "prices, some of which prove nothing") for waste in p.proofs if p.strict]
     limits = [(node["users"], r, most) for node in nodes.values() for r, most in node["limit"]]
     alive, path = {*p.who}, [(now, x)]
     depths = sorted({node["depth"] for node in nodes.values() if node["quota"]}, reverse=True)
@@ -486,7 +490,7 @@ def tree_error(p):
                     most = min(most, max(bound - used(p, users, r, then), 0) / p.d[n][r])
             rise = min(rise, max(most / unit, later))
         found.append((rise, p.words[n]))
-    return worst(found)
+    return worst([*found, *wasted])
 
 
 def bottleneck(p, servers):
@@ -641,6 +645,11 @@ def verify(f, answer):
     """Problem, infeasibility and error of an answer of an instance: of the tasks, and of all that is stated of them."""
     p, share = claimed(f, answer)
     p.strict, p.prices = True, [numbers(one, p.M, p.K, "prices") for one in answer.get("prices", [])]
+    # No price proves max-min of single servers, and there are no shares over servers in the game.
+    need(not (p.own and p.alpha == INF and p.prices), "prices, which prove nothing here")
+    for key in ("share", "levels"):
+        good = key not in answer if share is None else len(answer[key]) == p.N
+        need(good, f"{key} must be stated of every user, and of none in the game")
     found = []
     for lam in p.prices:
         need({*lam} <= {*p.rows} and all(one > 0 for one in lam.values()), "a price <= 0, or of what nobody needs")
@@ -677,6 +686,7 @@ def archive(path):
             return [parse(file.read())]
     with zipfile.ZipFile(path) as bundle:
         files = parse(bundle.read("index.json"))["files"]
+        need(sorted(bundle.namelist()) == sorted([*files, "index.json"]), "files that index.json does not name")
         for name, stated in files.items():
             need(hashlib.sha256(bundle.read(name)).hexdigest() == stated, f"{name} is not the file of index.json")
         return [parse(bundle.read(name)) for name in files if name.startswith("instances/")]
@@ -695,7 +705,8 @@ if __name__ == "__main__":
             print(*(one[2] for one in wrong), f"{len(files)} instances, {len(found)} answers, {exact} exact", sep="\n")
             sys.exit(print(f"{'FAIL' if wrong else 'pass'}, largest error {most:.1e}") or int(bool(wrong)))
         feasible, e = judge(p := problem(files[0]))
-    except (AttributeError, KeyError, IndexError, OSError, TypeError, ValueError, RecursionError) as wrong:
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, RecursionError,
+            zipfile.BadZipFile, zlib.error) as wrong:  # fmt: skip
         sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
     print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))
     fails, by = int(max(feasible[0], e[0]) > p.tol), p.f["criterion"] and f"alpha {p.alpha:g}, {p.scope}"

@@ -173,16 +173,15 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     for some, pairs, there in in_tables(by_server, ends, 20_000):
         users = polytope.users[polytope.pair_user[pairs]]
         here = np.where(there, tasks[users, some[:, None]], 0.0)
-        mine = here if alone else np.where(there, totals[users], 1.0)
-        with np.errstate(invalid="ignore"):
-            levels = np.where(there, mine * share[users, some[:, None]] / criterion.weight[users], np.inf)
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
         if cluster.rated:  # in units of work: tasks left below the limit, times the rate of this server, bound its rise
             rate = np.where(there, cluster.rate[users, some[:, None]], 1.0)
             demand, here = demand / rate[:, :, None], here * rate
             limits = limits if alone else totals[users] + rate * room[users]
-            mine = here if alone else mine
+        mine = here if alone else np.where(there, totals[users], 1.0)
+        with np.errstate(invalid="ignore"):
+            levels = np.where(there, mine * share[users, some[:, None]] / criterion.weight[users], np.inf)
         rise = rises(demand, cluster.capacity[some], here, levels, mine, limits, criterion.floor[users])
         rise = np.where(there, np.where(beyond_numbers(levels), np.inf, rise), -np.inf)
         gaps[some] = rise.max(axis=1)

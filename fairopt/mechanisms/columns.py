@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -17,19 +17,20 @@ from ..certificates import Certificate
 from ..certificates.columns import backward_error, rises
 from ..core.engines import columns as engine
 from ..core.engines.columns import Found
-from ..model import _intake
+from ..model import _intake, _validate
 from ..model._arrays import Array, Frozen, ratio, read_only
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.columns import ColumnProgram
 from ..result._show import _size
 from .alpha_fair import share_per_task
 from .reference import solvers
 from .reference.program import f_alpha
 
-#: Largest number of users that `repr` displays.
-_ROWS = 20
+#: Largest number of users that `repr` displays, and of jobs for which one stands.
+_ROWS, _JOBS = 20, 2.0**53
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Columns(Frozen):
     r"""Jobs (users) and the columns in which they can run, with amounts x; immutable.
 
@@ -57,12 +58,14 @@ class Columns(Frozen):
     share : (users,) or float, optional
         :math:`s_n > 0`, share per unit of work. Default: 1.
     count : (users,) or int, optional
-        Number of identical jobs for which a user stands, with their total weight and own time. Default: 1. Identical
-        users, and columns, are merged before solving in any case.
+        Whole number of identical jobs for which a user stands, with their total weight and own time. Default: 1.
+        Identical users, and columns, are merged before solving in any case.
     users, rows : iterable of str, optional
         Distinct names. Default: `user1`, `row1`, ...
     columns : iterable of tuples, optional
         Names of columns: users first, and then where they run. Default: `column1`, ...
+
+    Nonzero finite numbers are from 1e-50 to 1e50.
 
     Raises
     ------
@@ -108,7 +111,7 @@ class Columns(Frozen):
             raise DataError(f"capacity must have one number per row; got shape {known['capacity'].shape}")
         known["users"] = names(users, rate.shape[0], "user")
         known["rows"] = names(rows, len(known["capacity"]), "row")
-        known["columns"] = tuple(columns or (f"column{k + 1}" for k in range(rate.shape[1])))
+        known["columns"] = tuple(f"column{k + 1}" for k in range(rate.shape[1])) if columns is None else _named(columns)
         known["rate"], known["use"] = rate, _table(use, "use")
         known["time"] = sp.csc_matrix(rate.shape) if time is None else _table(time, "time")
         for name, shape in (("use", (len(self.rows), rate.shape[1])), ("time", rate.shape)):
@@ -119,17 +122,20 @@ class Columns(Frozen):
         given = {"limit": limit, "weight": weight, "share": share, "count": count}
         known |= {name: _intake.vector(value, name, self.users, 1.0) for name, value in given.items()}
         for name in ("capacity", "limit", "weight", "share", "count"):
-            least = 0.0 if name in ("capacity", "limit") else np.finfo(float).tiny
-            wrong = ~((known[name] >= least) & ((known[name] < np.inf) | (name == "limit")))
+            wrong = ~_validate.inside(known[name], *{"capacity": (0.0,), "limit": (0.0, np.inf)}.get(name, ()))
+            wanted = "0, or " if name in ("capacity", "limit") else ""
+            wanted += f"from {_validate.LEAST:g} to {_validate.MOST:g}"
+            if name == "count":
+                wrong = ~((known[name] >= 1) & (known[name] <= _JOBS) & (known[name] % 1 == 0))
+                wanted = f"a whole number of jobs, from 1 to {_JOBS:g}"
             if wrong.any():
-                of = self.rows if name == "capacity" else self.users
-                k = int(wrong.argmax())
-                raise DataError(f"{of[k]!r} has {name} {known[name][k]:g}; it must be a number of at least 0, "
-                                "and above 0 but for capacity and limit")  # fmt: skip
+                of, k = self.rows if name == "capacity" else self.users, int(wrong.argmax())
+                raise DataError(f"{of[k]!r} has {name} {known[name][k]:g}; it must be {wanted}")
         unbounded = (self.use.getnnz(axis=0) == 0) & (self.time[np.isfinite(self.limit)].getnnz(axis=0) == 0)
         unbounded &= self.rate.getnnz(axis=0) > 0
         if unbounded.any():
-            raise DataError(f"column {self.columns[int(unbounded.argmax())]!r} works and uses nothing: give its use")
+            name = short(self.columns[int(unbounded.argmax())])
+            raise DataError(f"column {name} works and uses nothing: give its use")
         super().__post_init__()
 
     @classmethod
@@ -166,14 +172,13 @@ class Columns(Frozen):
         Source: D. Narayanan et al., "Heterogeneity-aware cluster scheduling policies for deep learning workloads", OSDI
         2020; "Solving large-scale granular resource allocation problems efficiently with POP", SOSP 2021.
         """
-        jobs = [key for key in throughputs if not _is_pair(key, throughputs)]
+        jobs = _jobs(throughputs, workers, {"count": count, "scale": scale, "weight": weight}, share)
         place, gpus = {job: n for n, job in enumerate(jobs)}, {gpu: j for j, gpu in enumerate(workers)}
-        for given, what in ((count, "count"), (scale, "scale"), (weight, "weight"), (share, "share")):
-            if isinstance(given, Mapping) and (odd := [job for job in given if job not in place]):
-                raise DataError(f"{what} has {short(odd[0])}, of which there are no throughputs")
-        size = np.array([(scale or {}).get(job, 1) for job in jobs], dtype=float)
-        alike = np.array([(count or {}).get(job, 1) for job in jobs], dtype=float)
-        entries: list[tuple[int, int, float]] = []
+        size = _intake.plain([(scale or {}).get(job, 1) for job in jobs], "scale")
+        alike = _intake.plain([(count or {}).get(job, 1) for job in jobs], "count")
+        if size.shape != alike.shape or size.ndim != 1:
+            raise DataError("count and scale have one number per job")
+        entries: list[tuple[int, int, Any]] = []
         label = [_label(job) for job in jobs]
         found: list[tuple[Any, ...]] = []
         where: list[tuple[int, float]] = []
@@ -189,25 +194,31 @@ class Columns(Frozen):
             for gpu, rates in by_gpu.items():
                 if gpu not in gpus:
                     raise DataError(f"{short(key)} has a throughput on {short(gpu)}, which is not among the workers")
-                rates = np.atleast_1d(rates)
-                if len(rates) != len(who):
-                    raise DataError(f"the pair {short(key)} needs two throughputs on {short(gpu)}; got {short(rates)}")
-                entries += [(n, len(found), rate) for n, rate in zip(who, rates, strict=True)]
+                several = isinstance(rates, Sized) and not isinstance(rates, str) and getattr(rates, "shape", 0) != ()
+                each = list(rates) if several else [rates]
+                if len(each) != len(who):
+                    wanted = "one throughput" if len(who) == 1 else "two throughputs"
+                    raise DataError(f"{short(key)} needs {wanted} on {short(gpu)}; got {short(rates)}")
+                entries += [(n, len(found), rate) for n, rate in zip(who, each, strict=True)]
                 found.append((*(label[n] for n in who), str(gpu)))
                 where.append((gpus[gpu], size[who[0]]))
-        owner, column, work = (np.array(each) for each in zip(*entries, strict=True)) if entries else np.empty((3, 0))
+        owner, column = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2).T
+        work = _intake.plain([entry[2] for entry in entries], "throughputs")
+        if work.ndim != 1 or not (work >= 0).all():
+            raise DataError("throughputs must be numbers of at least 0")
         shape, (row, use) = (len(jobs), len(found)), np.array(where).reshape(-1, 2).T
-        rate = sp.csc_matrix((_intake.plain(work, "throughputs"), (owner, column)), shape)
+        rate = sp.csc_matrix((work, (owner, column)), shape)
         alone = np.array([len(name) == 2 for name in found], dtype=bool)
         capacity = _intake.plain(list(workers.values()), "workers")
-        if share == "alone":
-            mean = rate[:, alone] @ capacity[row[alone].astype(int)] / max(capacity.sum(), 1.0)
+        if isinstance(share, str):
+            with np.errstate(all="ignore"):  # numbers of GPUs are checked with the other data
+                mean = rate[:, alone] @ capacity[row[alone].astype(int)] / (capacity.sum() or 1.0)
             lost = (mean == 0) & (rate.getnnz(axis=1) > 0)
             if lost.any():
                 raise DataError(f"{label[int(lost.argmax())]!r} runs nowhere alone, as its share needs: give share")
             values = np.where(mean > 0, size / np.where(mean > 0, mean, 1.0), 1.0)
         else:
-            values = np.array([share[job] if isinstance(share, Mapping) else share for job in jobs], dtype=float)
+            values = _intake.plain([share[job] if isinstance(share, Mapping) else share for job in jobs], "share")
         return cls(
             capacity,
             sp.csc_matrix((use, (row, np.arange(len(found)))), (len(gpus), len(found))),
@@ -224,7 +235,7 @@ class Columns(Frozen):
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
         """Columns of a cluster, one for each user and server; `share` as in `AlphaFair`."""
-        user, server = np.nonzero(cluster.usable)
+        user, server = np.nonzero(expected(cluster).usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))
         for r in range(resources):
@@ -269,7 +280,7 @@ class Columns(Frozen):
         .. math:: \max_x \sum_n \phi_n f_\alpha(\ell_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
             \quad f_1(t) = \log t
         """
-        weight = self.weight * self.count
+        alpha, weight = _validate.alpha(alpha), self.weight * self.count
         finite, own = np.isfinite(self.limit), self.limit * self.count
         rows = [(self.use, self.capacity), (self.time[finite], own[finite])]
         return _stated(rows, sp.diags(self.share / weight) @ self.rate, weight, alpha)
@@ -295,15 +306,17 @@ class Columns(Frozen):
         SolverError
             No solver found an answer.
         """
+        alpha, tol = _validate.alpha(alpha), _validate.tolerance(tol)
         if not alpha > 0:
-            raise DataError(f"alpha is {short(alpha)}; it must be above 0, up to infinity")
+            raise DataError("alpha is 0; it must be above 0, up to infinity")
         begun = clock.cpu()
         there, users, rows, program = self._running
         amounts, prices, errors = np.zeros(len(there)), np.zeros(len(self.rows)), np.full(len(program.weight), np.inf)
-        for found in _offers(program, alpha) if users.any() else ():
-            if (found_errors := _errors(program, found, alpha)).max() < errors.max():
-                amounts[there], errors, limited = found.x, found_errors, np.flatnonzero(rows[: len(self.rows)])
-                prices[limited] = found.prices[0][: len(limited)] / self.capacity[limited]
+        with np.errstate(all="ignore"):  # numbers beyond the range of doubles are for the certificate to refuse
+            for found in _offers(program, alpha) if users.any() else ():
+                if (found_errors := _errors(program, found, alpha)).max() < errors.max():
+                    amounts[there], errors, limited = found.x, found_errors, np.flatnonzero(rows[: len(self.rows)])
+                    prices[limited] = found.prices[0][: len(limited)] / self.capacity[limited]
         if users.any() and not amounts.any():
             raise SolverError("no solver found an answer: bring rates, weights and capacities closer together")
         measure = "lexicographic rise" if np.isinf(alpha) else "backward error"
@@ -317,12 +330,15 @@ class Columns(Frozen):
 
     def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
         """Certify given amounts (columns,) by the largest relative distance of levels from those of the fair answer."""
-        x = _intake.plain(amounts, "amounts")
+        x, alpha, tol = _intake.plain(amounts, "amounts"), _validate.alpha(alpha), _validate.tolerance(tol)
         if x.shape != (len(self.columns),):
             raise DataError(f"amounts must be one number per column, {len(self.columns)} in all; got shape {x.shape}")
-        best = self.solve(alpha).levels.to_numpy()
-        users = self._running[1]
-        off = np.abs(self._levels(x) / np.where(best > 0, best, 1.0) - 1)[users]
+        if not np.isfinite(x).all():
+            raise DataError("amounts must be finite numbers")
+        fair, users = self.solve(alpha), self._running[1]
+        best = fair.levels.to_numpy()[users]
+        # Nothing is known to be nearer than the certified answer is to the fair one.
+        off = np.maximum(np.abs(self._levels(x)[users] / best - 1), fair.certificate.residual)
         return self._answer(x, alpha, tol, "distance from the optimum", off, np.zeros(len(self.rows)), 0.0)
 
     def _levels(self, x: Array) -> Array:
@@ -449,14 +465,54 @@ class FairColumns(Frozen):
 
 def _table(values: Any, what: str) -> sp.csc_matrix:
     """Nonnegative numbers as a sparse matrix without zeros."""
-    sparse = values if _intake.packed(values) else _intake.matrix(values, what, "row", "column")
-    table = sp.csc_matrix(sparse, dtype=float)
+    packed = _intake.packed(values)
+    if packed and (values.ndim != 2 or values.dtype.kind not in "iuf"):
+        raise DataError(f"{what} must be a table of numbers; got {values.dtype}, {values.shape}")
+    table = sp.csc_matrix(values if packed else _intake.matrix(values, what, "row", "column"), dtype=float, copy=True)
     table.sum_duplicates()
     table.eliminate_zeros()
-    if not (np.isfinite(table.data) & (table.data > 0)).all():
-        raise DataError(f"{what} must be finite numbers of at least 0")
+    if not _validate.inside(table.data).all():
+        wanted = f"0, or finite numbers from {_validate.LEAST:g} to {_validate.MOST:g}"
+        raise DataError(f"{what} must be {wanted}; it has {table.data[~_validate.inside(table.data)][0]:g}")
     read_only(table.data)
     return table
+
+
+def _named(columns: Any) -> tuple[Any, ...]:
+    """Names of columns; lists become tuples."""
+    try:
+        if isinstance(columns, str):
+            raise TypeError
+        named = tuple(tuple(name) if isinstance(name, list) else name for name in columns)
+        {*named}  # noqa: B018 - tables are indexed by names
+    except TypeError:
+        raise DataError(f"columns are {short(columns)}; give a list of names, texts or tuples of them") from None
+    if () in named:
+        raise DataError("a column has an empty tuple as its name")
+    return named
+
+
+def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
+    """Jobs with throughputs, after a check of all arguments that name jobs."""
+    for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
+        if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
+            raise DataError(f"{what} must be a dict; got {short(given)}")
+    for job, by_gpu in throughputs.items():
+        if not isinstance(by_gpu, Mapping):
+            raise DataError(f"throughputs of {short(job)} must be a dict by GPU; got {short(by_gpu)}")
+    jobs = [key for key in throughputs if not _is_pair(key, throughputs)]
+    for job in jobs:
+        if isinstance(job, tuple) and any(one in throughputs for one in job):
+            raise DataError(f"{short(job)} is no pair of two jobs that have throughputs alone: correct its names")
+    known = {*jobs}
+    for what, given in (of_jobs | {"share": share}).items():
+        if isinstance(given, Mapping) and (odd := [job for job in given if job not in known]):
+            raise DataError(f"{what} has {short(odd[0])}, of which there are no throughputs")
+    if isinstance(share, str) and share != "alone":
+        raise DataError(f"share is {share!r}; it must be 'alone', a number, or a dict of numbers by job")
+    if isinstance(share, Mapping) and (odd := [job for job in jobs if job not in share]):
+        raise DataError(f"share has no number for {short(odd[0])}")
+    return jobs
 
 
 def _is_pair(key: Any, throughputs: Mapping[Any, Any]) -> bool:
@@ -502,6 +558,8 @@ def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
 def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None:
     """Maximise alpha-fair welfare by CVXPY and column generation, from the columns of max-min amounts `start`."""
     unit = float((program.gain @ start).min())
+    if not 0 < unit < np.inf:
+        return None
 
     def solve(part: ColumnProgram) -> Found | None:
         problem = _stated([(part.limits, np.ones(part.limits.shape[0]))], part.gain / unit, part.weight, alpha)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import clock
 from ..certificates import Certificate, feasibility
+from ..core.accuracy import SUM_ROUNDING
 from ..core.solution import Run, Solution
 from ..model._arrays import Array, numbered, ratio
 from ..model.cluster import Cluster
@@ -37,10 +38,12 @@ class Optima(NamedTuple):
 def optima(cluster: Cluster, engine: str | None = None, solver: str | None = None) -> Optima:
     """Nash optimum of all users, and the fractions that the optima without each of them imply.
 
-    Users who are alike in all their data have the same fraction.
+    Users who are alike in all their data have the same fraction, whose error is part of the residual: errors of welfare
+    and rounding count relative to the user's weight.
     """
     whole = NASH.solve(cluster, _TOL, throw=False, engine=engine, solver=solver)
-    work, found = whole.arrays.work, [(whole.certificate, "")]
+    work, nash = whole.arrays.work, ", in the Nash optimum"
+    found = [(whole.certificate.residual, f"{whole.certificate.worst}{nash}")]
     fraction, here = np.ones(len(work)), np.flatnonzero(work > 0)
     data = (cluster.demand, cluster.weight[:, None], cluster.max_tasks[:, None], cluster.eligible, cluster.rate)
     alike = numbered(np.hstack(data)[here].astype(float))
@@ -49,12 +52,14 @@ def optima(cluster: Cluster, engine: str | None = None, solver: str | None = Non
     for k, n in enumerate(here[first] if len(here) > 1 else ()):
         others, without = here[here != n], cluster.drop_user(cluster.users[n])
         left = NASH.solve(without, _TOL, throw=False, engine=engine, solver=solver)
-        found.append((left.certificate, f" without user {cluster.users[n]!r}"))
+        found.append((left.certificate.residual, f"{left.certificate.worst}{nash} without user {cluster.users[n]!r}"))
         change = np.log(work[others] / left.arrays.work[others - (others > n)])
+        lost = sum(max(one.gap or 0.0, one.feasibility) for one in (whole.certificate, left.certificate))
+        error = float((lost + SUM_ROUNDING) * cluster.weight[here].sum() / cluster.weight[n])
+        found.append((error, f"the fraction of user {cluster.users[n]!r}, whose weight is small"))
         of_kind[k] = np.exp(min(cluster.weight[others] @ change / cluster.weight[n], 0.0))
     fraction[here] = of_kind[alike]
-    certificate, where = max(found, key=lambda one: one[0].residual)
-    return Optima(whole.tasks, fraction, certificate.residual, f"{certificate.worst}, in the Nash optimum{where}")
+    return Optima(whole.tasks, fraction, *max(found, key=lambda one: one[0]))
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,9 @@ class PartialAllocation(Mechanism):
         f_n = \prod_{m \ne n} \big( w_m(x^*) / w_m(x^{-n}) \big)^{\phi_m / \phi_n}
 
     Here :math:`x^*` maximises :math:`\sum_n \phi_n \log w_n`, and :math:`x^{-n}` does so without user n. What users
-    forgo is left idle, and serves as a payment. `problem` is that of :math:`x^*`. The certificate is the larger of the
-    residuals of the Nash problems, each certified by itself, and of the relative distance of the tasks from f x*; to
-    certify given tasks these problems are solved again.
+    forgo is left idle, and serves as a payment. `problem` is that of :math:`x^*`. The certificate is the largest of the
+    residuals of the Nash problems, each certified by itself, of a bound on the relative error of f by their welfare
+    gaps, and of the relative distance of the tasks from f x*; to certify given tasks these problems are solved again.
 
     Properties: no user gains by reporting other rates or, without task limits, other demands; with a limit a user
     may gain by reporting larger tasks, of which the fraction attains the limit. Every user has at least 1/e of its work

@@ -51,7 +51,7 @@ def test_a_rate_of_1_is_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [(4, 3), (40, 6)])
-@pytest.mark.parametrize("name", IN_WORK)
+@pytest.mark.parametrize("name", [*IN_WORK, "per-server-drf"])
 def test_proportional_rates_are_proportional_capacities(name: str, size: tuple[int, int]) -> None:
     """Work of 2 a task makes of a server one of twice the capacity, and of a user one of a demand of half."""
     rng = np.random.default_rng(2)

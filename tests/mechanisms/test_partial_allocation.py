@@ -34,6 +34,19 @@ def test_one_resource_by_weight() -> None:
     assert PARTIAL.solve(fo.Cluster([[6]], [[2]])).user_tasks.tolist() == pytest.approx([3])
 
 
+def test_small_weights_magnify_errors_of_the_optima() -> None:
+    """The fraction of a weight of 1e-6 beside 3 is a power of that ratio; 1e-12 is beyond doubles."""
+    weight = np.array([1e-6, 1, 2])
+    found = PARTIAL.solve(fo.Cluster([[0.7]], [[1.3], [0.3], [0.9]], weight))
+    small, rest = 1e-6, 3
+    exact = 0.7 / 1.3 * small / (small + rest) * np.exp(rest / small * np.log1p(-small / (small + rest)))
+    off = abs(found.work.iloc[0] / exact - 1)
+    assert off <= found.certificate.residual
+    assert found.certificate.residual > 1e-10
+    with pytest.raises(fo.errors.SolverError, match="fraction of user 'user1'"):
+        PARTIAL.solve(found.cluster.replace(weight=[1e-12, 1, 2]))
+
+
 def test_no_lie_about_rates_gains_and_most_of_the_nash_optimum_is_kept() -> None:
     """With own time; the law of claims has lies without it. Of the Nash optimum such lies gain."""
     prop, rng = fo.properties.get("strategy-proofness"), np.random.default_rng(1)

@@ -19,7 +19,7 @@ from falsified_instances import PARTS, falsification, refused
 from processes import ROOT
 
 from fairopt.app.cli import main
-from fairopt.errors import DataError
+from fairopt.errors import DataError, FairoptError
 from fairopt.harness.report import instances
 from fairopt.harness.report.schemas import SCHEMAS
 
@@ -101,6 +101,11 @@ def test_an_archive_that_is_changed_is_refused(library: Path, tmp_path: Path) ->
             new.writestr(name, old.read(name) + b" " * (name == f"instances/{CHOSEN[1]}.json"))
     with pytest.raises(ValueError, match=f"{CHOSEN[1]}.json is not the file of index"):
         tool.archive(tmp_path / "new.zip")
+    (tmp_path / "new.zip").write_bytes(library.read_bytes())
+    with zipfile.ZipFile(tmp_path / "new.zip", "a") as more:
+        more.writestr("instances/one-more.json", "{}")
+    with pytest.raises(ValueError, match="files that index"):
+        tool.archive(tmp_path / "new.zip")
 
 
 def test_no_falsification_passes(files: dict[str, dict[str, Any]]) -> None:
@@ -122,6 +127,27 @@ def test_prices_that_prove_nothing_are_refused(files: dict[str, dict[str, Any]])
     assert refused(f, answer | {"prices": [*answer["prices"], [[0, 1, "1/18"]]]})
 
 
+@pytest.mark.parametrize(
+    ("name", "mechanism", "more"),
+    [
+        ("paper-drf-4.1", "ps-dsf", {"levels": [7.0, 7.0]}),  # which the game does not have
+        ("paper-drf-4.1", "ps-dsf", {"prices": [[[0, 1, 1 / 18]]]}),
+        ("paper-drf-4.1", "drf", {"levels": ["2/3", "2/3", "1"]}),
+        ("queues-three-levels-vector", "tree", {"prices": [[[0, 0, "1/90"]], [[0, 1, "1/180"]]]}),
+        ("queues-three-levels-vector", "tree", {"prices": [[[0, 0, "1/0"]]]}),
+    ],
+)
+def test_what_is_added_to_an_answer_is_judged(
+    name: str, mechanism: str, more: dict[str, Any], files: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    f = files[name]
+    (answer,) = (one for one in f["answers"] if one["mechanism"] == mechanism)
+    (tmp_path / "x.json").write_text(json.dumps(f | {"answers": [answer | more]}), encoding="utf-8")
+    command = [sys.executable, "-I", "-S", str(ROOT / "tools/check.py"), str(tmp_path / "x.json")]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert (found.returncode > 0, found.stderr) == (True, ""), found.stdout
+
+
 def test_a_build_goes_on_and_says_what_is_another_set(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +160,11 @@ def test_a_build_goes_on_and_says_what_is_another_set(
     (tmp_path / f"{CHOSEN[0]}.json").write_text(json.dumps(one | {"digest": "0"}), encoding="utf-8")
     assert main(["bench", "export", CHOSEN[0], "--out", str(tmp_path)]) != 0
     assert "not of fairopt-instances-2" in capsys.readouterr().err
+    one["answers"][0]["tasks"][0][2] = "7/2"
+    for kept in ("nonsense", "{}", json.dumps(one)):
+        (tmp_path / f"{CHOSEN[0]}.json").write_text(kept, encoding="utf-8")
+        with pytest.raises(FairoptError, match="delete it"):
+            list(instances.export(tmp_path, [CHOSEN[0]]))
     with pytest.raises(DataError, match="there is no instance 'none'"):
         list(instances.export(tmp_path, ["none"]))
     assert main(["bench", "list"]) == 0

@@ -108,6 +108,8 @@ def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Fou
     share = sp.diags(1 / level) @ program.gain[:, runs]
     table = np.vstack([program.limits[:, runs].toarray()[full], share.toarray()])
     sets = np.vstack([np.zeros((full.sum(), len(prices))), -np.eye(len(prices))[by]])
+    if not np.isfinite(table).all():
+        return found
     change = np.linalg.lstsq(np.hstack([table * x[runs], sets]), 1 - table @ x[runs], CONVERGED)[0][: len(runs)]
     exact = np.zeros_like(x)
     exact[runs] = x[runs] * np.maximum(1 + change, 0.0)
@@ -133,6 +135,8 @@ def refined(program: ColumnProgram, found: Found, alpha: float) -> Found:
             right = np.append(1 - price @ a / value, 1 - a @ z)
             top = np.hstack([(g.T * (alpha * m / (g @ z))) @ g, a.T]) / value[:, None]
             table = np.vstack([top, np.hstack([a, np.zeros((len(row),) * 2)])])
+            if not (np.isfinite(table).all() and np.isfinite(right).all()):  # LAPACK fails on others
+                break
             step = 1 + np.linalg.lstsq(table * np.append(z, price), right, CONVERGED)[0]
             z, price = z * step[: len(runs)], price * step[len(runs) :]
             if np.abs(right).max() < ACCURATE or not (g @ z > 0).all():

@@ -286,17 +286,29 @@ def row(file: Table) -> Table:
     }  # fmt: skip
 
 
+def _verified(place: Path) -> None:
+    """Raise `FairoptError` unless the file has the instance of its name, with right answers."""
+    try:
+        file = json.loads(place.read_text(encoding="utf-8"))
+        wrong = [text for *_, text, fails in checker()["instance"](file) if fails]
+        wrong += ["it is another one"] * (file["name"] != place.stem)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        wrong = [str(error)]
+    if wrong:
+        raise FairoptError(f"{place} is not of {SET} ({wrong[0]}): delete it, and it is built again")
+
+
 def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
     """Build instances one after another, yielding rows of the index, and then the archive `folder.zip`.
 
-    Files that exist are kept, so that an interrupted build goes on where it stopped.
+    Files that exist are verified and kept, so that an interrupted build goes on where it stopped.
 
     Raises
     ------
     DataError
         There is no such instance.
     FairoptError
-        Data or exact answers are not those of the set, by its checksums.
+        Data or exact answers are not those of the set, by its checksums, or a file that exists has a wrong answer.
     """
     wanted = [*known()] if chosen is None else chosen
     if unknown := [name for name in wanted if name not in known()]:
@@ -304,7 +316,9 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
     _files.folder(folder)
     rows, texts = [], {}
     for name in wanted:
-        if not (place := folder / f"{name}.json").is_file():
+        if (place := folder / f"{name}.json").is_file():
+            _verified(place)
+        else:
             text = json.dumps(content(name), separators=(",", ":"), allow_nan=False)
             _files.write(place, text + "\n", "instance")
         texts[f"instances/{name}.json"] = place.read_text(encoding="utf-8")
