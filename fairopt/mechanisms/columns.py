@@ -22,7 +22,7 @@ from ..model._arrays import Array, Frozen, ratio, read_only
 from ..model.cluster import Cluster, expected
 from ..model.columns import ColumnProgram
 from ..result._show import _size
-from .alpha_fair import share_per_task
+from .alpha_fair import AlphaFair
 from .reference import solvers
 from .reference.program import f_alpha
 
@@ -240,7 +240,9 @@ class Columns(Frozen):
         use = sp.lil_matrix((servers * resources, len(pairs)))
         for r in range(resources):
             use[server * resources + r, pairs] = cluster.demand[user, r]
-        shape, per_work = (len(cluster.users), len(pairs)), share_per_task(cluster, share)
+        rule = AlphaFair(share=share)
+        rule.check(cluster)
+        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # per unit of work
         return cls(
             cluster.capacity.ravel(),
             use,
