@@ -203,6 +203,7 @@ def test_given_amounts_are_judged_by_their_distance() -> None:
     half = problem.judge(0.5 * best.amounts)
     assert half.flagged
     assert half.certificate.optimality == pytest.approx(0.5)
+    assert half.certificate.worst == "largest for user 'a'"
     assert "a + b" in half.to_frame().index
     assert "misses the tolerance" in repr(half)
     assert problem.judge(2 * best.amounts).certificate.feasibility == pytest.approx(1)

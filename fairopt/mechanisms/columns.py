@@ -348,7 +348,8 @@ class Columns(Frozen):
         over, where = self._infeasible(x)
         users, worst = self._running[1], float(errors.max(initial=0.0))
         if worst >= over:
-            where = f"largest for {np.array(self.users)[users][errors.argmax()]!s}" if worst > 0 else "no violation"
+            largest = self.users[int(np.flatnonzero(users)[errors.argmax()])] if worst > 0 else ""
+            where = f"largest for user {largest!r}" if worst > 0 else "no violation"
         idle = [name for name, runs in zip(self.users, users, strict=True) if not runs]
         notes = (f"can run nowhere, so gets nothing: {listed(idle, 5)}",) if idle else ()
         certificate = Certificate(over, worst, measure, where)
