@@ -121,6 +121,14 @@ def test_a_cluster_is_the_special_case(mechanism: fo.mechanisms.Mechanism) -> No
     assert found.work.to_numpy() == pytest.approx(mechanism.solve(cluster).work.to_numpy(), rel=1e-6)
 
 
+def test_dominant_shares_of_a_cluster_are_per_task_and_need_one_rate_per_user() -> None:
+    cluster = fo.Cluster([[4, 2], [1, 3]], [[1, 1], [2, 1]], rate=[[1, 1], [3, 3]])
+    found = fo.Columns.from_cluster(cluster, "dominant").solve()
+    assert found.work.to_numpy() == pytest.approx(fo.DRFH().solve(cluster).work.to_numpy(), rel=1e-9)
+    with pytest.raises(fo.errors.DataError, match="rate"):
+        fo.Columns.from_cluster(cluster.replace(rate=[[1, 2], [3, 3]]), "dominant")
+
+
 def test_all_pairs_of_jobs_by_few_columns() -> None:
     found = fo.Columns.from_throughputs(*many(40), weight={n: 1 + n % 4 for n in range(40)}).solve()
     assert found.certificate.passes(1e-8)
@@ -195,6 +203,7 @@ def test_given_amounts_are_judged_by_their_distance() -> None:
     half = problem.judge(0.5 * best.amounts)
     assert half.flagged
     assert half.certificate.optimality == pytest.approx(0.5)
+    assert half.certificate.worst == "largest for user 'a'"
     assert "a + b" in half.to_frame().index
     assert "misses the tolerance" in repr(half)
     assert problem.judge(2 * best.amounts).certificate.feasibility == pytest.approx(1)

@@ -22,7 +22,7 @@ from ..model._arrays import Array, Frozen, ratio, read_only
 from ..model.cluster import Cluster, expected
 from ..model.columns import ColumnProgram
 from ..result._show import _size
-from .alpha_fair import share_per_task
+from .alpha_fair import AlphaFair
 from .reference import solvers
 from .reference.program import f_alpha
 
@@ -240,7 +240,9 @@ class Columns(Frozen):
         use = sp.lil_matrix((servers * resources, len(pairs)))
         for r in range(resources):
             use[server * resources + r, pairs] = cluster.demand[user, r]
-        shape, per_work = (len(cluster.users), len(pairs)), share_per_task(cluster, share)
+        rule = AlphaFair(share=share)
+        rule.check(cluster)
+        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # per unit of work
         return cls(
             cluster.capacity.ravel(),
             use,
@@ -351,7 +353,8 @@ class Columns(Frozen):
         over, where = self._infeasible(x)
         users, worst = self._running[1], float(errors.max(initial=0.0))
         if worst >= over:
-            where = f"largest for {np.array(self.users)[users][errors.argmax()]!s}" if worst > 0 else "no violation"
+            largest = self.users[int(np.flatnonzero(users)[errors.argmax()])] if worst > 0 else ""
+            where = f"largest for user {largest!r}" if worst > 0 else "no violation"
         idle = [name for name, runs in zip(self.users, users, strict=True) if not runs]
         notes = (f"can run nowhere, so gets nothing: {listed(idle, 5)}",) if idle else ()
         certificate = Certificate(over, worst, measure, where)
