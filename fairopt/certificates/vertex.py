@@ -43,8 +43,8 @@ _RAISED = 1.1
 def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, error: float) -> Array:
     """Condition numbers at alpha = 0, (users of the polytope,); infinite where tasks are not proved to be unique.
 
-    In the game the linear programs of the servers are one, unless task limits couple them: these, and floors, leave
-    everything unknown.
+    In the game the linear programs of the servers form one program, unless task limits couple them. With task limits in
+    the game, or with floors, uniqueness is not decided, and all condition numbers are infinite.
 
     Parameters
     ----------

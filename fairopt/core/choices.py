@@ -71,8 +71,8 @@ _TABLEAU, _MANY = 5_000, 2_000
 _TIED, _SAME = 3e-7, REFINED
 #: Default number of rounds in which levels rise on ties.
 _ROUNDS = 60
-#: Rounds end at a larger product of the numbers of ties and of users who would move to another server: each of these
-#: users may take a round.
+#: Rounds stop if the product of the numbers of ties and of users about to change servers exceeds this bound, since each
+#: of these users may need a round.
 _CROWD = 1e7
 
 

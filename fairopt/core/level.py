@@ -281,7 +281,8 @@ def advance(at: State, gap: float) -> None:
         newton.step(target - affine.y * affine.z, target - affine.lam * affine.w, target - affine.p * affine.s)
     )
     step = _centrality_corrected(at, newton, step, target)
-    # While held users miss their levels the bounds have no gap; the sum of products estimates it.
+    # Bounds are not valid while users with fixed levels are below them: the sum of complementarity products then
+    # estimates the gap.
     relative_gap = min(gap, total / abs(at.t))
     tol = (
         min(RESIDUAL_PER_MU * relative_gap, RESIDUAL_PER_MU * NEGLIGIBLE)

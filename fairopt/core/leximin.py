@@ -398,7 +398,7 @@ class Levels:
 
     @staticmethod
     def _connected(pairs: Pairs, stay: Mask) -> tuple[int, Index, Index]:
-        """Number of connected components, and their numbers for users and servers."""
+        """Number of connected components, and the index of the component of each user and of each server."""
         users, servers = len(pairs.demand), len(pairs.inverse)
         if stay.all() and pairs.full:
             return 1, np.zeros(users, dtype=np.intp), np.zeros(servers, dtype=np.intp)

@@ -93,7 +93,7 @@ _STEPS = 90
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
 #: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
-#: Length of steps that do not advance, and their number in a row after which a run at a large alpha ends.
+#: Length below which a step counts as no progress, and number of consecutive ones after which a run at large alpha ends.
 _NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
 #: Gondzio's correctors for large problems: factor and increase of the step length t that one aims at, `factor t +
 #: increase`, and the least gain as a fraction of the gain aimed at.
@@ -179,9 +179,9 @@ class Step:
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, curvature: Array | None = None, feasibility: bool = True
     ) -> Change:
-        """Direction with given changes of complementarity products; with `feasibility` it removes residuals, too.
+        """Newton direction for given changes of complementarity products; with `feasibility` it also removes residuals.
 
-        Changes `cy` are relative, of pairs; `cw` and `cv` are those of rows and limits. `curvature` (users,) corrects
+        `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,) corrects
         the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered system.
         """
         q, at = self.market, self.at

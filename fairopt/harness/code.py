@@ -120,7 +120,7 @@ def _installed(name: str) -> bool:
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None:
         return name in sys.builtin_module_names or name in sys.stdlib_module_names
-    if not _SITES.isdisjoint(Path(path).parts):  # also of another environment that lends its packages to this one
+    if not _SITES.isdisjoint(Path(path).parts):  # may be of another environment, on the path
         return True
     places = [sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")]
     return any(place and Path(path).is_relative_to(place) for place in places)

@@ -225,7 +225,7 @@ class Mechanism(Solvable):
         return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """Candidates of the native engine, then of the game's, which needs no common scale of welfare."""
+        """Candidates of the native engine, then of that of the game, whose prices need no common unit of welfare."""
         from ..core.engines.welfare import crowded, fixed_at_floors
         from ..core.game import equilibria
 

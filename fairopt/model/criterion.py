@@ -305,7 +305,10 @@ class FairnessEfficiency(Criterion):
             return np.asarray(np.log(self.share) + slope)
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """Bounds by user, (users,), whose sum bounds `F(x') - p x' - (F(x) - p x)` by concavity (tangent at x)."""
+        """Upper bounds, (users,), on the gain in surplus `F(x') - p x' - (F(x) - p x)` for `low <= x' <= high`.
+
+        They are those of the tangent of the concave F at x, and add up over users.
+        """
         excess = np.exp(log_marginal) - price
         return np.asarray(np.maximum(excess * (high - tasks), excess * (low - tasks)))
 

@@ -182,7 +182,7 @@ class Grid:
         place = {unknown: k for k, unknown in enumerate(gain)}
         rows = [
             ({place[one]: value / gain[one] for one, value in row.form.items()}, row.most)
-            for row in self.within(profile)  # an unknown of the program is its welfare
+            for row in self.within(profile)  # unknowns of the program are in units of welfare
         ]
         for penalty in (Fraction(10) ** power for power in range(3, 25, 3)):
             table, width = list[tuple[dict[int, Fraction], Fraction]](), len(gain)

@@ -52,7 +52,7 @@ def claims(holds: bool | None = None) -> list[Claimed]:
     return [one for one in found if holds in (None, one.claim.holds)]
 
 
-#: The values of alpha at which searches take the game by default.
+#: Default values of alpha at which searches examine the game.
 ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
 
 

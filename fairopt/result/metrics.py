@@ -157,7 +157,7 @@ def jain_index(values: ArrayLike) -> float:
 
 @measure
 def jain(allocation: Answer) -> float:
-    r"""Jain's index of the weighted dominant shares s of users that can run tasks; NaN if there are none.
+    r"""Jain's index of the weighted dominant shares :math:`l_n` of users that can run tasks; NaN if there are none.
 
     .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = u_n x_n / \phi_n
 
@@ -257,7 +257,7 @@ def min_share_wanting(allocation: Answer) -> float:
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
-    r"""Jain's index of the weighted dominant shares s of users W below their task limits; NaN if there are none.
+    r"""Jain's index of the weighted dominant shares :math:`l_n` of users W below their task limits; NaN if there are none.
 
     .. math:: \frac{(\sum_{n \in W} l_n)^2}{|W| \sum_{n \in W} l_n^2}, \qquad l_n = u_n x_n / \phi_n
 

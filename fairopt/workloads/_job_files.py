@@ -147,7 +147,7 @@ def save(workload: Workload, folder: str | Path) -> None:
     Parameters
     ----------
     workload : Workload
-        Written as `tasks.csv`, `servers.csv` and, if servers come or go, `changes.csv`.
+        Written as `tasks.csv`, `servers.csv`, `users.csv` and, if servers leave or return, `changes.csv`.
     folder : str or Path
         Created if it does not exist; existing files are replaced.
 

@@ -18,7 +18,7 @@ from ._snapshot import Amounts, Key, path, quantity
 
 _KUEUE, _SHARE = ("ClusterQueue", "Cohort"), ("spec.fairSharing.weight",)
 _KAI = "Queue.scheduling.run.ai"
-#: Resources of KAI, by which weights are looked for, with their names and units in Kubernetes.
+#: Resources of KAI queues, in the order in which their weights are read, with names and units in Kubernetes.
 _UNITS = {"gpu": ("nvidia.com/gpu", Decimal(1)), "cpu": ("cpu", Decimal("1e-3")), "memory": ("memory", Decimal("1e6"))}
 #: Kinds of queues: kind of the parent, fields of its name, fields of the weight, of which the first counts.
 _KINDS = {

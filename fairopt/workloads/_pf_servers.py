@@ -13,7 +13,7 @@ from ..model._arrays import Array, Index
 from ..scheduling.workload import one_of
 from ._draw import positive
 
-#: Kinds of servers by which users are placed, and the parts of names that state them.
+#: Kinds of servers by which placement constraints are drawn, in the order of the parts of a server's name.
 Kinds = Literal["server", "type", "location"]
 _BY = ("server", "type", "location")
 

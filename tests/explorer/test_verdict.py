@@ -332,6 +332,16 @@ def test_what_waits_for_another_reason_than_room() -> None:
     assert "b, which runs 0 of 3.5 tasks, and waits for another reason than room: ReqNodeNotAvail;" in said
 
 
+def test_all_tasks_that_fit_start() -> None:
+    """The next of the user with the least part of what is due to it, on the node with the least room, until none fits."""
+    cluster = fo.Cluster([[2400], [700]], [[1], [2], [1]], max_tasks=[1500, 1500, 0], users=["a", "b", "c"])
+    runs, due = fo.Allocation.of(cluster, np.zeros((3, 2))), np.array([1000.0, 1000.0, 0.0])
+    made = next_starts(runs, due)
+    assert made[:4] == [(0, 1), (1, 1), (0, 1), (1, 1)]
+    assert np.bincount([n for n, _ in made]).tolist() == [1034, 1033]
+    assert np.bincount([i for _, i in made]).tolist() == [1600, 467]
+
+
 def test_half_a_task_is_not_lacked() -> None:
     """A job holds 3 CPUs on a node and 1 on one that is drained: 1.5 of its 2 tasks, and 2 are due to it."""
     rows = [{"name": "n1", "cpus": {"count": 3}}, {"name": "n9", "cpus": {"count": 1}}]

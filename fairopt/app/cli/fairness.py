@@ -127,7 +127,7 @@ def _reported(
 
 
 def _possible(options: argparse.Namespace) -> int:
-    """Bound what any mechanism reaches on the servers of FILE, and print it beside the given mechanisms."""
+    """Bound the worst-case ratio of welfare of any mechanism on the servers of FILE, and print it beside given ones."""
     if options.file is None:
         raise DataError("--possible is about the servers of a cluster; name its FILE before it")
     bound = fairness.possible(opened(options).cluster, listed(options.possible) or [], options.types)

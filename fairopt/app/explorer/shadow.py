@@ -81,7 +81,7 @@ class Shadow:
         return rows.sort_values("shortfall_share", ascending=False, kind="stable")
 
     def draw(self, ax: Any = None) -> Figure:
-        """Draw the shares of queues over time, those with the largest shortfalls first: used, entitled, and below.
+        """Draw the used share, the entitled share and the shortfall of queues over time, largest shortfalls first.
 
         Parameters
         ----------

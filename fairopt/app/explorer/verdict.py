@@ -5,6 +5,7 @@ Limits here are those of the tasks that run now; the bottlenecks of an allocatio
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -163,11 +164,11 @@ def free_capacity(runs: Allocation) -> Array:
     return np.asarray(runs.cluster.capacity * (1 + _ROUNDED) - runs.tasks.T @ runs.cluster.demand)
 
 
-def fitting(cluster: Cluster, n: int, free: Array) -> Array:
+def fitting(cluster: Cluster, n: int, free: Array, servers: list[int] | slice = slice(None)) -> Array:
     """Number of whole tasks of user n that fit on each server, (servers,)."""
     needs = cluster.demand[n] > 0
-    fits = np.floor((free[:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
-    return np.where(cluster.usable[n], fits, 0.0)
+    fits = np.floor((free[servers][:, needs] / cluster.demand[n, needs]).min(axis=1, initial=np.inf)).clip(0)
+    return np.where(cluster.usable[n, servers], fits, 0.0)
 
 
 def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
@@ -202,25 +203,35 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
     return f"all {of} nodes that may run it" if len(some) == of else f"{len(some)} of {of} nodes that may run it"
 
 
-def next_starts(runs: Allocation, due: Array, most: int = 1000) -> list[tuple[int, int]]:
-    """Simulate the next starts of whole tasks without preemption, as (user, server), at most `most`.
+def next_starts(runs: Allocation, due: Array) -> list[tuple[int, int]]:
+    """Simulate the next starts of whole tasks without preemption, as (user, server), until no task fits.
 
     Among the users whose next task fits on some node, the one with the smallest ratio of running tasks to entitlement
     is served, on the node with the least remaining capacity (best fit).
     """
     cluster, free = runs.cluster, free_capacity(runs)
     has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()
-    open_ = set(np.flatnonzero(metrics.wanting(runs)).tolist())
-    while open_ and len(made) < most:
-        n = min(open_, key=lambda n: (has[n] / due[n] if due[n] > 0 else np.inf, n))
-        fits = fitting(cluster, n, free)
+
+    def place(n: int) -> tuple[float, int]:
+        return has[n] / due[n] if due[n] > 0 else np.inf, n
+
+    order = [place(n) for n in np.flatnonzero(metrics.wanting(runs)).tolist()]
+    heapq.heapify(order)
+    known: dict[int, tuple[Array, int]] = {}  # tasks that fit, after so many starts
+    while order:
+        n = order[0][1]
+        fits, before = known.get(n) or (fitting(cluster, n, free), len(made))
+        filled = list({i for _, i in made[before:]})
+        fits[filled] = fitting(cluster, n, free, filled)
+        known[n] = fits, len(made)
         if not fits.any() or has[n] > cluster.max_tasks[n] - 1 + _ROUNDED:
-            open_.discard(n)
+            heapq.heappop(order)
             continue
         i = int(np.where(fits > 0, fits, np.inf).argmin())
         free[i] -= cluster.demand[n]
         has[n] += 1
         made.append((n, i))
+        heapq.heapreplace(order, place(n))
     return made
 
 

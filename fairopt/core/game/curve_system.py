@@ -230,7 +230,8 @@ class Active:
         self.g, self.at = g, at
         self.members, self.pairs = np.flatnonzero(at.on), np.flatnonzero(at.pair_on)
         self.count, self.whole = len(self.members), len(at.on)
-        # As a column -1 is that of log alpha, which `slopes` fills in last, so that entries of inactive ones vanish.
+        # Inactive conditions have index -1, which as a column is that of log alpha: `slopes` fills it in last, so that
+        # their entries are overwritten.
         self.place = np.full(self.whole, -1)
         self.place[self.members] = np.arange(self.count)
         _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
@@ -238,7 +239,10 @@ class Active:
         self.of_reference[g.host[at.reference]] = self.of_row[at.reference]
 
     def slopes(self, v: Values, some: Index) -> Array:
-        """Derivatives of slacks of conditions `some` (sorted numbers of pairs, rows, limits), (some, unknowns + 1)."""
+        """Jacobian (some, unknowns + 1) of slacks of some conditions; its last column is the derivative in log alpha.
+
+        `some` has their sorted indices, of pairs first, then of rows, then of limits.
+        """
         g, at, users = self.g, self.at, self.g.user[self.pairs]
         found, cuts = np.zeros((len(some), self.count + 1)), np.searchsorted(some, [at.pairs, at.pairs + len(at.level)])
         p, r, n = np.split(some, cuts)

@@ -124,8 +124,9 @@ _WORK = 4e6
 #: Nor is it followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks demand for
 #: some resource: its end was never the limit there (docs/psdsf.md).
 _ROWS, _LACKING = 64, 0.5
-#: Temperatures at which prices are stored for problems with other users, and largest number of Newton steps from them
-#: to the prices of such a problem; if these are not enough, the next higher temperature is tried, then the whole stage.
+#: Temperatures at which prices are stored as warm starts of problems with other users of the same servers, and largest
+#: number of Newton steps from them. If these do not suffice, the next higher temperature is tried; if none does, the
+#: stage runs from its beginning.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), CORRECTIONS
 #: Steps in log2 alpha, of which whole ones lead from power of 2 to power of 2.
 _FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), SHORTER, STEPS.grow)

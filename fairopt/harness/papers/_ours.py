@@ -30,7 +30,7 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
     """Tasks (users,) under a tree of queues, whose users are the entries with `wants`; for an error its first words."""
-    from ...mechanisms.tree import Tree  # as in `solve`
+    from ...mechanisms.tree import Tree  # instances alone do not need it
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
     users = {name: one for name, one in zip(names, entries, strict=True) if "wants" in one}
@@ -56,7 +56,7 @@ def decayed_usage(_: object, usage: Sequence[float], current: Sequence[float], s
 
 
 def weights_with_memory(_: object, weight: Sequence[float], usage: Sequence[float]) -> Array:
-    """Weights of siblings that their usage reduces."""
+    """Weights of sibling queues, reduced by their past usage."""
     return memory.reduced(np.array(weight), np.array(usage))
 
 
@@ -96,7 +96,7 @@ def properties(_: object, cells: Iterable[tuple[str, str]]) -> list[bool | str]:
 
     What is proved under conditions on clusters counts as proved, since the papers presuppose them.
     """
-    from ...mechanisms import one  # as in `solve`
+    from ...mechanisms import one  # instances alone do not need them
 
     found = list[bool | str]()
     for name, wanted in cells:
@@ -329,7 +329,7 @@ def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
 
 
 def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None) -> Array:
-    """Whole tasks of all users that run at the end of a simulation, (users,), as `_tasks_after`."""
+    """Number of running tasks of each user, (users,), at the end of the simulation of `_tasks_after`."""
     states = _tasks_after(cluster, policy, come)
     running = states[states["state"] == "running"]
     return np.asarray(running.groupby("user", observed=False).size().reindex(cluster.users), dtype=float)
@@ -467,7 +467,7 @@ def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
 
 def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: float) -> list[Array]:
     """Rounded true work of all users: if rates are reported truthfully, and if a user reports others."""
-    from ...mechanisms import one  # as in `solve`
+    from ...mechanisms import one  # instances alone do not need them
 
     asked = (cluster, cluster.with_rate(user, reported))
     return [cluster.work(one(mechanism).solve(given).tasks).round(decimals) for given in asked]
@@ -475,7 +475,7 @@ def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: 
 
 def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:
     """True if no bundle of another user (or no misreport) more than doubles a user's work at the Nash optimum."""
-    from ...mechanisms import one  # as in `solve`
+    from ...mechanisms import one  # instances alone do not need them
     from ...properties import Case, Deviation, get
     from ...properties.strategy_proofness import misreports
 

@@ -150,7 +150,7 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
 
 def pop(cluster: Cluster, parts: int = 4) -> Array:
     """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each of these exactly."""
-    from ...mechanisms.tsf import TSF  # as in `_ours.solve`
+    from ...mechanisms.tsf import TSF  # instances alone do not need it
 
     tasks = np.zeros((len(cluster.users), len(cluster.servers)))
     for part in range(parts):
@@ -207,7 +207,7 @@ def one_each(draw: int) -> Cluster:
 
 def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
     """Work of all jobs at their true rates, (users,), if the first job reports `report` instead."""
-    from ...mechanisms import one  # as in `_ours.solve`
+    from ...mechanisms import one  # instances alone do not need them
 
     reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
     return cluster.work(one(mechanism).solve(cluster.replace(rate=reported)).tasks)

@@ -33,12 +33,12 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Format a frame of `study.compare`: rows with numbers, and footnotes with a line for each other row.
+    """Split a frame of `fairopt.compare` into a table of the solved rows, and a footnote for each row without an answer.
 
     Raises
     ------
     KeyError
-        `frame` is not one of `fairopt.compare`.
+        `frame` was not returned by `fairopt.compare`.
     """
     if "status" not in frame and hasattr(frame, "below"):
         return pd.DataFrame(frame).reset_index(), [*frame.below]

@@ -24,7 +24,7 @@ def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
 
 
 def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
-    """Compiled loop with these names bound to parts of a policy, cached by the parts."""
+    """Compiled loop in which each name in `parts` is bound to that function of a policy, cached by loop and parts."""
     key = loop, *sorted(parts.items())
     if key not in _HANDED:
         _HANDED[key] = _remade(loop, parts, True, {})

@@ -59,7 +59,10 @@ def _placed(t, g, room, free, really):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _reserved(t, head):  # type: ignore[no-untyped-def]
-    """Time at which the first group fits if running tasks last as long as they may; `plan` has what is free then."""
+    """Earliest time at which the first group fits, if running tasks last until their time limits.
+
+    `plan[_THEN]` has the free amounts at that time.
+    """
     then, at = t.plan[_THEN], t.n[NOW] - 1
     _copy(t.free, then)
     while True:

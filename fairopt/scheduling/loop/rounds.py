@@ -238,7 +238,7 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
         who, keep = chosen[k], True
         if not PAIRS:
             t.values[who, 0] = -t.rank[len(t.rank) // 2 + who, 0]
-        elif ANEW or who == q or t.queues[who, WHERE] == s:  # or no best server is known yet
+        elif ANEW or who == q or t.queues[who, WHERE] == s:  # -1: no best server is known
             keep = t.queues[who, WAITS] > 0 and _best(t, who, few)
         if keep:
             chosen[left] = who
