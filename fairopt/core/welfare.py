@@ -93,7 +93,7 @@ _STEPS = 90
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
 #: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
-#: Length below which a step counts as no progress, and number of consecutive ones after which a run at large alpha ends.
+#: Length below which a step counts as no progress, and number of consecutive ones that end a run at large alpha.
 _NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
 #: Gondzio's correctors for large problems: factor and increase of the step length t that one aims at, `factor t +
 #: increase`, and the least gain as a fraction of the gain aimed at.
@@ -179,10 +179,10 @@ class Step:
     def direction(
         self, cy: Array | float, cw: Array, cv: Array, curvature: Array | None = None, feasibility: bool = True
     ) -> Change:
-        """Newton direction for given changes of complementarity products; with `feasibility` it also removes residuals.
+        """Newton direction for changes of complementarity products, which with `feasibility` also removes residuals.
 
-        `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,) corrects
-        the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered system.
+        `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,)
+        corrects the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered system.
         """
         q, at = self.market, self.at
         zeros = np.zeros(len(at.x))

@@ -76,8 +76,8 @@ class UndominatedEquilibrium(Property):
     .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all } n, \quad x' \ne x
 
     This is weaker than Pareto optimality, since only equilibria are compared: those that `fairopt.game.equilibria`
-    finds, on most small clusters all of them. Weights, placement constraints and zero demands are treated as in the game. With active task
-    limits equilibria form continua, of which only some are found.
+    finds, on most small clusters all of them. Weights, placement constraints and zero demands are treated as in the
+    game. With active task limits equilibria form continua, of which only some are found.
 
     Source: defined here; docs/equilibria.md.
     """

@@ -257,7 +257,7 @@ def min_share_wanting(allocation: Answer) -> float:
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
-    r"""Jain's index of the weighted dominant shares :math:`l_n` of users W below their task limits; NaN if there are none.
+    r"""Jain's index of the weighted dominant shares :math:`l_n` of users W below their task limits; NaN without any.
 
     .. math:: \frac{(\sum_{n \in W} l_n)^2}{|W| \sum_{n \in W} l_n^2}, \qquad l_n = u_n x_n / \phi_n
 

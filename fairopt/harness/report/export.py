@@ -33,7 +33,7 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Split a frame of `fairopt.compare` into a table of the solved rows, and a footnote for each row without an answer.
+    """Split a frame of `fairopt.compare` into a table of the solved rows, and a footnote for each other row.
 
     Raises
     ------
