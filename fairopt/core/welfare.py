@@ -182,7 +182,8 @@ class Step:
         """Newton direction for changes of complementarity products, which with `feasibility` also removes residuals.
 
         `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,)
-        corrects the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered system.
+        corrects the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered
+        system.
         """
         q, at = self.market, self.at
         zeros = np.zeros(len(at.x))

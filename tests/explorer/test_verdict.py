@@ -333,7 +333,7 @@ def test_what_waits_for_another_reason_than_room() -> None:
 
 
 def test_all_tasks_that_fit_start() -> None:
-    """Tasks of the user with the least part of its due start first, on the node with the least room, until none fits."""
+    """Tasks of the user with the least part of its due start first, on the node with least room, until none fits."""
     cluster = fo.Cluster([[2400], [700]], [[1], [2], [1]], max_tasks=[1500, 1500, 0], users=["a", "b", "c"])
     runs, due = fo.Allocation.of(cluster, np.zeros((3, 2))), np.array([1000.0, 1000.0, 0.0])
     made = next_starts(runs, due)
