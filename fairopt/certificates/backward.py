@@ -1,27 +1,30 @@
 r"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
 
-It applies to finite alpha, global programs and the per-server game. With log prices :math:`L_{ir}` of whole capacities,
-the marginal utility of a task of n (:math:`G_n`; in the game :math:`G_{ni}`) and its cost on server i
-(:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}`, :math:`p_n = \min_i p_{ni}`), x is optimal (an equilibrium) if and only if
-G = p at pairs with tasks, G <= p elsewhere, and resources with a positive price are exhausted. Violations are measured
-by the changes of the data that remove them.
+It is defined at finite alpha, for global programs and for the per-server game. With prices :math:`\lambda_{ir}` per
+unit of resource, the marginal utility of a task of n (:math:`G_n`; in the game :math:`G_{ni}`) and the cost of a task
+on server i (:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}`, :math:`p_n = \min_i p_{ni}`), an allocation x is optimal (an
+equilibrium) if and only if G = p at pairs with tasks, G <= p elsewhere, and resources with a positive price are
+exhausted. A violation is measured by the change of the data that removes it.
 
 Given a threshold tau, prices of rows with a slack above tau are set to zero, and tasks of pairs with a relative excess
-cost above tau are dropped. With `A = max(alpha, 1)` the error is the largest of
+cost above tau are dropped. With the criterion's `stiffness` A, max(alpha, 1) under alpha-fairness, the error is the
+largest of
 
     |log p_n - log G_n| / A         of users (game: of pairs with tasks), a change of weights; where G > p, of all
                                     pairs, and at most the slack 1 - x_n/q_n, a change of the limit q_n; where
                                     G < p (global) at most the surplus x_n/floor_n - 1, a change of the floor
     log p_ni - log p_n              of pairs that keep tasks (global), a change of the pair's demands
     sum of dropped tasks            per user, relative to x_n, and per priced row, relative to its capacity
-    1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of these
+    1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of the
+                                    capacity or limit
 
-so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times that.
-With rates tasks stand for work, and costs are those of work. The limit of a user whose rates differ is a row of its
-own (global): where it is used up to tau, it has the least price mu_n at which the user would buy no more, work on
-server i costs mu_n / rate_ni more, and what is left of the limit counts as the slack of a row does;
-the proof is in docs/certificates.md. All prices and all tau give a valid bound; the best of several tau is returned.
-The error is linear in the violations, and independent of the size of a user's welfare.
+so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times the
+error. If servers have rates, tasks stand for work, and costs are costs of work. In a global program the limit of a user
+whose rates differ is a row of its own: where all but the fraction tau of the limit is used, it has the least price mu_n
+at which the user would buy no more, work on server i costs mu_n / rate_ni more, and the unused fraction of the limit
+counts like the slack of a row. The proof is in docs/certificates.md. All prices and all tau give a valid bound; the
+least bound of several tau is returned. The error is linear in the violations, and independent of the size of a user's
+welfare.
 """
 
 from __future__ import annotations
@@ -37,17 +40,18 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear
 
-#: Coefficients of the linear program of prices below this are dropped.
+#: Coefficients below this value are dropped from the linear program of prices.
 _SMALLEST = 1e-12
 
 
-#: Thresholds tau, tried in turn until the error is below the present one.
+#: Thresholds tau, tried in turn until the error is at most the next threshold.
 LEVELS = (1e-6, 1e-9, 1e-12)
 #: Larger thresholds for inaccurate allocations.
 COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-#: Difference of exponents below which a log-sum-exp is recomputed without the common maximum.
+#: Log costs below minus this value, relative to the largest price of the server, are recomputed without that price.
 _FAR = 500.0
-#: Log prices below the largest by this multiple of A count as zero, since rounding would hide other terms.
+#: Prices count as zero if their logs are below the largest log price by more than this multiple of A, since rounding
+#: would hide other terms.
 _APART = 1e4
 
 
@@ -57,18 +61,18 @@ class BackwardError:
 
     .. math:: \varepsilon = \min \{e : x \text{ is optimal for data within a factor } e^{\pm e} \text{ of the given}\}
 
-    bounded from above, up to a factor of three (alpha < 1: five).
+    The result is an upper bound on this minimum, up to a factor of three (alpha < 1: five).
 
     Attributes
     ----------
     error : float
         Relative change of the data, dimensionless.
     where : str
-        User, pair or resource at which it is attained.
+        User, pair or resource at which the error is attained, in words.
     log_rows : (rows,)
-        Log prices of whole capacities in the criterion's scale, -inf for those set to zero.
+        Log prices of whole capacities in the criterion's scale, -inf for prices that were set to zero.
     every_row : (rows,)
-        Log prices before those were set to zero.
+        Log prices before some of them were set to zero.
     pairs : (pairs,) of bool
         Pairs that keep their tasks.
     of_pairs, of_rows : (pairs,), (rows,)
@@ -108,11 +112,11 @@ def backward_error(
     polytope : Polytope
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     criterion : Criterion
-        Of the same cluster, with finite alpha.
+        Criterion of the same cluster, with finite alpha.
     tasks : (users, servers)
     log_rows : (rows,)
-        Log prices of whole capacities, a row being a usable (server, resource), in any scale, which is fitted (in the
-        game, for each server); -inf and NaN stand for zero.
+        Log prices of whole capacities, where a row is a usable (server, resource). Their scale is arbitrary and is
+        fitted (in the game, for each server). Values -inf and NaN stand for a price of zero.
     servers : sequence of str, optional
         Names of merged servers in messages.
 
@@ -137,7 +141,8 @@ def backward_error(
 def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
     """Backward error at one threshold tau, an upper bound that engines use as a termination criterion.
 
-    At alpha = 0 smaller thresholds are tried as well, since a server may have less than tau of a user's largest tasks.
+    At alpha = 0 the thresholds `LEVELS` are tried as well, since tasks on a server may be less than the fraction tau of
+    a user's monopoly tasks.
     """
     problem, levels = _Conditions(polytope, criterion, tasks), LEVELS if criterion.alpha == 0 else ()
     if problem.impossible:
@@ -170,7 +175,8 @@ class _Conditions:
             return
         held = total / polytope.limit if polytope.rate is None else polytope.part_of_limit(self.tasks)
         room = np.where(np.isfinite(polytope.quota), np.maximum(1 - held, 0.0), np.inf)
-        #: Users whose limit is a constraint of its own, with a price; in the game it is a bound on each server's tasks.
+        #: Users whose limit is a constraint with a price of its own; empty in the game, where a limit bounds the tasks
+        #: on each server.
         self.timed = np.zeros(len(who), dtype=bool)
         self.timed[[] if self.game else polytope.timed] = True
         self.part = self.tasks / unit[self.user]
@@ -204,7 +210,7 @@ class _Conditions:
         return best
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
-        """Error at one threshold, for the given scale of prices or the fitted one, whichever is better."""
+        """Error at one threshold, for the scale of prices as given or as fitted, whichever has the smaller error."""
         found = self.at(log_rows, tau, False)
         return found if found.error <= tau else min(found, self.at(log_rows, tau, True), key=lambda one: one.error)
 
@@ -249,9 +255,9 @@ class _Conditions:
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
     def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array, Mask]:
-        """Errors of buyers, excess costs and dropped pairs (pairs,), shifts of log prices (sellers,).
+        """Errors of buyers, excess costs and dropped pairs (pairs,), shifts of log prices (sellers,), mask (users,).
 
-        Last are the users, (users,), whose own time has a price.
+        The mask is True for users whose own time has a price.
         """
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
@@ -271,9 +277,10 @@ class _Conditions:
         return error, excess, dropped, shift, time
 
     def _with_own_time(self, price: Array, shift: Array, tau: float) -> tuple[Array, Mask]:
-        r"""Log costs of work (pairs,) with prices of own time, and the users (users,) whose time has one.
+        r"""Log costs of work (pairs,) with prices of own time, and the mask (users,) of users whose time has a price.
 
-        Where a user's time is used up to tau, its price is the least at which the user would buy no more,
+        Where all but the fraction tau of a user's time is used, its price is the least at which the user would buy no
+        more work,
         :math:`\mu_n = \max(0, \max_i (G_n a_{ni} - \sum_r \lambda_{ir} d_{nr}))`.
         """
         rate, log_value = self.polytope.rate, (self.marginal - shift[self.seller])[self.user]
@@ -287,7 +294,7 @@ class _Conditions:
         return np.where(time[self.user], paid, price), time
 
     def _middles(self, off: Array, bought: Mask, hungry: Mask) -> Array:
-        """Shifts of log prices, (sellers,), that minimise the largest error of buyers that have or demand tasks."""
+        """Shifts of log prices, (sellers,), that minimise the largest error of buyers who have or demand tasks."""
         sellers, seller, known = self.sellers, self.seller, np.isfinite(off)
         high, low = np.full(sellers, -np.inf), np.full(sellers, np.inf)
         hungry = known & hungry
@@ -319,8 +326,9 @@ def by_server(polytope: Polytope, found: BackwardError) -> Array:
     Parameters
     ----------
     polytope : Polytope
-        The one of the backward error.
+        Feasible set with which the backward error was computed.
     found : BackwardError
+        Backward error of an allocation.
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
@@ -337,7 +345,7 @@ def by_server(polytope: Polytope, found: BackwardError) -> Array:
 
 
 def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
-    r"""Log cost of a task, :math:`\log \sum_r \lambda_{ir} d_{nr}`, (pairs,), of log prices of capacities (rows,)."""
+    r"""Log cost of a task, :math:`\log \sum_r \lambda_{ir} d_{nr}`, (pairs,), at log prices of capacities (rows,)."""
     log_price = polytope.by_server(log_rows, unused=-np.inf)
     top = log_price.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -355,17 +363,17 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
 def supporting(problem: _Conditions, leeway: float) -> Array | None:
     """Log prices of whole capacities (rows,) that minimise every server's error to first order; None if unsolved.
 
-    A linear program: minimise `sum_i t_i` over prices and t, subject to the cost of a task relative to its marginal
-    utility, plus the dual of an active limit and minus that of an active floor of its user (in the game: pair), being
-    at least `1 - t`, and at most `1 + t / part` where a fraction `part` of a buyer's tasks is placed, and to the price
-    of a row times its slack being at most `t / alpha`. Rows are scaled by the largest price that the users with more
-    than a fraction `leeway` there admit, and users by the cost of such a row if it is far above theirs, so that all
-    scales remain visible.
+    The linear program minimises `sum_i t_i` over prices and errors t of servers. Let c be the cost of a task relative
+    to its marginal utility, plus the price of an active limit and minus that of an active floor of its user (in the
+    game: pair). Constraints are `c >= 1 - t`, `c <= 1 + t / part` for pairs that have a fraction `part` of their user's
+    tasks, and for each row that its price times its slack is at most `t / A`. Rows are in units of the largest price
+    that all pairs with more than the fraction `leeway` there admit. The conditions of a pair are divided by the largest
+    cost of a unit price among its rows, so that all scales remain visible.
     """
     polytope, pairs, idle = problem.polytope, np.arange(len(problem.part)), np.maximum(problem.idle, 0.0)
     servers, count = polytope.cluster.shape[1], len(idle)
     entries = polytope.use.tocoo()
-    # Log marginal utility per unit of the row: the largest price of that row alone which the user admits.
+    # Log marginal utility per unit of the row: the log of the largest price of this row alone that the user admits.
     log_value = problem.marginal[problem.buyer] + np.log(polytope.gamma)
     can_pay = log_value[entries.col] - np.log(entries.data)
     present = problem.part > leeway
@@ -380,7 +388,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     scaled, small = np.exp(log_cost - scale[entries.col]), np.exp(-scale)
     scaled[scaled < _SMALLEST] = 0.0
     cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(pairs), count))
-    # The price of own time is per task, in units of the user's largest rate.
+    # The price of own time is converted to a price per task, in units of the user's largest rate.
     per_task = small
     if problem.timed.any() and polytope.rate is not None:
         most = np.maximum.reduceat(polytope.rate, problem.first)[problem.user]
@@ -417,7 +425,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
 def searched(
     polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """Smallest backward error over prices from linear programs; infinite if none was solved."""
+    """Smallest backward error over prices from linear programs, with several values of the leeway, and zero prices."""
     problem = _Conditions(polytope, criterion, tasks, servers)
     best = problem.least(np.full(len(polytope.row_server), -np.inf))
     for leeway in (1e-10, 1e-8, 1e-6, 1e-4):

@@ -1,11 +1,12 @@
-"""Lexicographic max-min: no user can rise without a loss of a user at or below its level, or below a floor.
+"""Certificate of lexicographic max-min: no user can gain tasks unless another one at or below its level loses some.
 
-x is the lexicographic optimum over a convex set iff that holds for every user, with reallocation over servers allowed.
-Prices prove it by arithmetic (`proved`); hints come with the allocation, one price vector per level or one for all. For
-users that the hints do not bind, one linear program per distinct level is solved: `max sum of relative rises` of the
-users at that level, while all users at or below it keep their tasks; its duals are such prices. With too many pairs for
-linear programs the bound is that of the hints. Levels within a factor 1 + t count as equal, at an error of t. With one
-server no program is needed (`bottleneck`).
+An allocation x in a convex set is the lexicographic optimum if and only if this holds for every user, where tasks may
+move between servers and users at higher levels keep their floors. Prices prove it by arithmetic (`proved`). Hints come
+with the allocation: one price vector for each level, or one for all levels. For users whose tasks the hints do not
+bound, one linear program is solved for each distinct level. It maximises the sum of relative increases of tasks of the
+users at that level, while all users at or below that level keep their tasks; its dual solution is a price vector of the
+proof. With too many pairs for linear programs the bound is that of the hints. Levels within a factor 1 + t count as
+equal, at an error of t. With one server no linear program is needed (`bottleneck`).
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ from . import _linear, rational
 from .bottleneck import DIGITS, beyond_numbers
 from .rational import Exact, may_run, numbers, on_one
 
-#: Relative difference of levels below which they count as one; also of tasks from a limit that counts as active.
+#: Relative difference below which two levels count as equal, and below which a user's tasks count as at their limit.
 SAME_LEVEL = 1e-7
-#: Width of a group of levels that shares a linear program; users within that width above the group keep their tasks.
+#: Relative width of a group of levels that shares a linear program; users at levels above the group by less than this
+#: width keep their tasks in the program.
 _WIDE = 0.4e-6
-#: Bound on the rise of a user by a hint with which no linear program is solved.
+#: Bound, proved by a hint, on the relative increase of a user's tasks, up to which no linear program is solved for it.
 SUFFICIENT = 1e-6
 #: Prices and costs below this fraction of the largest price count as zero, since products would underflow.
 _NEGLIGIBLE = 1e-200
-#: Bound on the rise of a user above which prices do not prove its level.
+#: Bound on the relative increase of a user's tasks; prices that prove only a larger one do not prove the user's level.
 _PROVES = 1e-4
 
 
 def lexicographic_rise(
     polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
 ) -> tuple[float, Array | None, str]:
-    r"""Largest relative rise of tasks of a user at no loss to users at or below its level.
+    r"""Largest relative increase of the tasks of a user at no loss to users at or below its level.
 
     .. math:: \max_n \max \Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m \text{ for all m with }
         \frac{\sigma_m}{\phi_m} \le \frac{\sigma_n}{\phi_n} \Big\}
 
-    It is 0 if and only if tasks are the lexicographic max-min, and infinite if a user that can run tasks has none.
+    The result is 0 if and only if `tasks` are the lexicographic max-min allocation, and infinite if a user who can run
+    tasks has none.
 
     Parameters
     ----------
@@ -56,19 +59,20 @@ def lexicographic_rise(
         Feasible set X, `Polytope(cluster, criterion.limits(cluster))`.
     tasks : (users, servers)
     criterion : Criterion
-        Of infinite alpha, in the scope `pool` or `servers`.
+        Criterion of infinite alpha, in the scope `pool` or `servers`.
     prices : (servers, resources) or (levels, servers, resources), optional
-        Hint, per unit of resource. For users that it does not bind to 1e-6 linear programs are solved, unless there
-        are more than 300,000 (user, server) pairs. Default: linear programs for all users.
+        Hint: prices per unit of resource. Linear programs are solved for users whose relative increase these prices do
+        not bound by 1e-6, unless there are more than 300,000 (user, server) pairs. Default: linear programs for all
+        users.
 
     Returns
     -------
     rise : float
-        An upper bound, in which levels within a factor 1 + rise count as equal.
+        Upper bound on the relative increase, in which levels within a factor 1 + rise count as equal.
     prices : array or None
-        The given ones, if they alone prove the bound.
+        The argument `prices`, if these prices prove the bound without a linear program.
     where : str
-        The user with the largest rise.
+        The user with the largest increase, in words.
 
     Source: the module's docstring has the condition, and `proved` the proof.
 
@@ -111,7 +115,7 @@ def lexicographic_rise(
 
 
 def starved(polytope: Polytope, x: Array) -> Mask:
-    """Mask of users with no tasks x, (users,), or so few that their ratio to monopoly tasks underflows."""
+    """Mask of users whose tasks x, (users,), are zero, or so few that their ratio to monopoly tasks underflows."""
     return np.asarray(x <= np.finfo(float).tiny * np.maximum(polytope.reach, 1.0))
 
 
@@ -120,9 +124,9 @@ class Proof(NamedTuple):
 
     Attributes
     ----------
-    rise : bound on the relative rise of tasks; infinite where nothing is proved
-    which : index of the price vector of the proof, -1 for none
-    condition : value of capacities at these prices over the cost of the tasks of n's level
+    rise : bound on the relative increase of the user's tasks; infinite where nothing is proved
+    which : index of the price vector that proves the bound, -1 if no vector does
+    condition : value of all capacities at that price vector over the least cost of all tasks of users at the same level
     """
 
     rise: Array
@@ -136,16 +140,18 @@ def kept(below: Mask, x: Array, floor: Array) -> Array:
 
 
 def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor: Array | float = 0.0) -> Proof:
-    r"""Bound the relative rise of each user by prices, with the best price vector and the condition number.
+    r"""Bound the relative increase of tasks of each user by prices, with the best price vector and condition numbers.
 
     Let `lambda >= 0` be prices of whole capacities, `P_n` the least cost and `E_n` the expenditure of the tasks of n,
-    and x' an allocation in which the users B at or below a level keep their tasks, and the others their floors. Then
+    and x' an allocation in which the set B of users at or below a level keep their tasks x, and all other users keep
+    their floors :math:`\underline{x}`. Then
 
     .. math:: \sum_{n \in B} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
         + \sum_n (E_n - P_n) + \sum_{n \notin B} P_n \Big(1 - \frac{\underline{x}_n}{x_n}\Big),
 
-    the gap, so that n rises by at most `gap / P_n`. All terms are nonnegative, and none suffers from cancellation. The
-    best bound of a user over all price vectors, and over all levels from its own upwards (`least_rises`), is returned.
+    where the right-hand side is called the gap: tasks of n increase by at most the fraction `gap / P_n`. All terms of
+    the gap are nonnegative, and no term suffers from cancellation. The result for each user is the least bound over all
+    price vectors and over all levels not below the user's level (`least_rises`).
     """
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
@@ -171,7 +177,8 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
         cost = cost * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start) + left
-        # Users above a level may lose all but their floors; with own time, which then has no price, their expenditure.
+        # Users above a level may lose all tasks in excess of their floors. With own time, whose price then counts as
+        # zero, they may lose their whole expenditure.
         taken = expense - above if len(polytope.timed) else least * spare
         gap = float(rows @ idle) + unprotected(above[order], taken[order])
         bound[order] = least_rises(level[order], gap, np.where(least > _NEGLIGIBLE, least, 0.0)[order])
@@ -183,11 +190,12 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
 
 
 def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, Array]:
-    r"""Costs of own time of a unit of work, (pairs,), and of what is left of it, (users,), at costs of work (pairs,).
+    r"""Costs of own time per unit of work, (pairs,), and of unused own time, (users,), if work costs `cost` (pairs,).
 
-    The price of a user's time makes its mean rate :math:`w_n / q_n` optimal: with a server's rate a and its cost C of a
-    task, and (0, 0) for time that is left, the lower hull of all points (a, C) has a tangent there, with the price of
-    work as its slope and minus that of time as its intercept. Any price proves a bound, and this one the best.
+    The price of a user's own time is such that the mean rate :math:`w_n / q_n` is optimal, with work w and time q. Let
+    a server be the point (a, C) of its rate a and the cost C of its work per unit of time, and unused time the point
+    (0, 0). The lower convex hull of all points has a tangent at the mean rate, whose slope is the price of work and
+    whose intercept is minus the price of time. Every price of time proves a bound; this price proves the least bound.
     """
     assert polytope.rate is not None
     users, user = polytope.timed, polytope.pair_user
@@ -206,7 +214,7 @@ def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, 
         )
         best = height.reshape(len(users), -1).argmin(axis=1)
         tangent = slope.reshape(len(users), -1)[np.arange(len(users)), best]
-        # On the fastest server alone the tangent is the edge to slower ones.
+        # If the mean rate is that of the fastest server, the tangent is the edge of the hull to a slower server.
         top = np.where(np.isfinite(rate), rate, -1.0).argmax(axis=1)
         edge = np.where(rate < rate.max(axis=1, initial=0.0, where=np.isfinite(rate))[:, None],
                         slope[np.arange(len(users)), top], -np.inf).max(axis=1)  # fmt: skip
@@ -219,7 +227,7 @@ def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, 
 
 
 def unprotected(above: Array, spare: Array) -> Array:
-    """Excess cost of users up to each level plus expenditure of users above it that can be taken, (..., users)."""
+    """Excess cost of users up to each level plus expenditure that users above that level may lose, (..., users)."""
     own, others = np.maximum(above, 0.0), np.maximum(spare + above, 0.0)
     after = np.cumsum(others[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(np.cumsum(own, axis=-1) + np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1))
@@ -227,10 +235,10 @@ def unprotected(above: Array, spare: Array) -> Array:
 
 @np.errstate(divide="ignore", invalid="ignore")
 def least_rises(level: Array, gap: Array, least: Array) -> Array:
-    """Bounds of rises, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users) by level.
+    """Bounds on relative increases, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users) by level.
 
-    `gap_m` is the gap if users up to m keep their tasks, and `least_n` the least cost of n. Levels increase in m and
-    gaps decrease, so that bisection finds the minimum.
+    `gap_m` is the gap if users up to m keep their tasks, and `least_n` the least cost of the tasks of n. Levels
+    increase in m and gaps decrease, so that bisection finds the minimum.
     """
     first, last = np.arange(level.shape[-1]), level.shape[-1] - 1
     low, high = np.broadcast_to(first, level.shape), np.full(level.shape, last)
@@ -246,16 +254,16 @@ def least_rises(level: Array, gap: Array, least: Array) -> Array:
 
 
 def by_level(level: Array) -> list[Index]:
-    """Groups of users by level, lowest first; levels closer than SAME_LEVEL are chained into one group."""
+    """Groups of users by level, lowest first; successive levels that differ by less than SAME_LEVEL share a group."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
     return list(np.split(order, steps))
 
 
 def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
-    """Groups of wanted users that share a linear program, by level, and the highest level that keeps its tasks in it.
+    """Groups of `wanted` users that share a linear program, with the highest level whose users keep their tasks in it.
 
-    Levels closer than SAME_LEVEL are chained, and long chains are divided.
+    Successive levels that differ by less than SAME_LEVEL form a chain, and chains wider than _WIDE are divided.
     """
     for group in by_level(level):
         left = group[wanted[group]]
@@ -269,10 +277,11 @@ def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
 def rise_and_prices(
     polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = _linear.SECONDS
 ) -> tuple[float, Array | None]:
-    """Proved bound on the relative rise of users `hungry` if all users keep `least` of their tasks x, (users,).
+    """Proved bound on the relative increase of tasks of users `hungry` if all users keep `least` of x, both (users,).
 
-    Also returns the prices of whole capacities (rows,) of the proof; infinite and None if the program fails or exceeds
-    the `seconds`. The program is `_linear.rises`; the bound holds for the exact problem, without its slack.
+    Also returns the prices of whole capacities (rows,) that prove it. The bound is infinite and the prices None if the
+    linear program (`_linear.rises`) fails or exceeds the `seconds`. The bound holds for the exact problem, without the
+    slack that the program allows.
     """
     found = _linear.rises(polytope, x, least, hungry, seconds)
     if found is None:
@@ -290,8 +299,8 @@ def maxmin_condition(
 ) -> Array:
     r"""Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
 
-    A certificate bounds rises relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
-    twice its tasks at a cost of 1e-8 to them, so that only their small rise is visible.
+    A certificate bounds increases relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
+    twice its optimal tasks at a relative loss of 1e-8 to them, so that the certificate shows only their small loss.
 
     With prices lambda of one level, and `P_m` the least cost of the tasks of m, the level t of the users G at that
     level depends on the data, to first order, by
@@ -299,23 +308,24 @@ def maxmin_condition(
         dt / t  =  sum_ir lambda_ir (c_ir dlog c_ir - x_ir d_r dlog d_r) / sum_{m in G} P_m,
 
     (the dual of the linear program of that level), so that a relative change e of all data, including the tasks of
-    other users, changes it by about e times
+    other users, changes t by a relative amount of about e times
 
         condition  =  sum_ir lambda_ir c_ir / sum_{m in G} P_m  >=  1.
 
     A level at which a user uses only the remainder of others has a small denominator and a large condition number. With
     the residual e of the certificate, errors of tasks are about e times the condition number (on 451 small clusters
-    with known optima at most 10 times that). The estimate is of first order, and neglects that lower levels may have
-    errors above e. Levels closer than `SAME_LEVEL` count as one; a user as close to its limit is bound by it, unless
-    prices prove a lower bound by capacity.
+    with known optima at most 10 times that product). The estimate is of first order, and neglects that lower levels may
+    have errors larger than e. Levels that differ by less than `SAME_LEVEL` count as equal. A user whose tasks differ
+    from its limit by less than `SAME_LEVEL` is bound by the limit, unless prices prove a smaller bound by capacity.
 
-    A user above a level that uses a bottleneck of it would lose e times :math:`\sum_{ir} \lambda_{ir} c_{ir} / P_n` of
-    its tasks at the prices of that level if the users below rose by e. Prices below 1e-4 of the largest may be rounding
-    errors, and are neglected there.
+    A user n above a level who uses a bottleneck of that level would lose the fraction e
+    :math:`\sum_{ir} \lambda_{ir} c_{ir} / P_n` of its tasks, at the prices of that level, if the tasks of all users at
+    or below that level increased by the fraction e. Prices below 1e-4 of the largest price may be rounding errors, and
+    are neglected in this bound.
 
-    The result is 1 for users that are bound by a task limit or floor or cannot run tasks, and infinite where no prices
-    prove a level. `prices`, (levels, servers, resources), are a hint; without one a linear program per level is solved,
-    unless there are too many pairs. On one server no prices are needed.
+    The result is 1 for users who are bound by a task limit or floor or cannot run tasks, and infinite where no prices
+    prove a level. `prices`, (levels, servers, resources), are a hint; without a hint a linear program per level is
+    solved, unless there are too many pairs. On one server no prices are needed.
 
     Raises
     ------
@@ -364,7 +374,7 @@ def check_levels(criterion: Criterion) -> None:
 
 
 def hints(cluster: Cluster, prices: Array | None) -> Array | None:
-    """Price vectors as hints, (sets, servers, resources): the given ones, or on one server the unit vectors.
+    """Price vectors as hints, (sets, servers, resources): those of `prices`, or on one server the unit vectors.
 
     On one server every level is bound by a single resource.
     """
@@ -384,8 +394,8 @@ def held(
 ) -> tuple[list[Array], Proof]:
     """Price vectors (servers, resources) of the hint and of linear programs, and the bounds that they prove.
 
-    Linear programs are solved for the levels of users that are `free` of their limits and not yet bound to `tol`,
-    unless there are too many pairs.
+    Linear programs are solved for the levels of users who are not at their limits (mask `free`) and whose relative
+    increase is not yet bounded by `tol`, unless there are too many pairs.
     """
     sets = [] if hint is None else list(hint)
     wanted = free & (proved(polytope, tasks, level, np.array(sets), floor).rise > tol)
@@ -406,11 +416,12 @@ def distances(
     """Largest relative difference of a user's tasks from the exact optimum, and that user; infinite if unknown.
 
     The bound of `proved` requires that other users keep their tasks to the last digit: for a user with a fraction 1e-13
-    of the bottleneck their rounding errors dominate, although the optimum is well conditioned. For small clusters
-    `rational` computes it; its prices are verified in exact arithmetic, and tasks are compared.
+    of the bottleneck the rounding errors of other users' tasks dominate, although the optimum is well conditioned. For
+    small clusters `rational` computes the exact optimum; its prices are verified in exact arithmetic, and its tasks
+    are compared.
 
-    `tasks` are (users, servers). In the scope `per_server` one entry per server, 0 for those not `requested`.
-    `work` is a fraction of `rational.WORK`.
+    `tasks` are (users, servers). In the scope `per_server` the result has one entry per server, 0 for servers that are
+    not `requested`. `work` is a fraction of `rational.WORK`.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
     for i in np.flatnonzero(requested).tolist():
@@ -440,12 +451,12 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
-    r"""The round whose prices bind each user, (users,), -1 at a limit or without a server; None if there is no proof.
+    r"""Index of the round whose prices bind each user, (users,), -1 at a limit or without a server; None if not proved.
 
     With prices lambda of capacities and mu of task limits, and :math:`p_n` the least cost of a task of n, every
     feasible x' satisfies :math:`\sum_n p_n x'_n \le \sum_{ir} \lambda_{ir} c_{ir} + \sum_n \mu_n q_n`. If the optimum
-    attains equality, no user with :math:`p_n > 0` can rise while the others of these keep their tasks: a proof for the
-    highest of them.
+    attains equality, no user with :math:`p_n > 0` can gain tasks while all other users with :math:`p_n > 0` keep
+    theirs: a proof for those users of them who are at the highest level.
     """
     usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))

@@ -5,12 +5,13 @@ Every optimality condition is a product u v = 0 of two nonnegative factors:
 =======================================  ==================================================
 factor u                                 factor v
 =======================================  ==================================================
-fraction of its user's tasks at a pair   log cost minus log marginal utility, over A
+fraction of a user's tasks at a pair     log cost minus log marginal utility, over A
 largest share of a row in a pair's cost  idle fraction of the row
 price of a limit, in logs over A         unused fraction of the limit
 =======================================  ==================================================
 
-With the cost p and the marginal welfare G of a task, and prices xi of limits q,
+Here A is the criterion's `stiffness`, max(alpha, 1) under alpha-fairness. With the cost p and the marginal welfare G of
+a task, and prices xi of limits q,
 
 .. math::
     (\log p_{ni} - \log G_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
@@ -18,7 +19,7 @@ With the cost p and the marginal welfare G of a task, and prices xi of limits q,
 
 Eliminating pairs first squares the condition number where the active set is degenerate: a product of 1e-8 may be two
 factors of 1e-4. In the augmented system the ratios v/u stay on the diagonal, so that both factors become small. Only
-nearly active pairs, rows and limits are included; excluded ones enter again where their conditions are violated.
+nearly active pairs, rows and limits are included; an excluded pair or row enters again where its condition is violated.
 
 Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
 """
@@ -52,39 +53,42 @@ DENSE = 300
 
 #: Largest number of restricted problems, and of interior-point steps in all of them.
 _MOST_SETS, _MOST_STEPS = 5, 40
-#: Slack below which an excluded pair enters, error above which refinement is given up, violation that counts as none,
-#: and violation below which the next run starts at the last iterate.
+#: Slack below which an excluded pair enters (`_ENTERING`), error above which refinement is given up (`_HOPELESS`),
+#: largest violation that is neglected (`_NO_VIOLATION`), and violation below which the next run starts at the last
+#: iterate (`_WARM`).
 _ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, VISIBLE, NEWTON_ROUNDING, 1e-4
-#: Bounds of the initial mu, and its least value relative to the use by omitted pairs.
+#: Bounds of the initial mu, and least ratio of the initial mu to the use by omitted pairs (`_MU_OF_OMITTED`).
 _LEAST_MU, _MOST_MU, _MU_OF_OMITTED = SOLVE_ROUNDING, 1e-2, 1e-3
-#: Initial products u v are raised to mu, by raising u to at most this fraction of mu / v, then v.
+#: Initial products u v are increased to mu: first u to at least this fraction of mu / v, then v.
 _LEAST_FACTOR = 0.1
 #: Least target product relative to the squared residual, so that feasibility keeps pace with complementarity.
 _PER_RESIDUAL = 1e-4
-#: Minus the log price that rows without a price get, relative to the least cost; and the fraction of its user's tasks
-#: above which a pair counts as having tasks, or share of a cost above which a row counts as having a price.
+#: Minus the log of the price, relative to the least cost, that replaces a price of zero (`_LOG_UNPRICED`); and the
+#: fraction of its user's tasks above which a pair counts as having tasks, or share of a cost above which a row counts
+#: as having a price (`_IN_USE`).
 _LOG_UNPRICED, _IN_USE = LOG_RANGE / 2, VISIBLE
-#: Regularization of the dense and of the eliminated matrix, and the relative residual at which refinement ends.
+#: Regularization of the dense matrix (`_REGULARIZATION_DENSE`) and of the matrix after elimination of pairs
+#: (`_REGULARIZATION`), and relative residual at which iterative refinement ends (`_SOLVED`).
 _REGULARIZATION_DENSE, _REGULARIZATION, _SOLVED = NEGLIGIBLE, HALF_PRECISION, NEWTON_ROUNDING
-#: Slack of rows and limits below which they count as nearly active, and largest number of steps without progress.
+#: Slack of rows and limits below which they count as nearly active (`_NEAR_BOUND`), and largest number of steps without
+#: progress (`_PATIENCE`).
 _NEAR_BOUND, _PATIENCE = 1e-2, 8
 #: Unused fraction of a limit below which its user is left out of the median by which prices are scaled.
 _NEAR_LIMIT = 1e-3
-#: Range of costs, and largest number of pivots, in the linear program of `vertex`.
+#: Linear program of `vertex`: range of costs (`_RANGE`), and largest number of pivots (`_MOST_PIVOTS`).
 _RANGE, _MOST_PIVOTS = 1e3, 5_000
-#: Fraction of the step to the boundary that is taken: at least `_TO_BOUNDARY` of a long one, `_CAUTIOUS` of a shorter
-#: one.
+#: Fraction of the longest step that is taken: at least `_TO_BOUNDARY` of a long step, `_CAUTIOUS` of a shorter step.
 _TO_BOUNDARY, _CAUTIOUS = 0.99, 0.8
-#: One minus the largest fraction of a step to the boundary.
+#: One minus the largest fraction of the longest step that is taken.
 _FROM_BOUNDARY = REFINED
-#: Largest slack, and largest change of log prices and log tasks, in the linear program of `vertex`; and the latter
-#: relative to the error.
+#: Linear program of `vertex`: largest slack of its pairs, and largest change of log prices and log tasks (`_TRUST`);
+#: and largest change relative to the error (`_TRUST_OF_ERROR`).
 _TRUST, _TRUST_OF_ERROR = 0.03, 30.0
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Tasks (pairs,), log prices of whole capacities (rows,), -inf for zero, their error, and Newton steps."""
+    """Tasks (pairs,), log prices of whole capacities (rows,), -inf for zero prices, error, and number of steps."""
 
     tasks: Array
     log_rows: Array
@@ -96,8 +100,8 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     """Refine tasks (pairs,) and log prices of whole capacities `log_rows` (rows,): the iterate of smallest error.
 
     The error is the largest min(u, v) of a condition, or violation of a constraint. The interior point is run on nearly
-    active pairs, rows and limits; excluded ones whose conditions it violates enter, and it is run again, at most five
-    times.
+    active pairs, rows and limits; excluded pairs and rows whose conditions its result violates are then included, and
+    the interior point is run again, at most five times in all.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     Returns
     -------
     Refined or None
-        None if a user has no tasks: its marginal utility is infinite, or its tasks are zero at the optimum.
+        None if a user has no tasks, so that its marginal utility may be infinite, or if the problem is too large.
     """
     if _has_empty_user(polytope, tasks):
         return None
@@ -152,7 +156,8 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
 
     .. math:: \min_\Delta\ f \cdot \Delta + u \cdot J \Delta, \qquad u + \Delta \ge 0, \qquad f + J \Delta \ge 0,
 
-    with bounds on the changes of log prices and of the users' log tasks. Unknowns are in units of the present error.
+    with the Jacobian J of f, and bounds on the changes of log prices and of the users' log tasks. Unknowns are in units
+    of the present error.
 
     Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
     """
@@ -202,7 +207,7 @@ def _has_empty_user(polytope: Polytope, tasks: Array) -> bool:
 
 @dataclass(frozen=True)
 class Point:
-    """Tasks (pairs,), log prices (rows,), prices of limits `excess` (users,) over A, and derived quantities."""
+    """Tasks (pairs,), log prices (rows,), prices `excess` (users,) of limits in logs over A, and derived quantities."""
 
     tasks: Array
     log_rows: Array
@@ -278,10 +283,11 @@ class Conditions:
         return Point(tasks, log_rows, excess, total, part, scaled_part, slack, slope, cost, weight, idle, room)
 
     def starting_point(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
-        """Starting point on all pairs and rows; rows without a price get a negligible one, e^-300 of the least cost.
+        """Starting point on all pairs and rows; zero prices of rows are replaced by a negligible fraction of a cost.
 
-        Without `excess` it is estimated: prices of a global program are first scaled by the median ratio of marginal
-        utility to cost, and users at their limits get the price of the limit that is left.
+        Without `excess`, prices of limits are estimated: prices of rows of a global program are first scaled by the
+        median ratio of marginal utility to cost. The price of a limit at which a user is, is then the difference of the
+        user's log marginal utility and log cost, over A.
         """
         users = len(self.polytope.users)
         total = np.bincount(self.user, tasks, users).astype(float)
@@ -300,7 +306,7 @@ class Conditions:
         return self.at(tasks, np.fmax(log_rows, least_price - _LOG_UNPRICED), excess)
 
     def nearly_active(self, at: Point) -> tuple[Mask, Mask, float]:
-        """Masks of nearly active pairs (pairs,) and rows (rows,), and the mean of their products, mu."""
+        """Masks of nearly active pairs (pairs,) and rows (rows,), and the mean mu of their products, bounded."""
         inside = at.scaled_part > np.maximum(at.slack, 0.0)
         products = np.concatenate([(at.scaled_part * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
         mu = min(max(float(products.mean()), _LEAST_MU), _MOST_MU)
@@ -321,14 +327,14 @@ class Conditions:
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
-    """Iterate until the error is below `aim` or stalls: the best iterate, and its prices of limits (users,)."""
+    """Iterate until the error is below `aim` or stalls: the iterate of least error, with prices of limits (users,)."""
     state = _State(conditions, start, mu)
     best, steps, stalled, least_merit = None, 0, 0, np.inf
     while True:
         error = state.error
         if best is None or error < best[0]:
             best = error, state.here
-        # Decreasing products are progress too, even while the error does not decrease.
+        # A decrease of the products of pairs is progress too, even while the error does not decrease.
         merit = min(error, float((state.u * state.v)[state.pairs].sum()))
         stalled = 0 if merit < 0.5 * least_merit else stalled + 1
         least_merit = min(least_merit, merit)
@@ -420,7 +426,7 @@ class _State:
         return d, self.unit * d, direct - self.diagonal * d
 
     def _longest(self, d: Array, du: Array, dv: Array) -> float:
-        """Longest step, at most 1, that keeps factors positive, and changes log costs and log tasks by at most 3."""
+        """Longest step, at most 1, with positive u and v, that changes log costs and log user tasks by at most 3."""
         decreases = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
         totals = np.bincount(self.conditions.user, d[self.pairs])
         price_change = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
@@ -428,10 +434,11 @@ class _State:
         return min(1 / decreases, 3.0 / largest)
 
     def _factored(self) -> Solve | None:
-        """Solver for the Newton matrix, regularized, since tasks of pairs and prices need not be unique.
+        """Solver for the Newton matrix, regularized since tasks and prices need not be unique; None if it is singular.
 
-        Its rows are divided by the larger of 1 and their diagonal entries of complementarity. Small matrices are dense;
-        of large ones the pairs are eliminated. In both cases the solution is refined by the unregularized matrix.
+        Rows of the matrix are divided by the larger of 1 and their diagonal entry of complementarity. A small matrix is
+        factored as a dense one; from a large matrix the pairs are eliminated. In both cases the solution is refined by
+        the matrix without regularization.
         """
         (equations, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
@@ -455,7 +462,7 @@ class _State:
 
     @property
     def unit(self) -> Array:
-        """Derivatives of the factors u in the unknowns: relative changes of tasks, log prices, prices of limits."""
+        """Derivatives of the factors u in the unknowns: parts of users' tasks, log prices, and prices of limits."""
         at = self.here
         return np.concatenate([at.scaled_part / at.part, self.u[self.rows], np.ones(len(self.conditions.limits))])
 
@@ -478,8 +485,8 @@ class _State:
     def _eliminated(self, scale: Array) -> Solve:
         """Solver by the Schur complement of `algebra`, after limits are eliminated.
 
-        Slacks are divided by their slopes, so that the price of a user is minus the relative change of its tasks, and
-        costs by `A cost`, for changes of prices instead of their logs.
+        Slacks are divided by their slopes, so that the price of a user is minus the relative change of its tasks. Costs
+        are divided by A times the cost, so that unknowns are changes of prices, not of log prices.
         """
         c, at = self.conditions, self.here
         users, pairs, row = len(at.total), c.all_pairs, (c.polytope.row_server[c.rows], c.polytope.row_resource[c.rows])
@@ -511,14 +518,14 @@ class _State:
 
 
 def _dense_solver(matrix: Array, diagonal: Array) -> Solve | None:
-    """Solver for a dense matrix with `diagonal` added to its own; None if it is singular."""
+    """Solver for a dense matrix with `diagonal` added to its diagonal; None if the sum is singular."""
     np.einsum("ii->i", matrix)[:] += diagonal
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
 
 def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:
-    """Solver by iterative refinement of an approximate one; `scale` are the row scales."""
+    """Solver by iterative refinement of an approximate solver; `scale` are the factors of the rows."""
 
     def solve(given: Array) -> Array:
         given = given * scale

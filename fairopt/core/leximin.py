@@ -1,23 +1,23 @@
 r"""Lexicographic max-min over several servers: raise all levels, freeze users with a price, split, and continue.
 
-Each level is a linear program,
+A user is *rising* while its level is to be raised, and *held* at a fixed level otherwise: at an earlier level at which
+it was frozen, at its limit, or at its floor. Each level is a linear program,
 
 .. math::
     \max t, \quad \sum_i y_{ni} \ge t \ (n \text{ rising}), \quad \sum_i y_{ni} \ge held_n \ (n \text{ held}), \quad
     \sum_n a_{nir} y_{ni} \le 1, \quad y \ge 0,
 
-with y in units of level, the level at which user n is held (frozen at an earlier level, at its limit or at its
-floor), and the use a of a whole capacity by a unit. It is solved by an interior point (`level`), which converges to the
-analytic centre of the optimal face. The prices of all constraints that are inactive at the centre are mu over their
-slacks, so that the centre is a warm start of the next level: frozen users, pairs with a reduced cost and full servers
-are removed, prices are divided by the remaining `sum p`, and about five more steps suffice. Where zero demands keep
-frozen users and rising ones in one component, frozen levels and full rows become equations with prices of either sign,
-so that the face has an interior. Components of users and servers are raised one after the other; those of one server
-are filled in closed form.
+with amounts y in units of level, the level :math:`held_n` at which user n is held, and the fraction a of a whole
+capacity that a unit of y uses. The program is solved by an interior point (`level`), which converges to the analytic
+centre of the optimal face. The prices of all constraints that are inactive at the centre are the barrier parameter mu
+divided by their slacks, so that the centre is a warm start of the next level: frozen users, pairs with a reduced cost
+and full servers are removed, prices are divided by the sum of prices p of the users that remain, and about five more
+steps suffice. Where zero demands keep frozen users and rising users in one component, levels of frozen users and full
+rows become equations with prices of either sign, so that the face has an interior. Components of users and servers are
+solved one after the other; a component with a single server is filled in closed form.
 
-A user whose limit lies below a level that everyone can attain is held at the limit; one whose floor lies above the
-level is held at the floor. Freezing is a numerical decision: `stages` have the prices from which certificates derive a
-proof.
+A user whose limit lies below a level that everyone can attain is held at the limit; a user whose floor lies above the
+level is held at the floor. Freezing is a numerical decision, which certificates verify by the prices in `stages`.
 """
 
 from __future__ import annotations
@@ -40,31 +40,33 @@ from .central_path import LEAST, PROGRESS
 from .factors import TINY
 from .level import Faces, Point, State, advance, cold_start, warm_start
 
-#: Relative gap at which a level has converged if frozen users are separated from others, and at which it has in any
-#: case, due to rounding.
+#: Relative gap at which a level has converged if frozen users are separated from others (`_CONVERGED`), and gap at
+#: which iterations end in any case, since smaller gaps are due to rounding (`_ROUNDED`).
 _CONVERGED, _ROUNDED = ACCURATE, SOLVE_ROUNDING
 #: Relative gap above which a level that no longer improves is a failure.
 _UNBOUNDED = 1e-2
-#: Least absolute log ratio of price to slack of every user at which frozen ones are identified.
+#: Frozen users are identified once the absolute log ratio of price to slack exceeds this value for every user.
 _LOG_SEPARATION = np.log(1e5)
-#: Number of successive steps without progress after which a component is given up.
+#: Number of successive steps without progress after which iterations on a component end.
 _PATIENCE = 8
-#: Once a level has converged, steps are taken as long as each reduces the gap at least by this factor.
+#: Once a level has converged, further steps are taken as long as each step reduces the gap to at most this fraction.
 _POLISHED = 0.3
-#: Largest number of entries of the simplex tableau of a component: steps of `level` would take longer. Problems as a
-#: whole are solved by `level`, which is for those that the simplex method of small clusters has not solved.
+#: Largest number of entries of the simplex tableau of a component that is solved by the simplex method, since the steps
+#: of `level` would take longer. A problem whose whole tableau is within this size is solved by `level`, except for
+#: components of one user: it is here only because the simplex method for small clusters has failed.
 _TABLEAU = 20_000
-#: Prices of an earlier level are added to those of a later one in the least multiple that proves the level, times this,
-#: so that the proof holds despite rounding.
+#: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
+#: times this factor, so that the proof holds despite rounding.
 _STRICT = 1.001
 
 
 class Stage(NamedTuple):
     """Dual solution of one level: prices (servers, resources) of whole capacities, and the pairs that they exclude.
 
-    `user_price` (users,) is the least cost of a unit, `surplus` (dropped,) the excess cost of excluded pairs. `full`
-    are the rows that complementarity makes equations, whose prices in later stages may be negative. `determined` has
-    rounds of pairs that these equations determine, and the column of the full row, -1 for the equation of the user.
+    `user_price` (users,) is the least cost of a unit of level, `dropped` are the indices of excluded pairs, and
+    `surplus` (dropped,) their excess costs. `full` is the mask (servers, resources) of rows that complementarity makes
+    equations, whose prices in later stages may be negative. `determined` has rounds of pairs that the equations
+    determine: their indices, and for each pair the resource of the full row, -1 for the equation of its user.
     """
 
     level: float
@@ -79,12 +81,12 @@ class Stage(NamedTuple):
 
 
 def _gap(low: float, high: float) -> float:
-    """Relative gap of two bounds, infinite without a positive lower one."""
+    """Relative gap of a lower and an upper bound, infinite unless the lower bound is positive."""
     return abs(high / low - 1) if low > 0 else np.inf
 
 
 def _entries(pairs: Pairs) -> int:
-    """Number of entries of a simplex tableau, with a limit and a level of each user."""
+    """Number of entries of a simplex tableau, with two rows for each user: its limit and its level."""
     return len(pairs.user) * (pairs.inverse.size + 2 * len(pairs.demand))
 
 
@@ -93,11 +95,11 @@ class Levels:
 
     Parameters
     ----------
-    pairs : with demands (users, resources) per unit of level
+    pairs : usable pairs, with demands (users, resources) per unit of level
     cap, floor : (users,), limits and lower bounds in units of level
     candidates : function that predicts the pairs (pairs,) with tasks, for problems with many levels. Components of
-        predicted pairs are raised apart; those that a dropped pair should have connected are raised again together,
-        so that the prediction need not be right
+        predicted pairs are solved separately; components that a neglected pair should have connected are solved again
+        together, so that the prediction need not be right
 
     Raises
     ------
@@ -105,7 +107,7 @@ class Levels:
         if a level could not be bounded
     """
 
-    @np.errstate(all="ignore")  # steps to the boundary, and levels that fail
+    @np.errstate(all="ignore")  # warnings from steps to the boundary, and from levels that fail
     def __init__(self, pairs: Pairs, cap: Array, floor: Array, candidates: Callable[[], Mask] | None = None) -> None:
         self.pairs, self.cap, self.floor, self.inverse = pairs, cap, floor, pairs.inverse
         count = len(pairs.demand)
@@ -119,9 +121,9 @@ class Levels:
             return
         self.candidates = candidates
         user, server, pair = (np.arange(size) for size in (count, len(pairs.inverse), len(self.amount)))
-        #: Components for the simplex method: pairs, faces, and the level at which they were split off.
+        #: Components for the simplex method: pairs, faces, and the level at which the component was split off.
         self.small: list[tuple[Pairs, Faces, float]] = []
-        #: Numbers of the components of predicted pairs.
+        #: Indices of the components of predicted pairs to which users and servers belong.
         self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
         raised, stay, full = user >= 0, pair >= 0, np.zeros(pairs.inverse.shape, dtype=bool)
         while raised.any():
@@ -134,10 +136,10 @@ class Levels:
             raised, stay, least = self._linked()
 
     def _linked(self) -> tuple[Mask, Mask, float]:
-        """Mask of users to be raised again jointly with other components, their pairs, and the level from which.
+        """Mask of users to be raised again jointly with other components, mask of their pairs, and the initial level.
 
-        A pair between two components is excluded by the first level that fills a resource it needs, if that is below
-        the level at which its user is frozen; it is then added to the excluded pairs of that stage.
+        A pair between two components is excluded by the lowest level that fills a resource which the pair needs, if
+        this is below the level at which its user is frozen; the pair is then added to the excluded pairs of that stage.
         """
         pairs, user, server = self.pairs, self.pairs.user, self.pairs.server
         apart = self.of_user[user] != self.of_server[server]
@@ -150,7 +152,8 @@ class Levels:
             _, self.of_user, self.of_server = self._connected(pairs, ~apart | connected)
             again = np.isin(self.of_user, self.of_user[user[connected]])
             stay = again[user] & (self.of_user[user] == self.of_server[server])
-            # Users below the least level of these users stay frozen, if they do not use the servers of the pairs.
+            # Users at lower levels than all users of connecting pairs stay frozen, unless they use servers of pairs
+            # that are to be raised again.
             least = float(user_level[user[connected]].min())
             upper, above = again & (frozen_at >= least), stay & (excluded_at >= least)
             use_below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
@@ -165,10 +168,10 @@ class Levels:
         return np.zeros(len(self.level), bool), apart, 0.0
 
     def _exclusions(self) -> tuple[Array, Index, Array]:
-        """Lowest level at which each user is frozen, (users,), infinite for none, and what excludes each pair.
+        """Lowest level at which each user is frozen, (users,), infinite if never, and the stage excluding each pair.
 
-        That is the lowest stage that fills a resource which the pair needs: its number and its level, (pairs,) both, -1
-        and infinite if there is none.
+        A pair is excluded by the lowest stage that fills a resource which the pair needs: the index of that stage
+        (pairs,), -1 if there is none, and its level (pairs,), infinite if there is none.
         """
         pairs, level = self.pairs, np.array([stage.level for stage in self.stages] + [np.inf])
         frozen_at, filled_by = np.full(len(self.level), np.inf), np.full(self.inverse.shape, -1)
@@ -184,7 +187,7 @@ class Levels:
     # --- one step of a component
 
     def _advance(self, at: State) -> list[State]:
-        """Take one step of a component, or split it once its level has converged; the components that remain."""
+        """Take one step of a component, or split the component at a converged level; the remaining components."""
         low, high, least_cost = at.bounds()
         at_limit = (at.rising > 0) & (self.cap[at.user] < low)
         if at_limit.any():
@@ -193,7 +196,7 @@ class Levels:
                 at.y = at.rescaled()[0]
                 return self._freeze(at, low, high, least_cost)
             low, high, least_cost = at.bounds()
-        # Bounds may cross where equations are inconsistent by rounding: the products then estimate the gap.
+        # Bounds may cross where equations are inconsistent by rounding: complementarity products then estimate the gap.
         gap = max(_gap(low, high), at.mu * at.count / abs(at.t))
         improved = gap < (1.0 if at.bounded else PROGRESS) * at.best_gap
         at.stalled = 0 if improved else at.stalled + 1
@@ -202,7 +205,7 @@ class Levels:
         failed = not at.bounded and (at.stalled > _PATIENCE or not np.isfinite(at.t))
         if failed and at.best_gap > _UNBOUNDED:
             raise SolverError("a level could not be bounded")
-        # Further steps reduce the slacks of active constraints to rounding.
+        # After convergence further steps reduce the slacks of active constraints to rounding errors.
         if failed or (at.bounded and not _ROUNDED < gap <= _POLISHED * at.last_gap):
             if not gap <= at.best_gap:
                 at.set(at.best_point)
@@ -219,11 +222,11 @@ class Levels:
         return [at]
 
     def _hold_at_limits(self, at: State, at_limit: Mask) -> None:
-        """Hold users of the mask `at_limit` at their limits, in place: they cease to rise.
+        """Hold users of the mask `at_limit` at their limits, in place, so that their levels are no longer raised.
 
-        Prices are divided by the sum of p over the users who still rise, which the dual constraint sets to 1, and
-        slacks of users at their limits become the excess over the limit, or at least `LEAST` of it, as slacks of an
-        interior point are positive.
+        Prices are divided by the sum of prices p of the users who still rise, which the dual constraint sets to 1. The
+        slack of a user at its limit becomes the amount in excess of the limit, or at least the fraction `LEAST` of the
+        limit, as slacks of an interior point are positive.
         """
         at.rising = np.where(at_limit, 0.0, at.rising)
         at.held = np.where(at_limit, self.cap[at.user], at.held)
@@ -236,17 +239,17 @@ class Levels:
     # --- converged levels
 
     def _freeze(self, at: State, low: float, high: float, least_cost: Array) -> list[State]:
-        """Freeze users with a price at a converged level, record its prices, and split what remains to be raised.
+        """Freeze users with a price at a converged level, record prices, and split the remaining component.
 
         Active constraints are identified at the last iterate before slacks were reduced to rounding: users with a price
         are frozen, pairs with a reduced cost removed, and rows with a price become equations. If floors of some users
-        exceed the level, these are held at their floors instead, and the level is solved for again. If no level rises,
-        no prices are recorded.
+        exceed the level, these users are held at their floors instead, and the level is solved for again. If no user
+        rises, no prices are recorded.
 
         Parameters
         ----------
         low, high : bounds of the level
-        least_cost : (users,), least costs of a unit
+        least_cost : (users,), least costs of a unit of level
         """
         pairs, rising, optimum = at.pairs, at.rising > 0, at.bounded_point
         below_floor = rising & (self.floor[at.user] > high * (1 + NEGLIGIBLE))
@@ -269,7 +272,7 @@ class Levels:
         else:
             overuse = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
-        # Users who were held at their floors rise again.
+        # Users who were held at their floors, below their limits, rise again.
         released = ~rising & ~exact & (at.held < self.cap[at.user] * (1 - NEGLIGIBLE))
         start = optimum._replace(s=np.where(released, np.maximum(at.held + optimum.s - at.t, TINY), optimum.s))
         faces = at.faces._replace(
@@ -294,15 +297,16 @@ class Levels:
         dropped: Index,
         surplus: Array,
     ) -> None:
-        """Record a stage, with `prices` of what is left of capacities as prices of whole ones."""
+        """Record a stage; `prices` of remaining capacities are converted to prices of whole capacities."""
         whole = self.inverse[faces.server]
         prices = prices * np.divide(pairs.inverse, whole, out=np.zeros(whole.shape), where=whole > 0)
         self.stages.append(Stage(level, faces.server, prices, full, faces.user, user_price, dropped, surplus, []))
 
     def _determined(self, pairs: Pairs, faces: Faces, start: Point, stay: Mask, y: Array) -> tuple[Pairs, Faces, Point]:
-        """Remove pairs of frozen users that equations determine from `stay`, with their amounts y and their use.
+        """Remove pairs of frozen users whose amounts equations determine from `stay`, and their use from capacities.
 
-        Full rows and levels of frozen users are equations; one with a single unknown determines it.
+        Full rows and levels of frozen users are equations; an equation with a single remaining pair determines the
+        amount y of that pair.
         """
         size, users, fixed = pairs.inverse.shape[1], len(pairs.demand), np.zeros(len(stay), dtype=bool)
         of_user = sp.csr_matrix((np.ones(len(stay)), pairs.user, np.arange(len(stay) + 1)), (len(stay), users))
@@ -343,7 +347,10 @@ class Levels:
     def _split(
         self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, lower_level: float = 0.0
     ) -> list[State]:
-        """Split into connected components: states of those that still rise; finished ones are recorded."""
+        """Split into connected components: states of components with a rising user; levels of the others are recorded.
+
+        Components of one server are solved at once, and small components are added to `small`.
+        """
         count, of_user, of_server = self._connected(pairs, stay)
         rises = np.bincount(of_user, faces.rising, count) > 0
         finished = ~rises[of_user]
@@ -365,7 +372,8 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            # Proofs for pairs left out need prices in the interior of the optimal face, as those of a single user are.
+            # Proofs for neglected pairs need prices in the interior of the optimal face. Prices of the simplex method
+            # are in the interior only for a single user.
             apart = len(u) > 1 and self.of_user[own_faces.user].any()
             if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
                 self.small.append((own_pairs, own_faces, lower_level))
@@ -388,7 +396,7 @@ class Levels:
         return states
 
     def _predicted(self, pairs: Pairs, faces: Faces) -> Mask:
-        """Mask (pairs,) of pairs within the components of predicted pairs with tasks, whose numbers are recorded."""
+        """Mask (pairs,) of pairs within components of predicted pairs with tasks; component indices are recorded."""
         assert self.candidates is not None
         candidates, self.candidates = self.candidates()[faces.pair], None
         candidates |= (np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0)[pairs.user]
@@ -408,9 +416,9 @@ class Levels:
         return count, label[:users], label[users:]
 
     def _vertices(self) -> list[State]:
-        """Solve the components in `small` by the simplex method; states of those in which it fails.
+        """Solve the components in `small` by the simplex method; states of the components for which it fails.
 
-        Those of similar numbers of pairs are solved as a stack.
+        Components with similar numbers of pairs are solved as a stack.
         """
 
         def doublings(one: tuple[Pairs, Faces, float]) -> int:
@@ -472,7 +480,7 @@ class Levels:
     # --- results
 
     def amounts(self) -> Array:
-        """Amounts y (pairs,), scaled down to the users' levels."""
+        """Amounts y (pairs,), scaled down where their sum exceeds the user's level."""
         attained = np.maximum(np.bincount(self.pairs.user, self.amount, len(self.level)), TINY)
         return self.amount * np.minimum(self.level / attained, 1.0)[self.pairs.user]
 
@@ -484,17 +492,17 @@ class Levels:
 
         .. math:: \lambda^l + \sum_{k < l} m_{lk} \lambda^k
 
-        with the duals :math:`\lambda^k` of stage k, in which rows and pairs that earlier stages removed are missing.
-        For k = l - 1, ..., 0, prices are given to what stage k removed, and :math:`m_{lk}` is the least multiple by
-        which they are valid (`_multiples`).
+        with the dual solution :math:`\lambda^k` of stage k, in which rows and pairs that earlier stages removed are
+        missing. For k = l - 1, ..., 0 in turn, the rows and pairs that stage k removed are included, and :math:`m_{lk}`
+        is the least multiple with which prices are dual feasible for them (`_multiples`).
         """
         stages, pairs = sorted(self.stages, key=lambda stage: stage.level), self.pairs
         result, user_price = (np.zeros((len(stages), *shape)) for shape in (self.inverse.shape, self.level.shape))
         for k in reversed(range(len(stages))):
             stage, later_prices, later_user_prices = stages[k], result[k + 1 :], user_price[k + 1 :]
             result[k, stage.servers], user_price[k, stage.users] = stage.prices, stage.user_price
-            # Prices of equations (of a row, or of a user: -1) that were removed with a pair, at which the cost of
-            # that pair equals the price of its user.
+            # Prices of equations (of a row, or of a user where `resource` is -1) that were removed with a pair, such
+            # that the cost of the pair equals the price of its user.
             for pair, resource in reversed(stage.determined):
                 user, server, of_row = pairs.user[pair], pairs.server[pair], resource >= 0
                 cost = np.einsum("pr,spr->sp", pairs.takes[pair], later_prices[:, server])
@@ -510,14 +518,15 @@ class Levels:
         return np.asarray(np.maximum(result, 0.0) * self.inverse)
 
     def _multiples(self, stage: Stage, prices: Array, user_prices: Array) -> Array:
-        """Least multiples (later stages,) of the prices of a stage that later stages need in addition to their own.
+        """Least multiples (later stages,) of the prices of a stage that are to be added to the prices of later stages.
 
-        With these, no price of a row that is full at the stage is negative, and no pair that the stage excludes costs
-        less than the price of its user.
+        With these multiples, no price of a row that is full at the stage is negative, and no pair that the stage
+        excludes costs less than the price of its user.
 
         Parameters
         ----------
-        prices, user_prices : (later stages, servers, resources), (later stages, users)
+        prices : (later stages, servers, resources)
+        user_prices : (later stages, users)
         """
         pairs, user, server = self.pairs, self.pairs.user[stage.dropped], self.pairs.server[stage.dropped]
         row, resource = np.nonzero(stage.full)
@@ -531,7 +540,7 @@ class Levels:
 
 
 class Leximin(Levels):
-    """Levels of a criterion with infinite alpha on the polytope of its cluster, and `tasks_per_level` (users,)."""
+    """Levels of a criterion with infinite alpha on a polytope; `tasks_per_level` (users,) converts levels to tasks."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, candidates: Callable[[], Mask] | None = None) -> None:
         own, capacity = criterion.restrict(polytope.users), polytope.cluster.capacity
@@ -543,7 +552,7 @@ class Leximin(Levels):
         super().__init__(pairs, polytope.limit / self.tasks_per_level, floor, candidates)
 
     def tasks(self) -> Array:
-        """Allocation (all users, servers), scaled to the levels found and to capacities."""
+        """Allocation (all users, servers), scaled to the levels of users and to capacities."""
         polytope = self.polytope
         fractions = self.amounts() * self.tasks_per_level[polytope.pair_user] / polytope.gamma
         return polytope.allocation(polytope.inside(fractions))

@@ -1,7 +1,8 @@
 r"""Primal-dual interior point for concave welfare and for the game, with the Schur complements of `algebra`.
 
-With marginal welfare :math:`G_n(x_n)`, costs of pairs at prices lambda of whole capacities, prices p of users, and
-limits or floors b (sign +1 or -1) with prices xi, the conditions are
+Let :math:`G_n(x_n)` be marginal welfare, lambda the prices of whole capacities, at which a task of a pair has a cost, p
+the prices of users, and b limits (sign +1) or floors (sign -1) with prices xi. The optimality conditions for amounts y
+of pairs and tasks x of users, with slacks z, w and v, are
 
 .. math::
 
@@ -11,16 +12,17 @@ limits or floors b (sign +1 or -1) with prices xi, the conditions are
     x = \sum_i y, \qquad \log(p \pm \xi) = \log G(x)
 
 Complementarity products are scaled by the expenditure of a user or by the price of a row, so that small users count as
-much as large ones. p may have any sign where a limit binds. With fairness-efficiency the weight of the sum of shares is
-one more unknown; where its iteration oscillates, it is fixed in each run and found by Brent's method. In the game costs
-are divided by the marginal utility of a task on its server relative to the user's best server (`Pairs.value`).
+much as large users. p may have any sign where a limit binds. With fairness-efficiency the weight of the sum of shares
+is one more unknown; where its iteration oscillates, the weight is fixed in each run and found by Brent's method. In the
+game costs are divided by the marginal utility of a task on its server relative to the user's best server
+(`Pairs.value`).
 
 The log of the common level of prices is an unknown of its own: at a large alpha a relative error of 1/alpha in all
 tasks changes prices by decades, over which steps linear in prices would move one at a time.
 
-Homotopy in alpha: at a large alpha prices of servers are decades apart, and no starting point is near. alpha begins at
-`FIRST_ALPHA`, and is raised by a factor as soon as the equations hold approximately; prices are then raised to the
-power that their users' levels imply.
+Homotopy in alpha: at a large alpha prices of servers are decades apart, and no starting point is near the solution.
+alpha begins at `FIRST_ALPHA`, and is multiplied by a factor as soon as the equations hold approximately; prices are
+then raised to the power that the levels of users with tasks there imply.
 """
 
 from __future__ import annotations
@@ -60,31 +62,36 @@ from .central_path import (
 from .factors import TINY
 from .market import FIRST_ALPHA, Change, Market, Point, Start
 
-#: Factor by which alpha is raised once the residual is below a bound, and this bound; for welfare and for the game.
+#: Pairs of a factor by which alpha is multiplied once the residual is below a bound, and this bound: for welfare
+#: programs (`_GROWTH`) and for the game (`_GROWTH_GAME`).
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
-#: An iterate is certified once mu is below the fraction `_JUDGED` of the tolerance, as certificates rarely pass
-#: earlier, or below `_SMALL_MU`, where rounding errors become significant.
+#: The backward error of an iterate is computed once mu is below the fraction `_JUDGED` of the tolerance, as the error
+#: rarely suffices earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
 #: Value of mu below which steps that fail are due to rounding, so that iterations end.
 _ROUNDING_MU = CONVERGED
-#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: their number times alpha, and
-#: the largest number.
+#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: their number is
+#: `_STEPS_PER_DECADE` over alpha, at most `_MOST_STEPS`.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
-#: First change of the log weight by which a root is to be bracketed, which is doubled until it is; and the last change.
+#: First change of the log weight in the search for an interval that contains the root (`_FIRST_LENGTH`); changes are
+#: doubled until one is found, up to `_LONGEST`.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
 
 #: Upper bound of the centring parameter where the affine step is short.
 _SHORT_CENTRING = 0.5
-#: Bounds of products in Gondzio's correctors relative to the target, and their largest number.
+#: Bounds of products in Gondzio's correctors relative to the target (`_PRODUCT_BOUNDS`), and largest number of
+#: correctors (`_CORRECTORS`).
 _PRODUCT_BOUNDS, _CORRECTORS = (LEAST_PRODUCT, 10.0), 5
 #: Bounds of complementarity products, and the largest centring parameter, for large problems (`Market.large`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
 #: Length of the predictor step below which factors in single precision count as singular.
 _SINGULAR_STEP = 1e-3
-#: Ratio of errors up to which an iterate counts as progress, and mu below which iterations end.
+#: Ratio of an error to the least earlier error up to which an iterate counts as progress (`_PROGRESS`), and mu below
+#: which iterations end (`_LEAST_MU`).
 _PROGRESS, _LEAST_MU = 0.7, 1e-16
-#: The search for the weight of the sum of shares: accuracy of the log weight, and largest number of iterations.
+#: The search for the weight of the sum of shares: accuracy of the log weight (`_WEIGHT_ACCURACY`), and largest number
+#: of iterations (`_WEIGHT_ITERATIONS`).
 _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: Default number of steps of a run.
 _STEPS = 90
@@ -93,10 +100,11 @@ _STEPS = 90
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
 #: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
-#: Length below which a step counts as no progress, and number of consecutive ones that end a run at large alpha.
+#: Length below which a step counts as no progress (`_NO_ADVANCE`), and number of consecutive short steps after which a
+#: run at large alpha ends (`_MOST_SHORT_STEPS`).
 _NO_ADVANCE, _MOST_SHORT_STEPS = 0.01, 10
-#: Gondzio's correctors for large problems: factor and increase of the step length t that one aims at, `factor t +
-#: increase`, and the least gain as a fraction of the gain aimed at.
+#: Gondzio's correctors for large problems: a corrector aims at the step length `_FACTOR_LARGE t + _LENGTHENED_LARGE`,
+#: with the present length t, and must gain at least the fraction `_LEAST_GAIN_LARGE` of this increase.
 _FACTOR_LARGE, _LENGTHENED_LARGE, _LEAST_GAIN_LARGE = 1.1, 0.5, 0.01
 
 
@@ -153,7 +161,7 @@ class Step:
         idle = np.where(q.row, self.ratio, np.inf)
         common = self.user_diagonal * self.full_price if q.power > FIRST_ALPHA and q.log_gamma is None else 0 * at.x
         self.equations = Equations(q.pairs, self.weight, idle, self.user_diagonal, common, self.rough)
-        #: Users whose marginal utility hardly depends on tasks, so that tasks follow from those of pairs.
+        #: Users whose marginal utility hardly depends on tasks: their tasks follow from the amounts of their pairs.
         self.inelastic = self.user_diagonal > q.pairs.sums(self.weight)
         if q.log_weight_free:
             users = self.marginal.part * self.full_price
@@ -182,8 +190,8 @@ class Step:
         """Newton direction for changes of complementarity products, which with `feasibility` also removes residuals.
 
         `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,)
-        corrects the linearised marginal utilities. If the log weight of the sum is free, its change solves a bordered
-        system.
+        corrects the linearised marginal utilities. If the log weight of the sum of shares is an unknown, its change
+        solves a bordered system.
         """
         q, at = self.market, self.at
         zeros = np.zeros(len(at.x))
@@ -286,7 +294,7 @@ class Step:
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         affine = self.direction(-1.0, -lw, -xv)
         t = self.longest(affine)
-        # Then factors in single precision are singular, and double precision is used from here on.
+        # After so short a step factors in single precision count as singular; double precision is used from here on.
         if self.rough and not (t > _SINGULAR_STEP and np.isfinite(affine.p).all()):
             self.rough = False
             return self.search_direction()
@@ -310,9 +318,9 @@ class Step:
         return step, longest
 
     def _target(self, affine: Change, trial: Point, t: float) -> float:
-        """Target of complementarity products: mu times the cube of the factor by which the predictor step t changes it.
+        """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.
 
-        The step leads to `trial`; the target is bounded by the accuracy of the constraints.
+        The predictor step of length t leads to `trial`. At a large mu the target exceeds a multiple of the residual.
         """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu
@@ -321,7 +329,7 @@ class Step:
         return max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu)) if self.mu > LARGE_MU else target
 
     def _centrality_corrected(self, step: Change, target: float) -> tuple[Change, float]:
-        """Add up to five of Gondzio's correctors, which bound products relative to the target; and the longest step."""
+        """Direction with up to five of Gondzio's correctors, which bound products relative to the target; its step."""
         q, at, centre = self.market, self.at, target / self.product
         row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
         t = self.longest(step)
@@ -360,15 +368,15 @@ def run(
     problem: Problem, tol: float, start: object = None, max_steps: int = _STEPS, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
-    """Solve by the interior point, from a warm start if it is compatible: the iterate of least backward error.
+    """Solve by the interior point, from the warm `start` if this is compatible: the iterate of least backward error.
 
     Parameters
     ----------
-    problem : at finite alpha
+    problem : problem of finite alpha
     tol : backward error at which iterations end
     start : a `Start` of the same problem at another alpha, or None
-    max_steps : number of steps at most, besides those that small alphas need
-    patience : number of steps, at the final alpha, in which mu does not halve, after which iterations end
+    max_steps : largest number of steps, besides the additional steps at small alpha
+    patience : number of successive steps without a halving of mu at the final alpha, after which iterations end
     weight : log weight of the sum of shares, if it is fixed; `Candidate.off` is then its residual
     """
     alpha = problem.criterion.alpha
@@ -399,7 +407,8 @@ class _Run:
         polytope, self.first_log_weight = market.polytope, at.log_weight
         self.best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
         self.warm: Start | None = None
-        #: Numbers of judged iterates without progress, of short steps, and of steps in which mu has not halved.
+        #: Numbers of judged iterates without progress (`stalled`), of successive short steps (`short_steps`), and of
+        #: steps since mu was last halved (`slow_steps`).
         self.stalled = self.short_steps = self.slow_steps = 0
         self.least_judged_mu = self.least_mu = np.inf
         units = market.product_units(at)
@@ -407,7 +416,7 @@ class _Run:
         self.now = Step(market, at, units, True)
 
     def step(self, number: int) -> bool:
-        """Judge an accurate iterate, and take one step; False if iterations end. `number` counts from 0."""
+        """Judge the iterate if it is accurate, and take a step, of index `number` from 0; False if iterations end."""
         now, market = self.now, self.market
         if not now.finite:
             return False
@@ -444,7 +453,7 @@ class _Run:
         return self.best.error <= 0.5 * self.tol or self.stalled > PATIENCE or mu < _LEAST_MU
 
     def _fruitless(self, new: Step, t: float, number: int) -> bool:
-        """True if steps no longer advance: mu has not halved for long, is at rounding, or steps are too short."""
+        """True if steps no longer advance: mu has not halved in many steps, is rounding error, or steps are short."""
         now, market = self.now, self.market
         progress = market.at_final_alpha and now.mu < 0.5 * self.least_mu
         self.slow_steps, self.least_mu = (0, now.mu) if progress else (self.slow_steps + 1, self.least_mu)
@@ -459,7 +468,7 @@ class _Run:
         )
 
     def _raise_alpha(self) -> None:
-        """Continue with a larger alpha, if it is not the final one, and the equations hold approximately."""
+        """Continue with a larger alpha, if the present alpha is not the final one and equations hold approximately."""
         market, now = self.market, self.now
         growth, feasible = _GROWTH if market.log_gamma is None else _GROWTH_GAME
         if not market.at_final_alpha and now.residual < feasible:
@@ -469,7 +478,7 @@ class _Run:
 
 
 def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
-    """Find the log weight of the sum of shares by Brent's method, with one interior-point run an evaluation."""
+    """Find the log weight of the sum of shares by Brent's method, with one run of the interior point per evaluation."""
     trials: list[Candidate] = []
 
     @cache

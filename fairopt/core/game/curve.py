@@ -3,19 +3,19 @@ r"""Curve of equilibria through alpha = 1, by continuation in tasks, prices and 
 .. math:: \{(x, \lambda, \alpha): x \text{ is an equilibrium of alphaPF-VDS with prices } \lambda\}
 
 has, for almost all data, a single component through the unique equilibrium at alpha = 1: a curve that is smooth except
-where pairs, rows or limits enter or leave the active set. It may turn back in alpha (folds); an alpha between two folds
-has several equilibria, whose indices alternate along the curve. The first crossing of alpha is the one that the curve
-meets first; at a fold it jumps as alpha continues.
+where pairs, rows or limits enter or leave the active set. The curve may turn back in alpha (folds); an alpha between
+two folds has several equilibria, whose indices alternate along the curve. The first crossing of an alpha is the
+equilibrium at that alpha that the curve meets first; as alpha passes a fold, the first crossing jumps.
 
 The curve starts at an equilibrium near alpha = 1 with a regular active set. Tasks of pairs, and prices of rows that are
-exhausted together, may be undetermined there, for all alpha if users share a bottleneck. The active set is then reduced
-to a vertex of these solutions: along directions in which only they change until some member becomes zero. Constraints
-outside of the set are perturbed by small irregular amounts, so that ties do not recur; the point is an exact
-equilibrium of the perturbed data.
+exhausted together, may be undetermined there, and are for all alpha if users share a bottleneck. The active set is then
+reduced to a vertex of the set of solutions: by moves in directions that change only undetermined tasks or prices, until
+one of these becomes zero. Constraints outside of the active set are perturbed by small irregular amounts, so that ties
+do not recur; the point is an exact equilibrium of the perturbed data.
 
-On one active set the curve is followed by pseudo-arclength continuation. At a change of the active set its direction is
-that in which the entering variable increases. A member leaves where its tasks, price or price of the limit become zero,
-a constraint enters where its slack does.
+On one active set the curve is followed by pseudo-arclength continuation. At a change of the active set the direction of
+the curve is that in which the entering variable increases. A pair, row or limit leaves the active set where its tasks
+or its price become zero, and enters where its slack becomes zero.
 
 Source: Keller, "Numerical solution of bifurcation and nonlinear eigenvalue problems" (1977); Allgower and Georg,
 "Numerical Continuation Methods" (1990), chapters 6 and 12.
@@ -45,26 +45,32 @@ from . import engine
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
 from .index import Factors
 
-#: Reasons why the curve was not followed to the end.
+#: Reasons why the curve was not followed to the end: step lengths, singular Jacobian, size, start, and limits.
 STUCK, SINGULAR = "no step along the curve is short enough", "the curve is not regular: exact ties"
 _LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 _NO_START, _LATE = "no regular equilibrium was found near alpha = 1", "the time limit was reached"
 _SPENT = "the curve takes more steps than allowed"
-#: Shortest step, and the slack at which Newton's method takes over from bisection.
+#: Shortest step (`_SHORTEST`), and the slack below which Newton's method replaces bisection (`_NEWTON_SLACK`).
 _SHORTEST, _NEWTON_SLACK = accuracy.NEGLIGIBLE, 1e-3
-#: Factors of all step lengths in the first run, and in a second one if the first fails; and the first step of a run.
+#: Factors of all step lengths in the first run, and in a second run if the first fails (`_STEP_FACTORS`); and length
+#: of the first step of a run (`_FIRST_STEP`).
 _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
-#: A step longer than `_CLEARS_FOLD` that has passed a fold is taken again with its length times `_TOWARDS_FOLD`.
+#: A step longer than `_CLEARS_FOLD` that has passed a fold is repeated at `_TOWARDS_FOLD` times its length.
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
-#: Factors of the step length after at most three corrections, four, and more; and largest number of attempts of a step.
+#: Factors of the step length after at most three corrections (`_FASTER`), after four (`_FAST`), and after more
+#: (`_SLOWER`); and largest number of attempts of a step.
 _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
-#: Residual above which Newton's method is given up as divergent, and one below which residuals may increase.
+#: Residual above which Newton's method is given up as divergent (`_DIVERGED`), and residual below which an increase of
+#: the residual is accepted (`_MAY_RISE`).
 _DIVERGED, _MAY_RISE = 1e3, accuracy.VISIBLE
-#: Residual of points of the curve at alpha up to 10, above which it grows like alpha, as the rounding of slacks does.
+#: Largest residual of points of the curve at alpha up to 10. At larger alpha the tolerance grows in proportion to
+#: alpha, as rounding errors of slacks do.
 _RESIDUAL = accuracy.CONVERGED
-#: A step has passed an event at a distance below `-_PASSED`, and log alpha below `-_PASSED_TARGET`; bisections taken.
+#: A step has passed an event if the distance from it is below `-_PASSED`, and a target if log alpha is past the target
+#: by more than `_PASSED_TARGET`; `_BISECTIONS` is the largest number of bisections.
 _PASSED, _PASSED_TARGET, _BISECTIONS = accuracy.REFINED, accuracy.NEWTON_ROUNDING, 60
-#: Slope up to which alpha neither rises nor falls along the tangent, and difference of log alphas that counts as zero.
+#: Slope up to which alpha counts as constant along the tangent (`_TURNING`), and difference of log alphas that counts
+#: as zero (`_SAME_LOG_ALPHA`).
 _TURNING, _SAME_LOG_ALPHA = accuracy.NEGLIGIBLE, accuracy.ACCURATE
 
 
@@ -85,7 +91,7 @@ class Run:
     _event: int = -1  # the condition that has just entered or left the active set; -1 for none
     _tangent: Array = field(default_factory=lambda: np.zeros(0))  # the last tangent, of all variables and log alpha
     _orientation: int = 0  # sign of the determinant on this active set, bordered by the tangent; 0 if unknown
-    _furthest: float = 0.0  # log alpha farthest from that of the start
+    _furthest: float = 0.0  # log alpha at the largest distance from the start so far
     _fold: float = np.nan  # log alpha of the last fold, until the curve has returned to it
     _fold_tasks: Array = field(default_factory=lambda: np.zeros(0))  # (users,), tasks at that fold
     _previous: tuple[Place, Array] | None = None  # previous point and tangent, if alpha advanced there
@@ -95,7 +101,10 @@ class Run:
         self._tangent[-1], self._furthest = 1.0 if self.up else -1.0, self.at.theta
 
     def to_the_end(self, deadline: float, bar: Any = None) -> str:
-        """Take steps to the last target, until a CPU time of the process: the reason if it is not attained, else ""."""
+        """Take steps to the last target, until the CPU time of the process exceeds `deadline`.
+
+        Returns the reason if the target is not attained, else "".
+        """
         end = float(self.targets[-1 if self.up else 0])
         most, reason = int(self.options.steps_per_pair * (len(self.g.user) + 10) * (1 + abs(end))), None
         while reason is None:
@@ -107,12 +116,12 @@ class Run:
         return reason
 
     def step(self) -> str | None:
-        """Take one step; the reason if the run ends."""
+        """Take one step. Returns why the run ends ("" if at the last target), or None if it continues."""
         self.steps += 1
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        # The equilibrium at alpha = 1 is unique: a curve far on its other side has passed through its start again.
+        # The equilibrium at alpha = 1 is unique: a curve far on the other side of alpha = 1 has passed its start again.
         if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
         # After an event the entering variable must increase, which fixes the orientation. On one active set it follows
@@ -160,7 +169,7 @@ class Run:
         return None
 
     def _next_target(self, rise: float) -> float:
-        """Log alpha that the step must not pass: the next target, or that of the last fold; NaN for none."""
+        """Log alpha that the step must not pass: the next target, or the log alpha of the last fold; NaN if neither."""
         goals, theta = np.append(self.targets, self._fold), self.at.theta
         ahead = goals[np.sign(rise) * (abs(rise) > _TURNING) * (goals - theta) > _SAME_LOG_ALPHA]
         return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
@@ -198,10 +207,10 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 def corrected(
     unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
-    """Newton's method from `there`, in place, to a residual `aim`: numbers of corrections (-1: failure), and equations.
+    """Newton's method from `there`, in place, to a residual `aim`: number of corrections (-1: failure), and equations.
 
-    Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, lead to a zero distance of event c,
-    which for the last event is that of log alpha from `target`.
+    Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, reduce the distance from event c to
+    zero; the distance from the last event is the difference of log alpha and `target`.
     """
     before = np.inf
     for corrections in range(accuracy.CORRECTIONS):
@@ -230,9 +239,10 @@ def corrected(
 def _first_event(
     unknowns: Active, start: Place, at: Place, v: Values, end: int, target: float, first: Array
 ) -> tuple[int, float, Place]:
-    """First event that a step has passed (-1: none), the fraction of the step at which it occurs, and its point.
+    """First event that a step has passed (-1: none), the fraction of the step at which it occurs, and the point there.
 
-    The step leads from `start`, where distances to events are `first`, to `at`, at which the event `end` (-1: none) is.
+    The step leads from `start`, where distances from events are `first`, to `at`, where the event `end` occurs (-1: no
+    event).
     """
     event, part, now = -1, 1.0, unknowns.distances(v, at)
     finite = np.isfinite(first)
@@ -282,8 +292,8 @@ def advanced(
     """Take one step along the unit tangent t, in place: the event at its end (-1: none), corrections, and length.
 
     A step of at most `length` ends at the first event: a condition enters or leaves the active set, or log alpha
-    attains `target` (NaN for none). If the chord passes an event that the tangent did not predict, or a correction
-    fails, it is shorter. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
+    attains `target` (NaN: no target). If the chord passes an event that the tangent did not predict, or a correction
+    fails, the step is shortened. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
     """
     aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, end, h = unknowns.rates(v, t), -1, length
@@ -317,20 +327,22 @@ def advanced(
     return -1, -1, h
 
 
-#: Backward error of the first equilibrium above which the interior point restarts, at which it ends, and above which
-#: the other methods of the engine are used.
+#: Backward errors of the first equilibrium: above `_CORE_ERROR` the interior point restarts, at `_CORE_AIM` it ends,
+#: and above `_MOST_ERROR` its result is rejected, so that the other methods of `engine` follow.
 _CORE_ERROR, _CORE_AIM, _MOST_ERROR = accuracy.NEGLIGIBLE, accuracy.CONVERGED, accuracy.HALF_PRECISION
-#: Relative threshold of zero singular values and rates; largest number of alternations between tasks and prices.
+#: Relative threshold below which singular values and rates count as zero (`_SINGULAR`), and largest number of
+#: alternations between tasks and prices (`_ROUNDS`).
 _SINGULAR, _ROUNDS = accuracy.NEGLIGIBLE, 4
-#: Perturbation of inactive constraints, and the largest admissible change of the data.
+#: Perturbation of inactive constraints (`_PERTURBATION`), and largest admissible change of the data.
 _PERTURBATION, _MOST_PERTURBATION = accuracy.HALF_PRECISION, 1e-5
 
 
 def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
-    """Start of the curve: data of the game, and a regular point at an `alpha` near 1; None if none is found.
+    """Start of the curve: data of the game, and a regular point at an `alpha` near 1; None if no such point is found.
 
-    The equilibrium is solved for, and its active set identified. Shares w and prices xi of limits follow from its
-    prices. The active set is then reduced to a regular one, and the data perturbed. The alpha of `problem` is not read.
+    The equilibrium is computed, and its active set identified. Shares w and prices xi of limits follow from the prices
+    of the equilibrium. The active set is then reduced to a regular active set, and the data perturbed. The alpha of
+    `problem` is not read.
     """
     if not len(problem.polytope.users):
         return None
@@ -355,7 +367,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 
 
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (users, servers) and log prices of whole capacities (rows,) of the dense interior point, then of others."""
+    """Tasks (users, servers) and log prices of whole capacities (rows,), by the dense interior point, then `engine`."""
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
@@ -367,10 +379,11 @@ def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
 
 
 def _regularized(g: Game, at: Place) -> bool:
-    """Reduce the active set to one with a regular Jacobian, in place, and perturb the data; False for a failure.
+    """Reduce the active set, in place, until its Jacobian is regular, and perturb the data; False for a failure.
 
-    The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks, then prices, are
-    moved to a vertex of those that it allows, in turn until neither moves.
+    The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks are moved to a vertex
+    of the set of tasks that the active set allows, then prices to a vertex of the set of prices, alternately until
+    neither changes.
     """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
@@ -384,7 +397,10 @@ def _regularized(g: Game, at: Place) -> bool:
 
 
 def _determine_tasks(g: Game, at: Place, v: Values) -> int:
-    """Move tasks between servers, at constant user tasks and use of priced rows, until they are determined."""
+    """Move tasks between servers, at constant user tasks and use of rows with a price, until tasks are determined.
+
+    Returns the number of moves, -1 for a failure.
+    """
     users = len(g.limit)
     matrix = np.vstack([(np.arange(users)[:, None] == g.user) * g.size, g.use])
     value, fixed = np.append(np.zeros(users), v.idle), np.append(np.ones(users, np.bool_), at.row_on)
@@ -394,7 +410,7 @@ def _determine_tasks(g: Game, at: Place, v: Values) -> int:
 
 
 def _determine_prices(g: Game, at: Place, v: Values) -> int:
-    """Move prices, at constant costs of active pairs, until they are determined."""
+    """Change prices, at constant costs of active pairs, until they are determined; number of moves, -1 if it fails."""
     matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.log_cost > -np.inf)
     matrix[p, g.at[p, r]] = v.row_slope[p, r]
     return _reduced_to_vertex(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
@@ -403,8 +419,9 @@ def _determine_prices(g: Game, at: Place, v: Values) -> int:
 def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sign: float, fixed: Mask) -> int:
     """Move `amount` along null directions of the `fixed` rows of a matrix until none remains: the number of moves.
 
-    Each move ends where an amount becomes zero, which is removed from `on`, or the `value` of another row, whose rate
-    is `sign` times its product with the direction, and which is fixed from then on. -1 if a direction is unbounded.
+    Each move ends where an amount becomes zero, which is then removed from the mask `on`, or where the `value` of a row
+    that is not fixed becomes zero, and the row is fixed from then on. A value changes at the rate `sign` times the
+    product of its row and the direction. The result is -1 if a move is unbounded.
     """
     for count in range(len(on) + len(fixed)):
         members = np.flatnonzero(on)
@@ -430,7 +447,7 @@ def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sig
 
 
 def _null(matrix: Array) -> Array | None:
-    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by SVD; None if that is trivial."""
+    """Unit vector (unknowns,) in the null space of a matrix (equations, unknowns), by SVD; None for a trivial one."""
     if matrix.shape[1] == 0:
         return None
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
@@ -439,19 +456,19 @@ def _null(matrix: Array) -> Array | None:
 
 
 def _irregular(k: Index) -> Array:
-    """Number in (1, 2) for every index k, pseudo-random as only unequal perturbations break ties; equal in all runs."""
+    """Pseudo-random factor in (1, 2) for every index k, equal in all runs; only unequal perturbations break ties."""
     return np.asarray(1 + np.random.default_rng(0).random(int(k.max(initial=-1)) + 1)[k])
 
 
 def _perturbed(g: Game, at: Place) -> bool:
-    """Perturb active amounts off zero, and the data so that the point is an exact equilibrium for them.
+    """Increase active amounts slightly above zero, and change the data so that the point is an exact equilibrium.
 
     Returns False if the data would change by more than `_MOST_PERTURBATION`.
     """
     pairs, v = len(g.user), Values(g, at)
     of_pairs, of_rows = (_PERTURBATION * _irregular(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))
     of_users = _PERTURBATION * _irregular(np.arange(len(g.limit))) * at.limit_on
-    # Relative to the user's tasks, or to gamma where that is smaller.
+    # Perturbations of pairs are relative to the user's tasks, or to gamma where gamma is smaller.
     at.z += of_pairs * np.minimum(v.x[g.user] / g.size, 1.0) * at.pair_on
     at.w += of_rows * (at.row_on & ~at.reference)
     v = Values(g, at)
@@ -467,8 +484,8 @@ def _perturbed(g: Game, at: Place) -> bool:
     return bool(largest <= _MOST_PERTURBATION)
 
 
-#: A crossing is corrected to the residual `_EXACT` on the unperturbed data, and refined on its active set if its
-#: backward error then exceeds `_REFINED_ERROR`, as some pairs may have tasks by the perturbation only.
+#: A crossing is corrected to the residual `_EXACT` on the unperturbed data. If its backward error then exceeds
+#: `_REFINED_ERROR`, it is refined on its active set, since some pairs may have tasks only due to the perturbation.
 _REFINED_ERROR, _EXACT = accuracy.ACCURATE, accuracy.SOLVE_ROUNDING
 
 
@@ -478,15 +495,15 @@ class Crossing:
 
     Attributes
     ----------
-    index : +1 or -1; the sum over all equilibria at an alpha is +1, and one of index -1 is unstable
-    certificate : the backward error (docs/certificates.md)
+    index : +1 or -1; indices of all equilibria at an alpha sum to +1, and an equilibrium of index -1 is unstable
+    certificate : backward error of the equilibrium (docs/certificates.md)
     """
 
     alpha: float
     index: int
     certificate: float
     tasks: Array = field(repr=False)  # (users, servers)
-    log_rows: Array = field(repr=False)  # (servers, resources), log prices of whole capacities, -inf for none
+    log_rows: Array = field(repr=False)  # (servers, resources), log prices of whole capacities, -inf for a zero price
 
     @property
     def user_tasks(self) -> Array:
@@ -496,7 +513,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """Jump of the first crossing: the curve turns back at `alpha`, and crosses it again at other tasks."""
+    """Jump of the first crossing: the curve turns back at `alpha`, and crosses that alpha again at other tasks."""
 
     alpha: float
     before: Array  # (users,), tasks at the end nearer to alpha = 1, which are returned at the jump itself
@@ -509,10 +526,12 @@ class Curve:
 
     Attributes
     ----------
-    crossings : in their order along the curve
+    crossings : equilibria at the requested alphas, in their order along the curve
+    jumps : jumps of the first crossing, in their order along the curve
     arrived : True if the last requested alpha was attained
-    reason : why it was not
-    alpha : at the end
+    reason : why the last alpha was not attained, "" if it was
+    steps : number of steps along the curve
+    alpha : value at the end of the section
     """
 
     crossings: tuple[Crossing, ...]
@@ -539,9 +558,9 @@ def follow(
 
     Parameters
     ----------
-    alphas : all above 1, or all below, finite and positive
+    alphas : requested values, all greater than 1 or all less than 1, finite and positive
     seconds : limit of CPU time, tested between steps
-    bar : progress bar, updated to the fraction of log alpha, of its `total`, that is done
+    bar : progress bar, updated to the part of its `total` that is the fraction of the last log alpha attained
     """
     up, end = max(alphas) > 1, max(alphas, key=lambda alpha: abs(np.log(alpha)))
     all_served = everybody_served(problem.polytope)

@@ -6,11 +6,11 @@ The index is the sign of the determinant of the Jacobian of the equilibrium cond
 
     J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}.
 
-It is +1 at alpha = 1, and the indices of all equilibria sum to +1 (docs/uniqueness.md). If tasks of pairs or prices are
-not unique although user tasks X are (interchangeable servers, two rows exhausted together), J is singular. A small
-multiple of the identity, which corresponds to a strictly convex cost of deviating from these tasks and prices, makes it
-regular without changing the index of X. Where X itself changes along the kernel the index is 0: equilibria form a
-continuum, or two of them are about to meet (a fold).
+The index is +1 at alpha = 1, and the indices of all equilibria sum to +1 (docs/uniqueness.md). If tasks of pairs or
+prices are not unique although user tasks X are (interchangeable servers, two rows exhausted together), J is singular. A
+small multiple of the identity, which corresponds to a strictly convex cost of deviating from the tasks and prices of
+the equilibrium, makes J regular without changing the index of X. Where X itself changes along the kernel the index is
+0: equilibria form a continuum, or two equilibria are about to meet (a fold).
 
 Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Complementarity Problems" (2003), section
 2.6 (degree of regular solutions).
@@ -45,7 +45,7 @@ from ..system import AT_LIMIT, OfLimits, Stack, stacked
 
 
 class Factors:
-    """LU factors of a matrix: solutions, and the sign of its determinant; not `regular` if a pivot is zero."""
+    """LU factors of a matrix: solutions, and the sign of its determinant; `regular` is False if a pivot is zero."""
 
     def __init__(self, matrix: Array) -> None:
         self.lu, self.pivots, singular = lapack.dgetrf(matrix)
@@ -66,17 +66,20 @@ class Factors:
 REGULARIZATION = REFINED
 #: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; else the index is 0.
 _SINGULAR = 1e7
-#: Number of unknowns up to which all unit vectors are tested as right-hand sides, number of random ones beyond it, and
-#: largest number of unknowns of which an index is computed.
+#: Number of unknowns up to which all unit vectors are tested as right-hand sides (`_ALL_COLUMNS`), number of random
+#: right-hand sides for more unknowns, and largest number of unknowns for which an index is computed.
 _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 #: Largest alpha at which doubles identify the active set.
 _LARGEST_ALPHA = 1e3
-#: Part of a user's tasks up to which a pair without slack counts as empty.
+#: Part of a user's tasks up to which a pair counts as empty, even if its slack is zero.
 _EMPTY = CONVERGED
 
 
 class Active(NamedTuple):
-    """Jacobian of an equilibrium on its active set: users and servers of pairs; servers of rows, then -1 for limits."""
+    """Jacobian on the active set of an equilibrium, with the user and server of each pair, and the server of each row.
+
+    Unknowns are pairs, then rows, then limits; `host` is -1 for limits.
+    """
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
@@ -85,7 +88,7 @@ class Active(NamedTuple):
 
 
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-    """Index +1 or -1, or 0 if user tasks are not locally unique; None if it is unknown, as where a limit binds.
+    """Index +1 or -1, or 0 if user tasks are not locally unique; None if the index is unknown, as where a limit binds.
 
     `tasks` (users, servers) and log prices per resource unit (servers, resources) are those of the certificate's proof.
     At alpha = 1 user tasks are unique, and the index is 1.
@@ -110,8 +113,8 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
     """Active set at tasks (users, servers) and log prices per resource unit (servers, resources).
 
-    Pairs and rows with a slack below `weak` are included. None if some user with a usable pair has no tasks, or for too
-    many unknowns.
+    Pairs and rows with a slack below `weak` are included. The result is None if some user with a usable pair has no
+    tasks, or if there are too many unknowns.
     """
     polytope, q, log_rows = problem.polytope, stacked([problem]), problem.polytope.log_row_prices(log_prices)
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
@@ -135,7 +138,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
 
 
 def index(active: Active) -> int:
-    """Sign of det J, 0 if user tasks are not locally unique."""
+    """Index of the equilibrium: the sign of det J, 0 if user tasks are not locally unique."""
     pairs, size = len(active.user), len(active.user) + len(active.host)
     if not size:
         return 1
@@ -185,9 +188,9 @@ def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Acti
 def _jacobians(
     q: Stack, z: Array, log_v: Array, pairs: Mask, rows: Mask, limits: OfLimits = None
 ) -> tuple[Array, ActiveSet]:
-    """J of every problem on given active sets, with prices in units of their largest share in a cost."""
+    """J of every problem on given active sets, with the price of a row in units of its largest share in a cost."""
     active = ActiveSet(pairs, rows, limits)
-    # The share of a row over its largest one does not depend on its price, which may be zero.
+    # The ratio of a row's share in a cost to its largest share does not depend on the row's price, which may be zero.
     log_share = np.where(pairs, q.log_use - q.power * q.costs(log_v)[0], -np.inf)
     share = np.exp(log_share - log_share.max(axis=1, keepdims=True))
     matrix = active.jacobian(q, q.user_tasks(z), share, np.ones(len(q.alpha)))
@@ -197,9 +200,9 @@ def _jacobians(
 
 #: Singular values of J below this fraction of the largest count as zero (tasks or prices that are not unique).
 _ZERO_SINGULAR = NEGLIGIBLE
-#: Distance from 1 of the corresponding eigenvalues of T'.
+#: Distance from 1 up to which eigenvalues of T' are attributed to zero singular values of J.
 _NEAR_ONE = 1e-5
-#: Spectral radius below which it counts as zero.
+#: Spectral radius below which the radius counts as zero.
 _ZERO_RADIUS = HALF_PRECISION
 
 

@@ -5,8 +5,8 @@ not determined. If all demands are positive there is a greatest allocation, whic
 `core.choices` computes it with a proof.
 
 Otherwise (zero demands, binding task limits) the games of `entropy_homotopy` are followed to 1/alpha = 0, and the
-result is the limit if it is well determined by prices. If not, the limit is not found. Equilibria at large alpha do not
-reveal it, since the terms that determine it are below the accuracy of their exploitability.
+result is the limit if prices determine it well. If they do not, the limit is not found. Equilibria at large alpha do
+not show the limit either, since the terms that determine it are smaller than the accuracy of exploitabilities.
 
 At large alpha log prices are :math:`\log v = a + b/\alpha`. Choices among servers depend on b, provided that
 :math:`\alpha \tau` is small. The path has three stages: tau decreases at alpha = 2^16 until :math:`\alpha \tau` is 0.1;
@@ -15,14 +15,15 @@ alpha = 2^20 from the beginning curves have more folds, and with a smaller produ
 
 Whether prices determine the limit is measured by perturbing the arbitrary weights of the smoothed choice, which must
 not change it (`CoupledGame.responses`). For users limited by the same resource on two servers the difference of costs
-is that of other resources, whose shares vanish like :math:`c^\alpha` and soon underflow, although tasks of other users
-may depend on it.
+is the cost of other resources, whose shares vanish like :math:`c^\alpha` with c < 1 and soon underflow, although tasks
+of other users may depend on this difference.
 
-With few users who lack demand for some resource, the homotopy starts near its end, from prices of problems with
-positive demands. First, all other users, by `core.choices` in a few dozen Newton steps. Then, for each group of users
-who demand the same resources, a problem on the capacity that is left of these; the price of such a resource is lower by
-as much as the group's levels are higher. Together these are nearly the prices of the game at a low temperature, except
-that groups compete with each other, which Newton's method corrects; if it fails, the homotopy is followed from tau = 1.
+If few users lack demand for some resource, the homotopy starts near its end, from prices of problems with positive
+demands. The first problem has all other users, and is solved by `core.choices` in a few dozen Newton steps. Then for
+each group of users who demand the same resources a problem on the remaining capacity of these resources is solved; the
+log price of such a resource is lower by as much as the log levels of the group are higher. The combined prices are
+nearly the prices of the game at a low temperature, except that groups compete with each other, which Newton's method
+corrects; if that fails, the homotopy is followed from tau = 1.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import Sweeps, settle
 
 #: A start near the end is tried if at most the fraction `_PART` of the users lacks demand for a resource, and there are
-#: at least `_USERS` users per price: with fewer it often fails, and saves little.
+#: at least `_USERS` users per price: with fewer users such a start often fails, and saves little time.
 _PART, _USERS = 0.1, 2
-#: Temperature of this start, and largest number of Newton steps from it.
+#: Temperature of this start (`_TAU`), and largest number of Newton steps from it (`_MOST`).
 _TAU, _MOST = LAST_TAU, EVALUATIONS
-#: Idle fraction up to which a resource counts as full; log prices of other resources are lower by at least `_BELOW`
-#: times tau.
+#: Idle fraction up to which a resource counts as full (`_FULL`); log prices of other resources are lower than the
+#: largest of the server by at least `_BELOW` times tau.
 _FULL, _BELOW = 1e-3, 3.0
 #: Power of prices in barrier terms; with 1/2 the limit was not found on one of the clusters that were tried.
 POWER = 1.0
@@ -61,7 +62,8 @@ POWER = 1.0
 def _beginning(q: EquilibriumSystem) -> Place | None:
     """Point of the homotopy at the temperature `_TAU`, from prices of problems with positive demands.
 
-    None if too many users lack demand for a resource, there are too many prices or a limit, or Newton's method fails.
+    None if no user or too many users lack demand for a resource, if there are too many prices or a task limit, or if
+    Newton's method fails.
     """
     if len(q.weight) < _USERS * int(q.row.sum()):
         return None
@@ -95,7 +97,8 @@ def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple
     """Smoothed PS-DSF of some `users` (a mask) on fractions `part` (servers, resources) of all capacities.
 
     Returns log prices (servers, resources), equal for all resources of a server, use (servers, resources) as a fraction
-    of these capacities, and the number of Newton steps; None if a user can run nowhere or `tau` is not attained.
+    of the capacities that are available, and the number of Newton steps; None if one of the users can run nowhere or
+    `tau` is not attained.
     """
     whole = q.polytope.cluster
     names = [whole.users[n] for n in q.polytope.users[users]]
@@ -111,24 +114,25 @@ def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple
     )
 
 
-#: First and last alpha.
+#: First and last alpha of the path.
 _LOW, _HIGH = 2.0**16, 2.0**20
-#: Product of alpha and tau while alpha grows, at the end, and its largest value for a limit.
+#: Product of alpha and tau while alpha grows (`_WARM`), at the end of the path (`_COLD`), and largest product at which
+#: a point is extrapolated to the limit (`_COOL`).
 _WARM, _COLD = 0.1, 1e-5
 _COOL = 10 * _COLD
-#: Largest number of linear systems in the first stage, and in each of the other two.
+#: Largest number of linear systems in each of the last two stages (`_AFTER`), and in the first stage (`_BEFORE`).
 _AFTER = 400
 _BEFORE = 3 * _AFTER
 #: Product of numbers of pairs and prices above which the path is not followed: best responses are faster.
 _WORK = 4e6
-#: Nor is it followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks demand for
-#: some resource: its end was never the limit there (docs/psdsf.md).
+#: Nor is the path followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks demand
+#: for some resource: in such problems its end was never the limit (docs/psdsf.md).
 _ROWS, _LACKING = 64, 0.5
-#: Temperatures at which prices are stored as warm starts of problems with other users of the same servers, and largest
-#: number of Newton steps from them. If these do not suffice, the next higher temperature is tried; if none does, the
-#: stage runs from its beginning.
+#: Temperatures at which prices are stored as warm starts of problems with other users of the same servers (`_KEPT`),
+#: and largest number of Newton steps from them (`_RESTART`). If these steps do not suffice at one temperature, the next
+#: higher temperature is tried; if they suffice at no temperature, the first stage runs from its beginning.
 _KEPT, _RESTART = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4), CORRECTIONS
-#: Steps in log2 alpha, of which whole ones lead from power of 2 to power of 2.
+#: Step control in log2 alpha; steps of integer length lead from a power of 2 to a power of 2.
 _FACTORS = StepControl(2.0, 4.0, float(np.log2(1.002)), SHORTER, STEPS.grow)
 #: Number of random perturbations of weights by which a limit is tested.
 _WEIGHTS = 8
@@ -141,24 +145,24 @@ class PriceStart(ServerStart):
     """Warm start with prices of servers for a problem with other users, whose tasks follow from prices.
 
     Prices are stored at several temperatures of the first stage. If few users have changed, 3 to 6 linear systems lead
-    to the new prices at its end; if many have, at a higher temperature.
+    to the new prices at the last temperature; if many have changed, to the new prices at a higher temperature.
     """
 
     servers: tuple[str, ...]
     resources: tuple[str, ...]
     unit: Array  # (servers,)
-    way: tuple[tuple[float, Array], ...]  # decreasing tau; log prices (servers, resources), NaN where none
+    way: tuple[tuple[float, Array], ...]  # decreasing tau; log prices (servers, resources), NaN for unused rows
 
     @classmethod
     def of(cls, way: Sequence[Place]) -> PriceStart:
-        """Warm start from points of the first stage: its end, and the first below some temperatures."""
+        """Warm start from points of the first stage: its end, and the first point at or below each of `_KEPT`."""
         q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
         below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in _KEPT)
         chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
         return cls(cluster.servers, cluster.resources, way[-1].here.unit, tuple(chosen.items()))
 
     def games(self, q: EquilibriumSystem) -> Iterator[CoupledGame]:
-        """Games of a system at these prices, the coldest first, servers by name; none if it has others."""
+        """Games of the system q at the stored prices, lowest tau first; empty if names of rows differ."""
         cluster = q.polytope.cluster
         if cluster.resources != self.resources or sorted(cluster.servers) != sorted(self.servers):
             return
@@ -171,17 +175,17 @@ class PriceStart(ServerStart):
 
 
 class Ends(NamedTuple):
-    """End of the continuation, and its first stage, if that was completed."""
+    """End of the continuation, and points of its first stage, empty unless that stage was completed."""
 
     last: Place
     first: Sequence[Place]
 
 
 def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> Ends | None:
-    """Last point of the path to PS-DSF; None if it is not followed (`_WORK`, `_ROWS`) or does not begin.
+    """Last point of the path to PS-DSF; None if the path is not followed (`_WORK`, `_ROWS`) or does not begin.
 
-    The first stage lowers the temperature at alpha = `_LOW`, unless a warm `start` replaces it; the second raises
-    alpha, to `_HIGH` if it succeeds; the last lowers the temperature there.
+    The first stage lowers the temperature at alpha = `_LOW`, from a warm `start` if there is one. The second stage
+    raises alpha, to `_HIGH` if it succeeds. The last stage lowers the temperature at `_HIGH`.
     """
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()
@@ -207,7 +211,7 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
-    """First stage from stored prices, at the lowest temperature at which Newton's method converges; else empty."""
+    """First stage from stored prices, at the lowest temperature from which its end is attained; empty if from none."""
     systems = 0
     for game in start.games(low):
         found = newton(game, _RESTART)
@@ -221,10 +225,10 @@ def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[P
 
 
 def solved(place: Place, most: float) -> Array | None:
-    """Tasks (pairs,) extrapolated to 1/alpha = 0; None if the point is not near, or prices do not determine them.
+    """Tasks (pairs,) extrapolated to 1/alpha = 0; None if the point is far from it, or prices do not determine tasks.
 
-    Prices are taken not to determine the tasks if random perturbations of the log weights of choices and of barrier
-    terms, which must not matter in the limit, change user tasks by more than `most`, relatively.
+    Prices count as not determining the tasks if random perturbations of the log weights of choices and of barrier
+    terms, which must have no effect in the limit, change user tasks by more than `most`, relatively.
     """
     here = place.here
     if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
@@ -259,14 +263,14 @@ def _grown(place: Place) -> Place:
     return Place(here, systems)
 
 
-#: Temperatures of choices at which ties are identified, one after the other.
+#: Temperatures of choices at which ties are identified; the second is used if the first gives no proof.
 _TRIES = LAST_TAU, SINGLE_ROUNDING
-#: Largest relative change of user tasks by perturbations of arbitrary weights (observed: below 1e-9 or above 1e-3), and
-#: by exact responses to the limit.
+#: Largest relative change of user tasks by perturbations of arbitrary weights (`_UNMOVED`; observed changes are below
+#: 1e-9 or above 1e-3), and by exact responses to the limit (`_STAYS`).
 _UNMOVED, _STAYS = SINGLE_ROUNDING, 1e-5
-#: Largest cap of slopes: with zero demands larger caps took 1.5 times as many rounds.
+#: Largest cap of slopes of elastic responses: with zero demands larger caps took 1.5 times as many rounds.
 _HIGHEST_CAP = 64.0
-#: Change of a round, relative to the tolerance, at which responses end.
+#: Change of tasks in a round, relative to the tolerance, at which responses end.
 _CONVERGED = 0.1
 #: Rounds of elastic responses between two candidates.
 _ROUNDS = 2, 48, *(50 * 2**k for k in range(8))
@@ -275,7 +279,7 @@ _OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, f
 
 @dataclass(frozen=True)
 class Found:
-    """Tasks (pairs,) in units of the user's largest gamma, method, number of steps, and warm start for other users."""
+    """Tasks (pairs,) in units of the user's largest gamma, method, number of steps, notes, and warm start `prices`."""
 
     tasks: Array
     by: str
@@ -290,9 +294,10 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
     1. With positive demands the greatest allocation, as computed, and after a round of exact responses.
     2. The end of the path of `furthest`, extrapolated to 1/alpha = 0, if prices determine it.
-    3. Elastic best responses from the last of these points. Only their starting point depends on the alpha of `method`.
+    3. States of elastic best responses from the end of the path, from smoothed choices if no path was followed, or from
+       an initial allocation. Only the initial allocation depends on the alpha of `method`.
 
-    The generator continues only if the certificate rejects a candidate.
+    The next candidate is computed only if the certificate rejects the last one.
     """
     near = Choices(method) if method.positive else None
     if near is not None:
@@ -320,7 +325,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
-    """Greatest PS-DSF allocation, if it is proved to be that and no task limit binds there."""
+    """Greatest PS-DSF allocation, if it is proved to be greatest and no task limit binds there."""
     for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()
@@ -331,7 +336,7 @@ def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
-    """Limit of the path, then exact responses to it, if these change user tasks by less than the tolerance."""
+    """Limit of the path, then the state after exact responses to it, if user tasks change by little (`_STAYS`)."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1), tol):
