@@ -1,22 +1,22 @@
 r"""PS-DSF for positive demands, of one problem or a stack: Newton's method on smoothed choices, then linear programs.
 
-Where every user of a server demands all of its resources, all users with tasks on server i have one level,
+Where every user of a server demands all resources of the server, all users with tasks on server i have the same level,
 :math:`l_i = X_n / (\phi_n \gamma_{ni})`. The unknowns are the log prices :math:`\pi_i = -\log l_i`. User n chooses the
-servers on which it would have most tasks, :math:`e^{a_{ni}}`. This choice is smoothed by a temperature tau, and the
-maximum over a server's resources by :math:`\rho = 9 \tau`; with y the use of rows, as a fraction of capacities,
+servers on which it would have the most tasks, :math:`e^{a_{ni}}`. This choice is smoothed by a temperature tau, and the
+maximum over a server's resources by :math:`\rho = 9 \tau`. With the use y of rows, as a fraction of capacities,
 
 .. math::
     a_{ni} = \log(\phi_n \gamma_{ni}) - \pi_i, \quad X_n = e^{\tau \log \sum_i e^{a_{ni}/\tau}}, \quad
     x_{ni} = X_n \mathrm{softmax}(a_n/\tau)_i, \quad F_i(\pi) = \rho \log \sum_r y_{ir}^{1/\rho} = 0
 
-The use of a server decreases in its own price and increases in all others (tau < 1), and for every number c
+The use of a server decreases in its own price and increases in all other prices (tau < 1), and for every number c
 :math:`F(\pi + c) = F(\pi) - c`: minus the Jacobian is an M-matrix with row sums of one, so that Newton's equations are
 regular. tau decreases by a factor that adapts to the number of Newton steps, from prices that are extrapolated in tau.
 
 At a low tau the pairs with tasks are identified: the ties of users and servers. Max-min over the split of tasks among
-ties, by the simplex method or an interior point, shows by how much the levels of servers can rise together; they rise
-until a user would prefer another server, and is tied to it from then on. Where no level can rise, the duals of these
-programs prove that no PS-DSF allocation is greater (docs/psdsf.md).
+ties, by the simplex method or an interior point, shows by how much the levels of servers can be raised together. Levels
+are raised until a user would prefer another server, to which it is tied from then on. Where no level can be raised, the
+dual solutions of these max-min problems prove that no PS-DSF allocation is greater (docs/psdsf.md).
 
 Users, servers and pairs of the problems of a stack are concatenated.
 """
@@ -43,33 +43,36 @@ from .maxmin import fractions, largest_rise
 from .sparse import Factors, Order, ordered
 from .system import AT_LIMIT, stacked
 
-#: Initial tau, the ratio rho / tau, and the largest number of evaluations of Newton's method at one tau.
+#: Initial tau (`_FIRST`), ratio rho / tau (`_RESOURCES`), and largest number of evaluations of Newton's method at one
+#: tau.
 _FIRST, _RESOURCES, EVALUATIONS = 0.12, 9.0, 24
-#: Pairs whose a_ni is this many tau below the user's largest are left out: their part of its tasks, e^-100, is
-#: rounding.
+#: Pairs whose a_ni is less than the user's largest by more than this multiple of tau are left out: their part of the
+#: user's tasks, e^-100, is negligible.
 _NEAR = 100.0
-#: Factor by which tau is multiplied: its initial and largest value, its smallest one, and the one above which
-#: iterations of a problem end, since tau hardly decreases.
+#: Factor by which tau is multiplied: its initial and largest value (`_SLOWEST`), its smallest value (`_FASTEST`), and
+#: the value above which iterations of a problem end, since tau hardly decreases (`_STOPPED`).
 _SLOWEST, _FASTEST, _STOPPED = 0.9, 0.05, 0.97
 #: After at most `_FEW_EVALUATIONS` evaluations this factor is multiplied by `_EASIER`, after more than
 #: `_MANY_EVALUATIONS` by `_HARDER`.
 _FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
-#: Largest |F| at which Newton's method ends at a large tau, where its points only serve as starts; and the rounding
-#: error of F times tau, as choices depend on prices over tau.
+#: Largest |F| at which Newton's method ends at a large tau, where points only serve as starts (`_LOOSE_RESIDUAL`); and
+#: rounding error of F, times tau, since choices depend on prices over tau (`_ROUNDING`).
 _LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
 #: Ratio of servers to users above which the Newton matrix is that of users.
 _MORE_SERVERS = 4
-#: The matrix is factored in sparse lists if users x servers exceed this multiple of the pairs, plus a constant, which
-#: were measured.
+#: The matrix is factored in sparse lists if the number of users times that of servers exceeds `_LIST_COST` times the
+#: number of pairs plus `_LIST_OVERHEAD`; both constants were measured.
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
 #: Last tau of stacks, whose ties are then identified.
 LAST_TAU = 1e-5
-#: Tasks are split among ties by the dense simplex method up to `_TABLEAU` entries of its tableau. Beyond, sparse linear
-#: programs are faster, up to `_MANY` ties of users who have several, and an interior point for more of them.
+#: Tasks are split among ties by the dense simplex method up to `_TABLEAU` entries of its tableau. For larger problems
+#: sparse linear programs are used if users with several ties have less than `_MANY` ties together, and otherwise an
+#: interior point.
 _TABLEAU, _MANY = 5_000, 2_000
-#: Part of a user's tasks above which a pair may be a tie; difference of logs of tasks below which pairs are tied.
+#: Part of a user's tasks above which a pair may be a tie (`_TIED`); difference of logs of tasks below which pairs are
+#: tied (`_SAME`).
 _TIED, _SAME = 3e-7, REFINED
-#: Default number of rounds in which levels rise on ties.
+#: Default number of rounds in which levels are raised on ties.
 _ROUNDS = 60
 #: Rounds stop if the product of the numbers of ties and of users about to change servers exceeds this bound, since each
 #: of these users may need a round.
@@ -77,7 +80,7 @@ _CROWD = 1e7
 
 
 class System(Protocol):
-    """Data of pairs, sorted by user and then by server; every user has a pair."""
+    """Data of pairs, sorted by user and then by server; every user has at least one pair."""
 
     start: Index  # (users + 1,)
     user: Index  # (pairs,)
@@ -108,7 +111,8 @@ class Choices:
     ----------
     price : (servers,), log prices pi
     tau : (problems,), lowest temperature at which the equations were solved
-    total, used : (users,), tasks X; (servers, resources), use y as a fraction of capacities
+    total : (users,), tasks X
+    used : (servers, resources), use y as a fraction of capacities
     steps : number of Newton steps, of all problems together
     """
 
@@ -117,7 +121,8 @@ class Choices:
         self.users, self.servers = (len(q.start) - 1) // count, len(q.row) // count
         self.served = np.bincount(q.server, minlength=len(q.row)) > 0
         self.tau, self.factor = np.full(count, _FIRST), np.full(count, _SLOWEST)
-        # Initial prices: each server is as good for one of its users as that user's best server, and none is overused.
+        # Initial prices: each server is as good for one of its users as that user's best server, and no server of a
+        # problem is overused.
         self.price = np.where(self.served, -np.inf, 0.0)
         best = np.maximum.reduceat(q.log_gain, q.start[:-1])
         np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
@@ -128,7 +133,7 @@ class Choices:
         self.before = 2 * self.tau, self.price  # tau and prices of the previous point
 
     def _of(self, problem: Array, size: int) -> Array:
-        """Values (problems,) repeated on the users or servers of each problem, of which there are `size`."""
+        """Values (problems,) repeated for the users or servers of each problem, of which each problem has `size`."""
         return problem if self.count == 1 else np.repeat(problem, size)
 
     def _look(self) -> None:
@@ -200,7 +205,7 @@ class Choices:
 
     @staticmethod
     def _by_users(diverted: Array, part: Array, own: Array, wanted: Array) -> Array:
-        r"""Newton step, (some, servers), by a matrix of users, where these are few.
+        r"""Newton step, (some, servers), by a matrix (users, users), where there are few users.
 
         The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n g'_n t_n) - g'^T t`, with :math:`g' = (1/\tau - 1)
         g`. By the Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
@@ -208,7 +213,7 @@ class Choices:
         Parameters
         ----------
         diverted, part : (some, users, servers), g' and t
-        own, wanted : (some, servers), the diagonal, and right-hand sides
+        own, wanted : (some, servers), the sums `own` of the diagonal, and right-hand sides
         """
         own = own + (diverted * part).sum(axis=1)
         per, step = part / own[:, None], np.zeros(wanted.shape)
@@ -246,7 +251,7 @@ class Choices:
     def _solved(self, going: Mask) -> Array:
         """Solve F = 0 for `price` at the current tau by damped Newton steps, for the problems of the mask `going`.
 
-        Returns the number of evaluations (problems,), -1 where it fails.
+        Returns the index of the last evaluation (problems,), -1 where Newton's method fails.
         """
         self._look()
         taken, norm, length = np.full(self.count, -1), np.full(self.count, np.inf), np.ones(self.count)
@@ -275,8 +280,8 @@ class Choices:
         r"""Log prices (servers,), changed by little more than rounding, at which nearly tied pairs are exactly tied.
 
         Pairs with a part of their user's tasks above `_TIED` are nearly tied. As ties on a cycle could contradict each
-        other, those of a spanning forest of largest parts are made exact. In every tree one server keeps its price,
-        from which those of the others follow by
+        other, only the ties of a spanning forest of largest parts are made exact. In every tree one server keeps its
+        price, from which the prices of all other servers of the tree follow by
 
         .. math:: \log X_n + \pi_i = \log(\phi_n \gamma_{ni})
         """
@@ -285,14 +290,14 @@ class Choices:
         ends = self.user[near], users + self.server[near]
         graph = sp.csr_array((1 - np.log(self.near[near]), ends), (nodes, nodes))
         forest = csgraph.minimum_spanning_tree(graph).tocoo()
-        # The pairs of the forest, found by their numbers among pairs of nodes, which may exceed 32 bits.
+        # The pairs of the forest, found by their indices among all pairs of nodes, which may exceed 32 bits.
         edges = near[
             np.searchsorted(ends[0] * nodes + ends[1], np.sort(forest.row.astype(np.intp) * nodes + forest.col))
         ]
         user, server, gain = self.user[edges], users + self.server[edges], self.gain[edges]
         tree = self._connected(self.user[edges], self.server[edges])
         roots = np.zeros(nodes - len(edges), dtype=np.intp)
-        roots[tree] = np.arange(nodes)  # servers, which are the last
+        roots[tree] = np.arange(nodes)  # the last node of each tree, which is a server
         # log X of users, then pi of servers; every pass determines the neighbours of known nodes.
         value, known = np.append(np.zeros(users), self.price), np.bincount(roots, minlength=nodes) > 0
         while (new := known[user] != known[server]).any():
@@ -306,8 +311,9 @@ class Choices:
     def greatest(self, rounds: int = _ROUNDS) -> tuple[Array, Mask]:
         r"""Tasks (pairs,) of the greatest PS-DSF allocation, and the mask (problems,) where it was found and proved.
 
-        In each of at most `rounds` rounds log levels of servers rise by s, those of users by s', to the max-min
-        solution on ties, or by the fraction of it at which a user n becomes tied to another server i,
+        In each of at most `rounds` rounds log levels of servers increase by s and log levels of users by s', which lead
+        to the max-min solution on ties, or by the fraction of these increases at which a user n becomes tied to another
+        server i,
 
         .. math:: \min_{ni} \frac{\log X_n - a_{ni}}{s_i - s'_n}
         """
@@ -379,9 +385,10 @@ class Choices:
         .. math::
             \max \sum_g h_g \quad \text{s.t.} \quad \sum_i f_{ni} = h_{g(n)}, \quad \sum_n f_{ni} X_n D_{nir} \le 1
 
-        Unknowns are fractions f_ni of the tasks X_n of users with several ties, and the rise h_g of each group g of
-        servers that ties connect; a user with a single tie has `f = h_g` there. Users who may go to a server without a
-        price rise further, on such servers alone, in the next program.
+        Unknowns are fractions f_ni of the tasks X_n of users with several ties, and the common factor h_g of the tasks
+        of all users in each group g of servers that ties connect; a user with a single tie has `f = h_g` there. Tasks
+        of users who are tied to a server without a price are increased further, on such servers alone, in the next
+        program.
         """
         q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
         rising, resources = pairs, q.row.shape[1]
@@ -389,7 +396,7 @@ class Choices:
             user, server = q.user[rising], q.server[rising]
             group = self._connected(user, server)
             groups, group_of_pair = np.unique(group[user], return_inverse=True)
-            # Columns are the fractions of pairs of users with several ties, `split`, then the rises of groups.
+            # Columns are the fractions of pairs of users with several ties, `split`, then the factors h of groups.
             split = np.flatnonzero(np.bincount(user)[user] > 1)
             split_users, split_user = np.unique(user[split], return_inverse=True)
             group_of_user = np.searchsorted(groups, group[split_users])
@@ -420,8 +427,8 @@ class Choices:
     def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
         """Solve the problem of `_fair` by an interior point (`Levels`).
 
-        Users with a single tie to the same server rise together: they are replaced by one user with the sum of their
-        demands.
+        Users with a single tie, to the same server, have a common level: they are replaced by one user with the sum of
+        their demands.
         """
         user, server = self.q.user[pairs], self.q.server[pairs]
         ties, servers, inverse = np.bincount(user)[user], len(self.price), self.q.inverse[server]
@@ -441,8 +448,8 @@ class Choices:
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
     """Solve a stack of problems: tasks (B, N, K) of their greatest PS-DSF allocations, and exploitabilities (B,).
 
-    The exploitability is infinite where a greatest allocation may not exist: some user does not demand a resource of a
-    server, can run nowhere, or attains its task limit.
+    The exploitability is infinite where a greatest allocation is not proved, or may not exist: some user does not
+    demand a resource of a server, can run nowhere, or attains its task limit.
     """
     q = stacked(problems, np.ones(len(problems)))
     rate = q.gamma * np.stack([one.criterion.weight for one in problems], axis=-1)[:, None]

@@ -30,18 +30,19 @@ from .choices import Choices, Users
 from .factors import LOG_RANGE, TINY
 from .state import LARGEST_POWER
 
-#: First alpha of the continuation in alpha: above it prices of servers may be decades apart.
+#: First alpha of the continuation in alpha: at larger alpha prices of servers may be decades apart.
 FIRST_ALPHA = LARGEST_POWER
-#: Upper bound of log marginal utilities in the unit of prices, as those of users with small limits could overflow.
+#: Upper bound of log marginal utilities in the unit of prices; those of users with small limits could overflow.
 _LOG_CAP = 500.0
-#: Temperature of the choice model at the starting point, times alpha; and lower bound of log marginal utilities in
-#: units of the limit, at which tasks of a pair are zero in double precision.
+#: Temperature of the choice model at the starting point, times alpha (`_TEMPERATURE`); and lower bound of log marginal
+#: utilities in units of the limit PS-DSF, at which tasks of a pair are zero in double precision (`_LEAST_LOG_VALUE`).
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -LOG_RANGE / 2
-#: The game is scaled by PS-DSF only if its tasks are below this fraction of all task limits, which it ignores.
+#: The game is scaled by PS-DSF, computed without task limits, only if its tasks are below this fraction of all limits.
 _BELOW_LIMIT = 0.9
 #: Mean utilization at the uniform starting point.
 _MEAN_LOAD = 0.8
-#: Mirror descent: number of last iterates averaged, since they oscillate, and damping of log prices.
+#: Mirror descent: number of last iterates that are averaged, since they oscillate (`_AVERAGED`), and damping of log
+#: prices (`_PRICE_DAMPING`).
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
 _LEAST_PRICE = CONVERGED
@@ -59,8 +60,8 @@ class MarginalUtility(NamedTuple):
     """Log marginal utility of a user's unit of tasks, and its derivatives."""
 
     log: Array  # (users,)
-    elasticity: Array  # (users,), minus its derivative in the log of tasks
-    part: Array | float  # (users,), its derivative in the log weight of the sum of shares
+    elasticity: Array  # (users,), minus the derivative of `log` in the log of tasks
+    part: Array | float  # (users,), derivative of `log` in the log weight of the sum of shares
 
 
 class Point(NamedTuple):
@@ -84,7 +85,7 @@ class Point(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Search direction: changes of an iterate, those of y and z relative to their values.
+    """Search direction: changes of all variables of an iterate, where changes of y and z are relative to their values.
 
     Prices are in the unit exp(level), and the level of all prices is an unknown of its own.
     """
@@ -128,7 +129,7 @@ class Market:
     pairs : pairs with demands per unit
     row : (servers, resources), rows that some pair uses
     own : criterion of the users of the polytope, at the current alpha
-    user, sign, bound : (limits,), users with a limit (sign 1) or a floor (-1), and these in units
+    user, sign, bound : (limits,), users with a limit (sign 1) or a floor (sign -1), and the limit or floor in units
     """
 
     def __init__(self, problem: Problem, weight: float | None = None) -> None:
@@ -207,7 +208,7 @@ class Market:
         self._set_alpha(own.alpha)
 
     def _set_alpha(self, alpha: float) -> None:
-        """Set alpha, and in the game the marginal utilities of tasks on each server relative to the best."""
+        """Set alpha, and in the game marginal utilities of tasks on each server relative to the user's best server."""
         self.own = replace(self.own, alpha=alpha)
         if self.log_gamma is not None:
             log = (alpha - 1) * self.log_gamma + self.pairs.of_user(self.log_user_unit)
@@ -259,9 +260,9 @@ class Market:
         return self.log_weight_ratio + fair - total, slope
 
     def product_units(self, at: Point) -> tuple[Array, Array]:
-        """Units of complementarity products of pairs (pairs,) and of rows (servers, resources), as of `row_units`.
+        """Units of complementarity products of pairs (pairs,) and of rows (servers, resources), the latter `row_units`.
 
-        That of a pair is the least cost of its user's tasks, or of its monopoly tasks there if these are fewer.
+        The unit of a pair is the least cost of its user's tasks, or of its monopoly tasks there if these are fewer.
         """
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
@@ -269,7 +270,7 @@ class Market:
         return turnover, self.row_units(cost)
 
     def balance(self, at: Point, product_units: tuple[Array, Array]) -> None:
-        """Scale units of rows and limits so that mean scaled products of the starting point are equal."""
+        """Increase units of products of rows and limits towards equal mean scaled products at the starting point."""
         pair_mean = float((at.y * at.z / product_units[0]).mean())
         self.row_unit = float(np.sqrt(max((at.lam * at.w / product_units[1])[self.row].mean() / pair_mean, 1.0)))
         full_price = (at.p + self.on_users(self.sign * at.xi))[self.user]
@@ -277,7 +278,7 @@ class Market:
             self.limit_unit = float(np.sqrt(max((at.xi * at.v / (self.bound * full_price)).mean() / pair_mean, 1.0)))
 
     def row_units(self, cost: Array) -> Array:
-        """Units of products of rows, (servers, resources): least price of a row that alone is the cost of some pair."""
+        """Units of products of rows, (servers, resources): the least price that alone is the cost of some pair."""
         pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
         cost = cost if pairs.value is None else cost * pairs.value
         if pairs.dense:
@@ -317,7 +318,7 @@ class Market:
 
     @property
     def _capped(self) -> tuple[Index, Array]:
-        """Users with a limit, and their limits in units, (limited users,) both."""
+        """Users with a limit, and their limits in units, both (limited users,)."""
         return self.user[self.sign > 0], self.bound[self.sign > 0]
 
     def _relative_prices(self, log_lam: Array) -> tuple[Array, float]:
@@ -362,7 +363,8 @@ class Market:
         """Interior point near tasks y (pairs,), log level prices, and log level prices `excess` of limits (users,)."""
         pairs, power, size, (capped, cap) = self.pairs, self.power, self.size, self._capped
         lam, top = self._relative_prices(log_lam)
-        # Every row has at least this share in the cost of some pair: smaller prices would not move Newton's method.
+        # Every row has at least the share `LEAST_SHARE` in the cost of some pair: Newton's method would hardly change
+        # smaller prices.
         lam = np.where(self.row, np.maximum(lam, LEAST_SHARE * self.row_units(pairs.cost(lam))), 0.0)
         cost, x = pairs.cost(lam), pairs.sums(y)
         p = np.exp(self.marginal_utility(x, self.log_weight(x)[0]).log - top - power * excess)
@@ -372,7 +374,7 @@ class Market:
         y = np.maximum(y, np.minimum(_LEAST_PRODUCT * turnover / z, LEAST_PART * size / self._contention[pairs.server]))
         z = np.minimum(z, turnover / y)
         y = y * (FULL / np.maximum(pairs.use(y).max(axis=1), FULL))[pairs.server]
-        # Near the limit tasks follow from prices: a change by a tenth would change marginal utilities by decades.
+        # Near PS-DSF tasks follow from prices: if tasks changed by a tenth, marginal utilities would change by decades.
         x = pairs.sums(y) if self.limit is None else np.exp(-(np.log(p) + top) / power)
         shrink = np.ones(len(x))
         shrink[capped] = FULL / np.maximum(x[capped] / cap, FULL)
@@ -403,7 +405,7 @@ class Market:
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), weight, level)
 
     def continued(self, at: Point, alpha: float) -> Point:
-        """Starting point for a larger alpha: prices of rows are raised to the power that their users' levels imply."""
+        """Starting point for a larger alpha: prices of rows are raised to the power that user levels imply."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._set_alpha(alpha)
         pairs = self.pairs
@@ -418,7 +420,8 @@ class Market:
         level = at.level * alpha / own.alpha + top
         self.log_cap = level + _LOG_CAP
         lam = np.where(self.row, at.lam * row_growth, 0.0)
-        # Pairs whose costs rise most lose tasks; prices of users rise at most as their least costs.
+        # Pairs whose costs increase most lose tasks; the price of a user increases at most by the factor of its least
+        # cost.
         new_cost = pairs.cost(lam)
         cost_growth = new_cost / cost
         user_growth = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / cost_growth)
@@ -430,7 +433,7 @@ class Market:
         return self._with_tasks_of(at, level)
 
     def _with_tasks_of(self, at: Point, level: float) -> Point:
-        """Adjust tasks to prices in the unit exp(level), which are more accurate, except where a limit binds."""
+        """Adjust tasks to prices, in the unit exp(level), which are more accurate than tasks unless a limit binds."""
         pairs = self.pairs
         full_price = at.p + self.on_users(self.sign * at.xi)
         misfit = self.marginal_utility(at.x, at.log_weight).log - np.log(full_price)

@@ -50,15 +50,15 @@ from .rounds import SETTLED, Sweeps
 #: Units of tasks (users,), and log units of prices (servers, resources).
 Units = tuple[Array, Array]
 
-#: Initial mu, and the largest residual of points on the curve relative to mu.
+#: Initial mu (`_FIRST_MU`), and largest residual of points on the curve relative to mu (`_RESIDUAL_PER_MU`).
 _FIRST_MU, _RESIDUAL_PER_MU = 3.0, 0.3
-#: Factor by which mu may rise above its minimum before a restart, and the longest step after a restart.
+#: Largest ratio of mu to its minimum before a restart (`_MOST_RISE`), and longest step after a restart.
 _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 #: Largest number of corrections of a step, and ratio of successive merits up to which the Jacobian is reused.
 _CORRECTIONS = 9, 0.3
-#: Number of systems for the curve: ten times the number of prices, within these bounds; the largest number observed in
-#: a success is 3,248.
+#: Largest number of linear systems for the curve: ten times the number of prices, within these bounds. The largest
+#: number observed in a successful run is 3,248.
 _LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
 #: Bounds of the exponent of slacks, beyond which a pair has no tasks, or its equation is far from satisfied.
 _LEAST_EXPONENT, _MOST_EXPONENT = -LOG_NOTHING, 60
@@ -69,7 +69,7 @@ _REFINED = SINGLE_ROUNDING
 
 
 class CurvePoint(NamedTuple):
-    """Point near the curve; smoothed equations allow negative tasks. A step has the changes of all four."""
+    """Point near the curve; smoothed equations allow negative tasks. A step has the changes of all four fields."""
 
     log_price: Array  # (servers, resources), log v
     log_level: Array  # (users,)
@@ -82,10 +82,10 @@ class CurvePoint(NamedTuple):
 
 
 def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
-    """Follow the curve: points, and numbers of systems solved, until no step succeeds or the budget is spent.
+    """Follow the curve: points, and numbers of linear systems solved, until no step succeeds or the budget is spent.
 
-    If mu rises far above its minimum, the corrector has jumped to another branch: the curve is followed once more from
-    the start, by shorter steps.
+    If mu becomes far larger than its minimum, the corrector has jumped to another branch: the curve is then followed
+    once more from the start, by shorter steps.
     """
     start, _, solved = start_of_curve(q)
     if start is None:
@@ -93,7 +93,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
     budget = max(_LEAST_BUDGET, min(10 * int(q.row.sum()), _MOST_BUDGET))
     for steps in (_STEPS, replace(_STEPS, longest=_SHORTER_STEP)):
         here, raw_tangent, previous, length, least = start, None, None, steps.first, np.inf
-        # mu rises at folds, by factors of up to 50 in successful runs.
+        # mu increases at folds, by factors of up to 50 in successful runs.
         while here.mu <= min(10 * _FIRST_MU, _MOST_RISE * least):
             if solved >= budget:
                 return
@@ -192,7 +192,7 @@ class SmoothedSystem:
 
     @cached_property
     def _price(self) -> Array:
-        """Unit of price changes: v^alpha relative to the server's largest, (servers, resources)."""
+        """Unit of price changes: v^alpha relative to the largest of its server, (servers, resources)."""
         log_price = np.where(self.q.row, self.q.alpha * self.at.log_price, -np.inf)
         top = log_price.max(axis=1, initial=-1 / TINY, keepdims=True)
         return np.asarray(np.exp(np.maximum(log_price - top, -LOG_RANGE)))
@@ -237,25 +237,27 @@ def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
     )
 
 
-#: Temperatures at which points of the entropy homotopy are offered as candidates, and their relative accuracy.
+#: Temperatures at which points of the entropy homotopy are candidates (`_OFFERED_TAU`), and relative tolerance up to
+#: which such a temperature counts as attained (`_AT_TAU`).
 _OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), VISIBLE
 #: Largest number of Newton steps with all pairs from a point of the homotopy that was found with fewer pairs.
 _MORE = 8
 #: Number of linear systems after which a point is a candidate at any temperature; doubled each time.
 _FIRST_OFFER = 300
-#: Number of prices up to which the homotopy is faster than the methods after it, and number above which the smoothed
-#: path is not tried.
+#: Number of prices up to which the homotopy is faster than the methods after it (`_FEW_PRICES`), and number above which
+#: the smoothed path is not tried (`_MOST_PRICES`).
 _FEW_PRICES, _MOST_PRICES = 64, 500
 #: Alpha above which prices may span more decades than doubles resolve, so that prices as levels are tried first; and
 #: the same for many users on few servers, where the active set changes in many steps.
 LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
-#: Largest number of rounds of best responses where limits bind, and from the end of the smoothed path.
+#: Largest number of rounds of best responses where limits bind (`_ROUNDS`), and from the end of the smoothed path
+#: (`_PATH_ROUNDS`).
 _ROUNDS, _PATH_ROUNDS = 511, 320
 #: Exploitability below which points of the smoothed path are candidates.
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior point.
 _DENSE_PAIRS = 3_000
-#: Users are many if they are at least `_MANY_USERS`, and at least `_MANY_PER_PRICE` times the prices.
+#: There are many users if their number is at least `_MANY_USERS`, and at least `_MANY_PER_PRICE` times that of prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
 #: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: its error is up to ten
 #: times the temperature.
@@ -263,11 +265,11 @@ _TAU_PER_TOL = 0.03
 #: Above the alpha `_IMPATIENT_ABOVE`, with few prices, the interior point is given up after `_IMPATIENT` steps in which
 #: mu does not halve.
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
-#: A point of the smoothed path is a candidate if its error is at most this fraction of that of the one before; and the
-#: error at which the path ends.
+#: A point of the smoothed path is a candidate if its error is at most the fraction `_CLEARLY_BETTER` of the error of
+#: the last candidate; the path ends at the error `_TO_ROUNDING`.
 _CLEARLY_BETTER, _TO_ROUNDING = 0.1, CONVERGED
-#: The state of best responses is a candidate once a round changes tasks by half of the tolerance over alpha, as slacks
-#: change by alpha times as much, or over this number for smaller alpha.
+#: The state of best responses is a candidate once a round changes tasks by less than half of the tolerance divided by
+#: alpha, since slacks change by alpha times as much. A smaller alpha is replaced by this number.
 _LEAST_DIVISOR = 50
 
 
@@ -308,7 +310,8 @@ def _of_game(
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
     apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
     steep = crowd or (apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA))
-    # With few prices the homotopy is fast, while the interior point takes many steps if its prices begin decades away.
+    # With few prices the homotopy is fast, while the interior point takes many steps if its initial prices are decades
+    # from those of the solution.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)
     if not steep:
@@ -318,12 +321,12 @@ def _of_game(
     if users * servers <= _DENSE_PAIRS and (few_prices or steep):
         yield from in_levels(problem, tol, "equilibrium")
     yield from _renamed(in_money)  # exhausted if it came first
-    if limited:  # then best responses take a tenth of the homotopy's time
+    if limited:  # where limits may bind, best responses take a tenth of the homotopy's time
         yield from _renamed(played.solutions(problem, tol, _ROUNDS))
 
 
 def _renamed(found: Iterator[Solution]) -> Iterator[Solution]:
-    """Candidates of another engine as those of this one."""
+    """Candidates of another engine, with the name of this engine."""
     return (replace(one, engine="equilibrium") for one in found)
 
 
@@ -337,7 +340,7 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
-    """Candidates of the entropy homotopy: points near its end, and the last one; of a `crowd` from a sample."""
+    """Candidates of the entropy homotopy: points near its end, and the last point; for a `crowd` from a sample."""
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
     for place in entropy_homotopy.follow(method, ends[-1], listed=crowd):

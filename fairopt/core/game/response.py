@@ -1,17 +1,19 @@
 r"""Exact best response of one server, compiled. Tasks are in units of the user's largest gamma.
 
-At alpha = infinity it is progressive filling (`fill`). At a finite alpha the unknowns are log level prices
+At alpha = infinity the response is computed by progressive filling (`fill`). At a finite alpha the unknowns are log
+level prices
 :math:`\log v_r`, called q in the code. A user demands
 
 .. math:: X_n = \phi_n \gamma_n \Big(\sum_r D_{nr} v_r^\alpha\Big)^{-1/\alpha}
 
-tasks in total, or under a utility of one's own those at which its marginal utility is the cost (`share_at`), less those
-it has elsewhere; at the solution the use of each resource equals its capacity, or is less at a price of zero. These are
-the optimality conditions of the dual, which is convex in v^alpha. A Newton step combines a common change of all log
-prices, along which total demand is linear in 1/v, with changes of single prices, linear in a power of v and within a
-trust region that shrinks after a rejected step. Where the step fails, and at intervals, prices are solved for one by
-one (coordinate descent by safeguarded Newton), at intervals that become shorter. An iteration that has stalled ends:
-near ties at a large alpha demand depends on digits of prices that doubles do not have.
+tasks in total (under a concave utility, the tasks at which its marginal utility equals the cost: `share_at`),
+of which it runs here those that it does not have elsewhere. At the solution the use of each resource equals its
+capacity, or is less at a price of zero. These equations are the optimality conditions of the dual problem, which is
+convex in v^alpha. A Newton step combines a common change of all log prices, along which total demand is linear in 1/v,
+with changes of single prices, linear in a power of v and within a trust region that shrinks after a rejected step.
+Where the step fails, and after every `_DESCENT_EVERY` steps, the equations are solved for one price after the other
+(coordinate descent by a safeguarded Newton method). An iteration that has stalled ends: near ties at a large alpha
+demand depends on digits of prices that doubles do not have.
 """
 
 from __future__ import annotations
@@ -25,42 +27,46 @@ from ...model._arrays import Array
 from ..accuracy import CONVERGED, NEWTON_ROUNDING, REFINED, SOLVE_ROUNDING, SUM_ROUNDING, VISIBLE
 from ..factors import LOG_RANGE, TINY, UNDERFLOW
 
-#: Tolerance of the residual relative to capacities, and the rounding error of demand relative to total demand.
+#: Tolerance of the residual relative to capacities (`_RESIDUAL`), and rounding error of demand relative to total demand
+#: (`_ROUNDING`).
 _RESIDUAL, _ROUNDING = NEWTON_ROUNDING, 2e-15
-#: A response ends, as stalled, if coordinate descent leaves more than the fraction `_STALLED` of the residual, which is
-#: below `_ACCURATE`.
+#: A response counts as stalled, and ends, if coordinate descent leaves more than the fraction `_STALLED` of the error
+#: that the last descent left, and this error is below `_ACCURATE`.
 _STALLED, _ACCURATE = 0.5, VISIBLE
-#: Initial trust region of log prices alpha q, if alpha is small; that of log level prices q is 1.
+#: Initial radius of the trust region in log prices alpha q, if alpha is small; otherwise the radius is 1 in q.
 _LOG_PRICE_STEP = 0.02
-#: A step is accepted if the slope of the dual along it, negative at first, is at its end at most `_CURVATURE` times the
-#: initial one in absolute value, and the residual at most `_MOST_USE` times 1 plus the initial one.
+#: A step is accepted if the slope of the dual function along the step is negative at its start, at most `_CURVATURE`
+#: times the absolute initial slope at its end, and the residual at its end is below `_MOST_USE` times the sum of 1 and
+#: the initial residual.
 _CURVATURE, _MOST_USE = 0.8, 100.0
-#: Largest number of steps of a response, or of the solution for one price; and number of steps between coordinate
-#: descents.
+#: Largest number of steps of a response, or of the solution for one price (`_MOST_STEPS`); and number of steps between
+#: coordinate descents (`_DESCENT_EVERY`).
 _MOST_STEPS, _DESCENT_EVERY = 300, 20
 #: Largest power of v in which steps of single prices are linear.
 _MOST_POWER = 2.0
-#: Solving for one price: residual relative to the initial one, and at least that of rounding; first interval of prices,
-#: and relative length of an interval below which its ends are the same number.
+#: Solution for one price: tolerance relative to the initial residual (`_REDUCED`), and at least `_PRICE_RESIDUAL` due
+#: to rounding; initial width of the interval of log prices (`_FIRST_WIDTH`), and relative length of an interval below
+#: which its ends count as the same number (`_SAME`).
 _REDUCED, _PRICE_RESIDUAL, _FIRST_WIDTH, _SAME = 0.1, SOLVE_ROUNDING, 0.25, SUM_ROUNDING
 #: Residual below which a response ends where no step is accepted.
 _SUFFICIENT = REFINED
-#: Smallest ratio of powers of a price in a step; below it the price becomes zero.
+#: Smallest ratio of powers of a price in a step; at a smaller ratio the price becomes zero.
 _LEAST_RATIO = CONVERGED
 #: Factor of the trust region of a price after its resource has gained users who demanded nothing.
 _NARROWER = 0.3
 #: Relative and absolute regularization of Newton's equations, which are singular where users lack demand elasticity.
 _REGULARIZATION, _LEAST_DIAGONAL = REFINED, NEWTON_ROUNDING
-#: A rate of use below this multiple of the largest rate of a single user is the rounding error of users who have ceased
-#: to rise.
+#: A rate of use below this multiple of the largest rate of a single user is the rounding error of the rates of users
+#: whose tasks are constant.
 _RATE_ROUNDING = SOLVE_ROUNDING
 
 
 class Server(NamedTuple):
-    """Problem of one server at finite alpha: arrays of its users, `per_task` and `use` of (users, resources).
+    """Problem of one server at finite alpha: arrays (users,) of its users; `per_task` and `use` are (users, resources).
 
     `choke_cost` (users,) is the cost, in the unit whose log is `alpha unit`, above which a user demands nothing here;
-    NaN until it is needed. `curve` is that of a utility of one's own (`ConcaveWelfare.curve`), empty without one.
+    NaN until it is needed. `curve` is the table of an arbitrary concave utility (`ConcaveWelfare.curve`), and empty
+    under alpha-fairness.
     """
 
     alpha: float
@@ -77,10 +83,11 @@ class Server(NamedTuple):
 class Demand(NamedTuple):
     """Demand at prices: tasks, excess demand of resources, and its derivatives.
 
-    The excess demand, relative to capacities, is minus the derivative of the dual. Derivatives are in log level prices,
-    and for resources with a price of zero in the price over alpha, in units of the largest price. `parts` and `scaled`,
-    (resources,), are work arrays of `evaluate_demand`, which allocates none: reference counting for every user would
-    double its time. A single bundle with `Server` takes longer to compile.
+    The excess demand, relative to capacities, is minus the derivative of the dual function. Derivatives are with
+    respect to log level prices, and for resources with a price of zero with respect to the price over alpha, in units
+    of the largest price. `parts` and `scaled`, (resources,), are work arrays of `evaluate_demand`, which allocates no
+    arrays: reference counting for every user would double its time. A single tuple with `Server` would take longer to
+    compile.
     """
 
     tasks: Array
@@ -114,7 +121,7 @@ def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-unty
 
 @compiled(inline=True)
 def share_at(curve, log_cost):  # type: ignore[no-untyped-def]
-    """Log share at which marginal utility equals the cost, and minus its elasticity in the cost, from a `curve`."""
+    """Log share at which marginal utility equals the cost, and minus the share's elasticity in the cost, by `curve`."""
     low, high = 0, curve.shape[1] - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -148,12 +155,12 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
         if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            # Below this digits are lost to underflow: the demand is then always computed.
+            # In a smaller cost digits are lost to underflow: the demand is then always computed.
             choke_cost[n] = least if least > UNDERFLOW and curve.shape[1] == 0 else np.inf
         tasks[n] = 0.0
         if log_unit == usual and total * factor > choke_cost[n]:
             continue
-        # At a cost of zero demand is a large finite number, as products of zero and infinity are not numbers.
+        # At a cost of zero demand is a large finite number, since products of zero and infinity are NaN.
         log_demand, elasticity = LOG_RANGE, 1.0
         if total > 0:
             log_demand = log_gain[n] - (np.log(total) + log_unit) / alpha
@@ -180,7 +187,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
 def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
     """Solve for the price of resource r that reduces its excess demand to a tenth, by safeguarded Newton's method.
 
-    The log level price `q[r]` is updated in place, -inf if the capacity is not exhausted at a price of zero.
+    The log level price `q[r]` is updated in place; it becomes -inf if the capacity is not exhausted at a price of zero.
     """
     middle, tol = q[r] if q[r] > -np.inf else 0.0, max(_PRICE_RESIDUAL, _REDUCED * abs(demanded.excess[r]))
     q[r] = -np.inf
@@ -234,12 +241,13 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
     Parameters
     ----------
     log_gain : (users here,), log of phi gamma
-    per_task, use : (users here, resources), fraction of a capacity that a task, and that gamma tasks use
-    elsewhere, room : (users here,), tasks on other servers, and the most tasks here
-    q : (resources,), first guess, -inf for a price of zero
-    tasks : (users here,), first guess
+    per_task : (users here, resources), fraction of a capacity that a task uses
+    use : (users here, resources), fraction of a capacity that gamma tasks use
+    elsewhere, room : (users here,), tasks on other servers, and largest number of tasks here
+    q : (resources,), initial log level prices, -inf for a price of zero
+    tasks : (users here,), initial tasks
     accuracy : tolerance of the residual, if it is larger than rounding
-    curve : as in `Server`
+    curve : table of the utility, as described in `Server`
     """
     count, size = use.shape
     for r in range(size):
@@ -327,10 +335,10 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
 
 @compiled
 def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[no-untyped-def]
-    """Fill in `step`, the Newton step within bounds by an active-set method, and `bound`, the mask of prices at one.
+    """Fill in `step`, the Newton step within bounds by an active-set method, and `bound`, the mask of bound prices.
 
-    A price may fall to zero, and rise by `reach` in its log; `excess` is the excess use after the common change of all
-    prices.
+    A price may decrease to zero, and increase by `reach` in its log; `excess` is the excess use after the common change
+    of all prices.
     """
     step[:], bound[:] = 0.0, False
     for _ in range(len(step) + 1):
@@ -354,7 +362,7 @@ def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[
 
 @compiled(borrows=True)
 def settle(order, events, k, left):  # type: ignore[no-untyped-def]
-    """Restore the heap of events, the first `left` of `order`, by sifting entry k down."""
+    """Restore the heap of events, the first `left` entries of `order`, by sifting down entry k."""
     sifted = order[k]
     while 2 * k + 1 < left:
         child = 2 * k + 1
@@ -370,16 +378,17 @@ def settle(order, events, k, left):  # type: ignore[no-untyped-def]
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
     """Progressive filling: raise a common level until every user attains its bound or needs an exhausted resource.
 
-    User n has `level gain[n]` tasks in total, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses the
-    fraction `per_task[n, r]` of a capacity for each. Fills in `tasks` (users,) and `q` (resources,), minus the log of
-    the level at which r is exhausted, or -inf. With a heap of events the cost is O(N (M + log N)).
+    User n has `level gain[n]` tasks in total, `elsewhere[n]` of them on other servers and at most `room[n]` here, and
+    each task uses the fraction `per_task[n, r]` of capacity r. Fills in `tasks` (users,) and `q` (resources,): minus
+    the log of the level at which resource r is exhausted, or -inf. With a heap of events the cost is O(N (M + log N))
+    for N users and M resources.
     """
     count, size = per_task.shape
     frozen = room <= 0
     used, rate, largest_rate = np.zeros(size), np.zeros(size), np.zeros(size)
     q[:] = -np.inf
     tasks[:] = 0.0
-    # The rate of use changes at the levels at which a user starts to rise, and at which it attains `room`.
+    # The rate of use changes at the level at which a user's tasks here exceed zero, and at which they attain `room`.
     events, order = np.empty(2 * count), np.empty(2 * count, np.int64)
     for n in range(count):
         events[n], events[count + n] = elsewhere[n] / gain[n], (elsewhere[n] + room[n]) / gain[n]
