@@ -1,8 +1,9 @@
 """Max-min on one server: every user has an exhausted resource that only users at or below its level use.
 
-User n can still rise on resource r by the slack plus the use of users above its level, relative to all its tasks
-(including other servers, in the per-server game: PF section 3 states this condition for PS-DSF). The certificate is the
-largest over n of the smallest over r, as `rises` says. Levels within a factor 1 + t count as equal, at an error of t.
+On resource r the tasks of user n can increase by the slack plus the use of users at higher levels, relative to all
+tasks of n (including tasks on other servers, in the per-server game: PF section 3 states this condition for PS-DSF).
+The certificate is the largest over n of the smallest such increase over r (`rises`). Levels within a factor 1 + t count
+as equal, at an error of t.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def rises(
     limits: Array,
     floor: Array | None = None,
 ) -> Array:
-    r"""Relative rises of tasks of each user on one server, (users,), at no loss to users at or below its level.
+    r"""Relative increases of tasks of each user on one server, (users,), at no loss to users at or below its level.
 
     .. math:: \min_{r : d_{nr} > 0} \frac{c_r - \sum_m x_m d_{mr}
         + \sum_{m : l_m > l_n} (x_m - \underline{x}_m) d_{mr}}{d_{nr} X_n}
@@ -35,7 +36,7 @@ def rises(
     Parameters
     ----------
     demand : (users, resources)
-        Per task.
+        Demand of a task.
     capacity : (resources,)
     tasks : (users,)
         x, on this server.
@@ -46,7 +47,7 @@ def rises(
     limits : (users,)
         q, limits of tasks on all servers.
     floor : (users,), optional
-        f, tasks on this server that cannot be taken.
+        Tasks :math:`\underline{x}` on this server that a user cannot lose.
 
     All arrays may have a first axis of servers.
 
@@ -113,10 +114,11 @@ DIGITS = 1e-3
 
 
 def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | None:
-    """Condition numbers of PS-DSF, (all users,): infinite for users that take the only bottleneck of a user below them.
+    """Condition numbers of PS-DSF, (all users,): infinite for users of the only bottleneck of a user at a lower level.
 
-    NaN for others, None if there are none. The exploitability is relative to the tasks of the user that could rise, and
-    does not bound the excess of a user whose demand for that bottleneck is negligible.
+    Other users have NaN; the result is None if no user has an infinite number. The exploitability is relative to the
+    tasks of the user that could gain some, and does not bound the excess of a user whose demand for that bottleneck is
+    negligible.
     """
     cluster, totals = polytope.cluster, polytope.cluster.work(tasks)
     levels, hungry = criterion.levels(totals), tasks.sum(axis=1) < criterion.limits(cluster) * (1 - DIGITS)
@@ -175,7 +177,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
         here = np.where(there, tasks[users, some[:, None]], 0.0)
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
-        if cluster.rated:  # in units of work: tasks left below the limit, times the rate of this server, bound its rise
+        if cluster.rated:  # in units of work: unused tasks of the limit, times the server's rate, bound the increase
             rate = np.where(there, cluster.rate[users, some[:, None]], 1.0)
             demand, here = demand / rate[:, :, None], here * rate
             limits = limits if alone else totals[users] + rate * room[users]

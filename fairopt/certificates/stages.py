@@ -1,9 +1,9 @@
 """Certificate of progressive filling in a tree of queues: prices or limits prove that each user has to stop.
 
-The final tasks determine the whole path, since each user rises at the rates of the tree until it has its tasks. Hence
-tasks are those of progressive filling if and only if no user can rise further when it stops while all users keep the
-tasks that they have at that time. Prices of capacities bound the possible rise, as the cost of all tasks is at most the
-value of the capacities; hence the check is arithmetic and solves no program.
+The final tasks determine the whole path, since the tasks of each user increase at the rates of the tree until the user
+has its final tasks. Hence tasks are those of progressive filling if and only if no user could gain tasks at the time at
+which it stops while all users keep the tasks that they have at that time. Prices of capacities bound the possible gain,
+as the cost of all tasks is at most the value of the capacities; hence the check is arithmetic and solves no program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..model._arrays import Array, ratio
 from ..model.polytope import Polytope
 from ..model.tree_filling import ROUNDING, Filling
 
-#: Relative rise within which users count as stopping at the same time.
+#: Relative increase of tasks within which users count as stopping at the same time.
 _SAME = 1e-7
 #: Users with less than this fraction of their largest possible tasks are measured relative to the latter.
 _NOTHING = 1e-9
@@ -42,7 +42,7 @@ def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[flo
 
 
 def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices: Array) -> Array:
-    r"""Bounds on the relative rise of each user when it stops, (users that can run tasks,).
+    r"""Bounds on the relative increase of tasks of each user at the time it stops, (users that can run tasks,).
 
     .. math:: \max\Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m(t_n) \text{ for all } m\Big\}
         \le \min_\lambda \frac{\sum_{ir} \lambda_{ir} c_{ir} - \sum_m p_m(\lambda) x_m(t_n)}{p_n(\lambda) x_n}
@@ -53,14 +53,14 @@ def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices
         + \sum_m p_m (x_m - x_m(t_n)),
 
     with the time :math:`t_n` at which n stops, the tasks :math:`x_m(t)` of the filling, and the least cost
-    :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task. The rise is also bounded by the limits of n and of its
-    ancestor queues. A user counts as stopped if it must stop within a further rise of 1e-7.
+    :math:`p_m = \min_i \sum_r \lambda_{ir} d_{mr}` of a task. The increase is also bounded by the limits of n and of
+    its ancestor queues. A user counts as stopped if it must stop within a further relative increase of 1e-7.
 
     Parameters
     ----------
     tasks : (all users, servers)
     prices : (tables, servers, resources)
-        Per unit of resource; any tables are valid.
+        Tables of prices per unit of resource; every table gives a valid bound.
     """
     (cost, rows), fractions = costs(polytope, prices), polytope.fractions(tasks)
     x, idle = polytope.user_tasks(fractions), np.maximum(1 - polytope.used(tasks), 0.0)

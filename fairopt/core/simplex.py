@@ -1,6 +1,6 @@
 r"""Lexicographic maximisation over small polytopes by the primal simplex method, vectorised over a stack of problems.
 
-Every round maximises a common bound t of the levels that still rise,
+Every round maximises a common lower bound t of the levels that are not frozen,
 
 .. math::
     \max t, \quad \omega_l t \le \sum_p L_{lp} z_p, \quad \sum_p A_{kp} z_p \le 1, \quad z \ge 0,
@@ -20,7 +20,7 @@ import numpy as np
 from ..model._arrays import Array, Index, Mask
 from .accuracy import NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 
-#: Tolerances for zero entries of a tableau (scaled to 1), for tied ratios, and for zero prices of levels.
+#: Tolerances, in this order: for zero entries of a tableau (scaled to 1), for tied ratios, for zero prices of levels.
 _ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 #: Largest number of steps in a round, in multiples of the number of variables, as many as may be degenerate in a row.
 _MOST_STEPS = 50
@@ -241,9 +241,9 @@ class _Lexicographic(_Tableaus):
     def _finish_round(self, some: Index) -> Mask:
         """Record prices of the problems `some` whose round ends, and freeze levels with a price.
 
-        A round ends when the common bound t can rise no more: prices are the entries of the row of t at the slacks. The
-        slack of the frozen level of largest price is to enter the basis in its place (`column`). Returns the mask
-        (some,) of problems that are finished: no level rises any more, or none has a price (a failure).
+        A round ends when the common bound t cannot increase: prices are the entries of the row of t at the slacks. The
+        slack of the frozen level of largest price is to enter the basis in place of t (`column`). Returns the mask
+        (some,) of finished problems: all levels are frozen, or no level has a price (a failure).
         """
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)

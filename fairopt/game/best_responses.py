@@ -36,7 +36,7 @@ from .orders import ORDERS, Network, Round, network_of, rounds
 
 #: Residual of a response, relative to capacities, as a fraction of the tolerance of the game.
 _PART = 0.01
-#: Least alpha for which initial tasks are computed: at smaller ones a user could be left without tasks.
+#: Least alpha for which initial tasks are computed: at a smaller alpha a user could be left without tasks.
 _STARTING_ALPHA = 0.3
 #: Elastic rounds change tasks by more than plain responses, by up to about this factor, within which a plain response
 #: is computed as a test.
@@ -86,11 +86,11 @@ def best_response(
     damping : float, optional
         Step towards the response, in (0, 2), for all orders but `elastic`. Default: 1; adaptive for `over-relaxed`; for
         `jacobi` the reciprocal of the largest number of servers that a user can use, with which the potential does not
-        decrease at alpha = 1; for `asynchronous` that, and at most 1/2. Long delays on dense clusters require less.
+        decrease at alpha = 1; for `asynchronous` the same, but at most 1/2. Long delays on dense clusters require less.
     tol : float
         Bound on the residual (the largest change of a further response, relative to the user's tasks), the
-        exploitability and the certificate. Responses are solved to a hundredth of it. Residuals in the trace are the
-        largest changes in a round, or changes of a further response where those were computed.
+        exploitability and the certificate. Responses are solved to a hundredth of `tol`. Residuals in the trace are the
+        largest changes in a round, or the changes of a further response where these were computed.
     max_rounds : int
         Largest number of rounds, at least 1.
     start : Allocation or array (users, servers), optional
@@ -285,7 +285,7 @@ def multi_start(
     -------
     DataFrame by start
         `rounds`, `converged`, and `apart`, the largest relative difference of a user's tasks from the first start. A
-        value far above `tol` shows that tasks are not unique (as for PS-DSF). A smaller one does not prove uniqueness:
+        value far above `tol` shows that tasks are not unique (as for PS-DSF). A small value does not prove uniqueness:
         best responses do not converge to unstable equilibria, which `equilibria` finds on small clusters.
         `frame.attrs["user_tasks"]` is (starts, users).
 

@@ -1,4 +1,4 @@
-"""Compute a certified allocation: the engines' candidates are certified in turn until one reaches the tolerance."""
+"""Compute a certified allocation: candidates of engines are certified in turn until a residual is within tolerance."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
             return
 
 
-#: Residual above which candidates are refined although they reach the tolerance, on clusters of up to
-#: `_SMALL` pairs.
+#: Residual above which candidates are refined although they are within the tolerance, on clusters of up to `_SMALL`
+#: pairs.
 _FINE, _SMALL = 1e-10, 500
 #: Number of pairs above which a candidate is certified before refinement, which may take longer than the engine.
 _MANY = 5_000
@@ -124,7 +124,7 @@ class Candidates:
     notes: tuple[str, ...] = ()
     failure: SolverError | None = None
     build: float = 0.0  # seconds for the construction of the feasible set
-    seconds: float = 0.0  # of certification
+    seconds: float = 0.0  # seconds of certification
 
     @property
     def residual(self) -> float:
@@ -132,7 +132,7 @@ class Candidates:
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
-        """First candidate that reaches the tolerance, or else the best; zero tasks if no user can run a task."""
+        """First candidate within the tolerance, or else the best one; zero tasks if no user can run a task."""
         begun, polytope = clock.cpu(), self.problem.polytope
         self.build = clock.cpu() - begun
         if not len(polytope.users):
@@ -208,7 +208,7 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """True if a candidate reaches the tolerance, possibly after linear programs where Newton steps stall."""
+        """True if a candidate is within the tolerance, possibly after linear programs where Newton steps stall."""
         found, before = offer, np.inf
         large = name != "declarative" and _VERTEX[0] < self.eligible <= _VERTEX[1] and self.mechanism.met_by_criterion
         while not self._met(found, name):
@@ -220,7 +220,7 @@ class Candidates:
         return True
 
     def _met(self, offer: Solution, name: str) -> bool:
-        """True if a candidate reaches the tolerance, by itself or after refinement.
+        """True if a candidate is within the tolerance, by itself or after refinement.
 
         Refinement comes first on small clusters, where it takes a millisecond, and on medium ones for candidates that
         the engine marks as rough; otherwise it is applied only if the candidate itself misses the tolerance. Solutions
@@ -255,7 +255,7 @@ class Candidates:
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        # Newton steps evaluate a utility of one's own in CVXPY: seconds for states that are far from an equilibrium.
+        # Newton steps evaluate a concave utility in CVXPY, which takes seconds for states far from an equilibrium.
         if name == "best-response" and isinstance(self.problem.criterion, ConcaveWelfare):
             return None
         better = with_last_digits(self.problem, offer)
@@ -264,7 +264,7 @@ class Candidates:
 
     def _other_equilibrium(self, offer: Solution, better: Solution) -> bool:
         """True if refinement led to another equilibrium, of which active task limits admit a continuum."""
-        # Refinement towards the same equilibrium changes tasks by less than this.
+        # Refinement towards the same equilibrium changes tasks by less than this bound.
         return self.problem.criterion.scope == "game" and self._change(offer, better) > 1e-3
 
     def _change(self, offer: Solution, better: Solution) -> float:
@@ -423,7 +423,7 @@ def _of_sparse(
         or cluster.gamma.shape != (*rule.share.shape, 1)
         or rule.floor.any()
     ):
-        cluster.demand  # noqa: B018 - which raises, and says what takes such a demand
+        cluster.demand  # noqa: B018 - raises an error that names what accepts a sparse demand
     tasks = frozen(sparse_pool.filled(cluster, rule, problem.limits)[:, None])
     run, begun = Run("water filling", clock.cpu() - begun), clock.cpu()
     certificate = mechanism.certify(cluster, tasks)[0]
@@ -512,7 +512,7 @@ def _of_everyone(
     mechanism: Solvable, problem: Problem, merging: Merging, split: Split, merged: Certificate,
     prices: Array | None, known: bool,
 ) -> Certificate:  # fmt: skip
-    """Extend the certificate of a merged cluster to the whole: feasibility is recomputed, optimality carries over.
+    """Extend the certificate of a merged cluster to the original: feasibility is recomputed, optimality carries over.
 
     Merged users have the same level, since their tasks are split by weight, and the same cost and marginal utility per
     unit of demand. Relative gains and errors of each therefore equal those of the merged user, and usage and welfare
@@ -533,7 +533,7 @@ def _conditions(mechanism: Solvable, problem: Problem, split: Split, prices: Arr
 
 
 def _renamed(text: str, merging: Merging) -> str:
-    """Text with the first user or server of each merged one in place of its label."""
+    """Text in which the label of a merged user or server is replaced by the name of the first one that it merges."""
     before, merged = merging.original, merging.cluster
     for labels, names, first, *kinds in (
         (merged.users, before.users, merging.first_user, "user"),

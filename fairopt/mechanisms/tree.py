@@ -22,19 +22,20 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class Tree(Mechanism):
-    r"""Fill a tree of queues progressively: siblings rise in proportion to weight, until no user can rise.
+    r"""Fill a tree of queues progressively: shares of siblings increase in proportion to weights, until none can.
 
     .. math:: \dot{\sigma}_n = \prod_{q \ni n} \frac{\phi_q}{\Phi_q}
 
     over the queues q on the path of user n from the root, the user itself included, with the sum :math:`\Phi_q` of the
-    weights of q and of its siblings below which some user can still rise (`combine="sum"`), or such that a queue's
-    dominant share rises by 1 if the queue does (`"vector"`). `Queues` defines quotas, limits, priorities and when a
-    user stops. Without queues above them all users are siblings, and the result is DRFH.
+    weights of q and of those siblings of q that contain a user whose tasks can still increase (`combine="sum"`), or
+    with :math:`\Phi_q` such that the dominant share of a queue increases at the rate of the queue (`"vector"`).
+    `Queues` defines quotas, limits, priorities and when a user stops. Without queues all users are siblings, and the
+    result is DRFH.
 
     Parameters
     ----------
     queues : Queues, mapping, path or None
-        The tree, its entries, or a file of these (TOML, JSON).
+        The tree, its entries, or a file of entries (TOML, JSON).
     share : str, array (users,) or callable
         Share per task, as in `AlphaFair`.
     combine : str
@@ -72,7 +73,7 @@ class Tree(Mechanism):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        return ()  # without queues it is DRFH
+        return ()  # a tree without queues is DRFH
 
     def declared(self, queues: Queues, combine: Combine) -> Tree:
         """This tree if it has queues; else one with the given queues, combined as given unless this one says how."""
@@ -96,7 +97,7 @@ class Tree(Mechanism):
         return cluster, (f"queues without users below them: {listed(empty, 5)}",) if empty else ()
 
     def program(self, p: Program) -> Statement:
-        """The first stage: the largest common rise of all users, at the rates of the tree."""
+        """Program of the first stage: the largest increase of all users at the rates of the tree."""
         return lexmaxmin(share_of(p, self.share) / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:

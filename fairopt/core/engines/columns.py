@@ -1,10 +1,11 @@
 r"""Fair levels of columns: lexicographic max-min by linear programs, and refinement by Newton steps at finite alpha.
 
-Programs have only the columns that matter. A solved one has prices y of rows and values p of levels, and columns whose
-value :math:`G^T p` exceeds their cost :math:`A^T y` are added until there is none (column generation), so that all
-pairs of thousands of jobs can be columns. Columns that one level needed remain for the next; all programs are small.
+Programs have only the columns that matter. A solved program has prices y of rows and values p of levels, and columns
+whose value :math:`G^T p` exceeds their cost :math:`A^T y` are added until there is no such column (column generation),
+so that all pairs of thousands of jobs can be columns. Columns that one level needed remain in the program of the next
+level; all programs are small.
 
-Max-min: the largest common level of the users that are not yet bound, while the others keep theirs. By complementary
+Max-min: the largest common level of the users not yet bound, while all others keep their levels. By complementary
 slackness users whose level has a value are bound in every optimum.
 """
 
@@ -31,7 +32,7 @@ class Found(NamedTuple):
     values: Array
 
 
-#: Relative loss up to which columns that do not run remain in the next program, and most unknowns of dense equations.
+#: Relative loss up to which columns with amount 0 remain in the next program, and most unknowns of dense equations.
 _NEAR, _DENSE = 0.1, 2_000
 
 Solver = Callable[[ColumnProgram], Found | None]

@@ -6,8 +6,8 @@ Progressive filling of one pool, or of every server alone, is exact (`core.filli
 beginning, and a user enters when the level reaches its floor.
 
 Refinement: tasks of a level's interior point satisfy earlier levels to its duality gap only, which is inaccurate for
-users whose tasks cost little beside the others'. Once all levels are known, y is changed as little as possible so that
-every user attains its level and every row with a price in some level is exhausted,
+users whose tasks cost little compared with tasks of other users. Once all levels are known, amounts y are changed as
+little as possible so that every user attains its level and every row with a price in some level is exhausted,
 
 .. math::
     \min \sum_{ni} \frac{\delta_{ni}^2}{y_{ni}} \quad \text{s.t.} \quad \sum_i (y + \delta)_{ni} = level_n, \quad
@@ -235,8 +235,8 @@ def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
 
     .. math:: t > \sum_{ir} \lambda_{ir} c_{ir} \Big/ \sum_n p_n f_n.
 
-    The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`, and infinite if there
-    are none. The parts of the cost are :math:`p_n f_n / \sum_m p_m f_m`, and the price of a user is that of all tasks
+    The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`, and infinite without
+    prices. The parts of the cost are :math:`p_n f_n / \sum_m p_m f_m`, and the price of a user is that of all tasks
     that it could run alone.
     """
     cluster, users, cost = polytope.cluster, polytope.users, np.zeros(len(floor))

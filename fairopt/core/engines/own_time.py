@@ -42,9 +42,9 @@ from ..central_path import LEAST, LEAST_CENTRING, TO_BOUNDARY
 from ..factors import TINY
 from ..solution import Run, Solution
 
-#: Largest numbers of rows, and of entries of the equations of users.
+#: Largest number of rows, and largest number of entries of the equations of users.
 _ROWS, _ENTRIES = 1_000, 20_000_000
-#: Largest number of Newton steps, least step that counts as one, and mean product at which alpha is raised.
+#: Largest number of Newton steps, shortest step that is accepted, and mean product at which alpha is raised.
 _STEPS, _SHORTEST, _ROUGH = 100, 1e-8, 1e-2
 
 

@@ -50,7 +50,7 @@ class StepControl:
         return len(self.grow) - 1
 
     def after(self, length: float, corrections: int) -> float:
-        """Length of the next step after one of this `length` with this number of corrections."""
+        """Length of the next step after a step of this `length` with this number of corrections."""
         return min(length * self.grow[corrections], self.longest)
 
 
@@ -138,7 +138,7 @@ def stepped(
 
     Parameters
     ----------
-    length, shortest : the first length along the tangent, which is reduced after failures, and the smallest one
+    length, shortest : the first length along the tangent, which is reduced after failures, and the smallest length
     budget : number of systems after which no further attempt is made; the result then is None, as below `shortest`
     reached : test whether a point satisfies the equations
     most : largest number of corrections of a predictor

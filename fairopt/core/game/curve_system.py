@@ -17,7 +17,7 @@ therefore bear a small tax on all servers, proportional to the marginal utility 
 
 .. math:: tax_p = 10^{-8} e^{\alpha h_p}, \qquad h_p = \log(\phi_n \gamma_p) - \log q_n - 3
 
-It does not change which servers a user at its limit prefers.
+The tax does not change which servers a user at its limit prefers.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class CurveOptions:
 OPTIONS = CurveOptions()
 
 
-#: Tax of users with a limit, which keeps their costs positive where all prices vanish: log of its factor, and the
-#: distance of its log level below that of the marginal utility at the limit.
+#: Tax of users with a limit, which keeps their costs positive where all prices vanish: log of the factor of the tax,
+#: and difference of the log levels of the marginal utility at the limit and of the tax.
 LOG_TAX, TAX_BELOW = float(np.log(HALF_PRECISION)), 3.0
 #: A server has a reference row if the tax is less than this fraction of the cost of some pair there.
 _MOST_TAX_SHARE = 0.5
@@ -70,7 +70,7 @@ class Game:
     server: Index  # (pairs,)
     size: Array  # (pairs,), gamma in units of the user's largest
     gain: Array  # (pairs,), log(phi_n gamma_p)
-    at: Index  # (pairs, resources), number of the row; arbitrary where nothing is demanded
+    at: Index  # (pairs, resources), index of the row; arbitrary where nothing is demanded
     log_cost: Array  # (pairs, resources), log D, -inf where nothing is demanded
     use: Array  # (rows, pairs), D
     host: Index  # (rows,), the server of a row
@@ -116,7 +116,7 @@ class Game:
 
 @dataclass
 class Place:
-    """Point of the curve; arrays of amounts and of the active set are those of pairs, rows and limits in this order."""
+    """Point of the curve; arrays of amounts and of the active set have entries of pairs, then rows, then limits."""
 
     amount: Array  # (pairs + rows + users,), z, w and xi
     on: Mask  # (pairs + rows + users,), True if active
@@ -137,7 +137,7 @@ class Place:
         return replace(self, **arrays)
 
     def log_prices(self, alpha: float) -> Array:
-        """Log prices of whole capacities (rows,), -inf for zero."""
+        """Log prices of whole capacities (rows,), -inf for a zero price."""
         priced = self.row_on & (self.w > 0)
         return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
 
@@ -187,8 +187,8 @@ class Values:
 def gauge(g: Game, at: Place) -> None:
     """Renormalize prices in place: w of every active row is its largest share in a cost, and 1 for reference rows.
 
-    The reference row of a server is that of largest share. Servers on which costs are nearly all tax have none, so that
-    all of their prices may tend to zero.
+    The reference row of a server is the row of largest share. Servers on which costs are nearly all tax have no
+    reference row, so that all of their prices may tend to zero.
     """
     alpha, rows, servers = float(np.exp(at.theta)), len(g.host), int(g.host.max()) + 1
     log_price = at.log_prices(alpha)
@@ -215,12 +215,12 @@ def gauge(g: Game, at: Place) -> None:
 class Active:
     """Numbering of the unknowns at a point: active pairs, active rows, binding limits, and log alpha.
 
-    Conditions are those of pairs, rows and limits of users, numbered in this order. Events have their numbers, and the
-    last one is that log alpha attains a target.
+    Conditions belong to pairs, rows and limits of users, and have indices in this order. An event has the index of its
+    condition; the event of largest index is that log alpha attains a target.
 
     Attributes
     ----------
-    members, pairs : numbers of the active conditions, (unknowns,), and of active pairs
+    members, pairs : indices of the active conditions, (unknowns,), and of active pairs
     count, whole : numbers of unknowns and of conditions
     place, of_row, of_limit : unknown of every condition, of every row, and of every user's limit; -1 if inactive
     of_reference : (servers,), unknown of the reference row, -1 without one
@@ -239,9 +239,9 @@ class Active:
         self.of_reference[g.host[at.reference]] = self.of_row[at.reference]
 
     def slopes(self, v: Values, some: Index) -> Array:
-        """Jacobian (some, unknowns + 1) of slacks of some conditions; its last column is the derivative in log alpha.
+        """Jacobian (some, unknowns + 1) of slacks of `some` conditions; the last column is the derivative in log alpha.
 
-        `some` has their sorted indices, of pairs first, then of rows, then of limits.
+        `some` has the sorted indices of the conditions: of pairs first, then of rows, then of limits.
         """
         g, at, users = self.g, self.at, self.g.user[self.pairs]
         found, cuts = np.zeros((len(some), self.count + 1)), np.searchsorted(some, [at.pairs, at.pairs + len(at.level)])
@@ -294,8 +294,9 @@ class Active:
         """Gradient of the distance to event c with respect to unknowns and log alpha, (unknowns + 1,).
 
         An event ends a segment of the curve with one active set. For a condition c < `whole` slacks of the active set
-        the distance is its slack, which vanishes when it enters; for one inside it is its amount (tasks or price),
-        which vanishes when it leaves. For the last event, c = `whole`, it is log alpha itself.
+        the distance is the condition's slack, which vanishes when it enters; for a condition in the active set the
+        distance is its amount (tasks or price), which vanishes when it leaves. For the last event, c = `whole`, the
+        gradient is that of log alpha itself.
         """
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])

@@ -38,7 +38,7 @@ from .rounds import State, Sweeps, compare
 #: Number of plain rounds in the first phase (some games end in two rounds) and in the second, and growth factor of
 #: later phases.
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
-#: Number of rounds that Anderson's acceleration combines, and that a jump extrapolates at most.
+#: Number of rounds that Anderson's acceleration combines (`_MIXED`), and largest number that a jump extrapolates.
 _MIXED = 20
 _REACH = float(_MIXED)
 #: Numbers that are sent in a round along each edge of a tree of all servers. Elastic: up the largest change, the number
@@ -51,15 +51,16 @@ _FEWER_PAIRS = 0.995
 #: A jump is undone if the next round changes tasks by more than `_JUMP_FAILED` times the change before; later jumps are
 #: `_SHORTER_JUMP` times shorter.
 _JUMP_FAILED, _SHORTER_JUMP = 30, 4
-#: Cosine of successive steps of all servers above which these count as a common drift, and below which there is none.
+#: Cosine of successive steps of all servers above which the steps count as a common drift (`_DRIFT`), and below which
+#: they count as no drift (`_NO_DRIFT`).
 _DRIFT, _NO_DRIFT = 0.9, 0.3
 #: A server drifts if the cosine of its successive steps is above `_SERVER_DRIFTS`, and the ratio of their lengths above
 #: `_STEADY`; it turns if the cosine is below `_NO_DRIFT`.
 _SERVER_DRIFTS, _STEADY = 0.95, 0.93
-#: Factors of a server's cap after a drift, a turn, and any other step.
+#: Factors of a server's cap after a drift (`_RAISED`), a turn (`_CUT`), and any other step (`_LOWERED`).
 _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
-#: Successive steps are extrapolated if their cosine is above the first, and their squared lengths have at most the
-#: second ratio.
+#: Successive steps are extrapolated if their cosine is above `_ALIGNED`, and the ratio of their squared lengths is at
+#: most `_MOST_GROWTH`.
 _ALIGNED, _MOST_GROWTH = 0.995, 1.2
 #: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
 #: change below which a pair does not decrease.
@@ -74,8 +75,8 @@ def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[fl
     """Play rounds from a state, which is changed in place; `options` are those of `_phase`.
 
     Yields for each round the largest requested change, relative to the user's tasks; how many numbers two servers
-    exchange for each common user, 1 in plain rounds and 3 in elastic ones; and how many along each edge of a tree of
-    all servers.
+    exchange for each common user, 1 in plain rounds and 3 in elastic rounds; and how many numbers are sent along each
+    edge of a tree of all servers.
     """
     rounds, longer = _FIRST, _NEXT
     # The least change of plain rounds, and the state at the end of the last plain phase.
@@ -104,7 +105,7 @@ def _phase(
     highest: float = 1000.0,
     patience: float = 100,
 ) -> Iterator[tuple[float, int, int]]:
-    """Play elastic rounds until `patience` of them have made no progress, then as many accelerated plain ones.
+    """Play elastic rounds until `patience` of them have made no progress, then as many accelerated plain rounds.
 
     Parameters
     ----------
@@ -178,8 +179,8 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
 def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Array, reach: float) -> State | None:
     """Extrapolate a common drift, steady or shrinking, by at most `reach` rounds, in place.
 
-    Tasks are scaled down to capacities, and anticipated totals extrapolated. An infinite `reach` ends where the first
-    pair becomes empty. Returns the state before the jump, None if there is none.
+    Tasks are scaled down to capacities, and anticipated totals extrapolated. With an infinite `reach` the jump ends
+    where the first pair becomes empty. Returns the state before the jump, None if there is no jump.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Arra
 
 
 def cosine(products: Array) -> Array:
-    """Cosine of the angle between two steps, from their products; 0 where one of them vanishes."""
+    """Cosine of the angle between two steps, from their products; 0 where one of the steps vanishes."""
     turn, size, old, _ = products.T
     return np.asarray(turn / np.maximum(np.sqrt(size * old), TINY))
 

@@ -46,10 +46,11 @@ _MOST_STEPS = 60
 _FOLD_CROSSED = 0.02
 #: Default last temperature.
 _LAST_TAU = 1e-7
-#: Largest number of prices, since a system costs its cube; and largest product of numbers of pairs and prices, which
-#: bounds the cost of a matrix, beyond `_FEW_PRICES` prices.
+#: Largest number of prices, since the cost of a linear system grows like the cube of this number (`_MOST_PRICES`); and
+#: with more than `_FEW_PRICES` prices the largest product of the numbers of pairs and prices, to which the cost of a
+#: matrix is proportional (`_MOST_WORK`).
 _MOST_PRICES, _MOST_WORK, _FEW_PRICES = 1000, 4e6, 64
-#: Default number of systems: the first over the number of prices, within these bounds.
+#: Default number of linear systems: the first constant divided by the number of prices, within the two bounds.
 _BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
 #: Log prices are extrapolated linearly in tau, or in log tau if their derivative in log tau exceeds this.
 _LINEAR_IN_TAU = 0.5
@@ -123,10 +124,10 @@ def follow(
 
 
 def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
-    """Point of the curve computed from one of a sample of users; None if none is found.
+    """Point of the curve computed from the point of a sample of users; None if no such point is found.
 
-    Of each group of users with the same servers and similar ratios of demands, the sample has the one in the middle,
-    with the weight of the group.
+    Of each group of users with the same servers and similar ratios of demands, the sample has the middle user, with the
+    weight of the group.
     """
     group = alike(q.polytope.cluster.demand[q.polytope.users], _SAMPLED)
     if not q.pairs.full:
@@ -156,7 +157,7 @@ def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:
     """Continue the curve from a point to the temperature `last`: points as in `follow`.
 
-    It ends early once `budget` linear systems are solved, those up to `place` included.
+    The curve ends early once `budget` linear systems are solved, including those up to `place`.
     """
     here, systems, length = place.here, place.steps, STEPS.first
     del place  # it may have many more pairs

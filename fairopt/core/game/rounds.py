@@ -31,8 +31,8 @@ ALPHA_FAIR: Array = np.empty((2, 0))
 class Game(NamedTuple):
     """Data of pairs by server: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
 
-    `gain` (pairs,) is a logarithm for finite alpha; `limit` (users,). Servers of a `kind` (servers,) have equal
-    capacities. `curve` is that of a utility of one's own, (2, knots), without knots for alpha-fair servers.
+    `gain` (pairs,) is a logarithm for finite alpha; `limit` is (users,). Servers of a `kind` (servers,) have equal
+    capacities. `curve` (2, knots) is the table of a concave utility, without knots for alpha-fair servers.
     """
 
     kind: Index
@@ -68,7 +68,7 @@ class State(NamedTuple):
 class Sweeps:
     """Rounds of best responses (`response`), exact up to a residual `accuracy` relative to capacities.
 
-    `pairs` are sorted by server, and `first` (servers + 1,) has the beginning of each.
+    `pairs` are sorted by server, and `first` (servers + 1,) has the index of the first pair of each server.
     """
 
     def __init__(
