@@ -1,7 +1,7 @@
 r"""Certificate of max-min on a pool with a sparse demand, by prices of single resources.
 
-With a price on resource r alone, let the users at or below a level m keep their tasks. User n, at or below it, rises by
-at most
+With a price on resource r alone, let the users at or below a level m keep their tasks. Tasks of user n, whose level is
+at most m, increase by at most the fraction
 
 .. math:: \max\Big(\frac{level_m}{level_n} - 1,\ \frac{1 - \sum_{k \le m} x_k u_{kr}}{x_n u_{nr}}\Big)
 
@@ -18,7 +18,7 @@ from ..model._arrays import Array, Index, ratio
 from ..model.cluster import SparseCluster
 from ..model.criterion import Criterion
 
-#: Levels closer than this count as one, in units of the larger.
+#: Levels whose difference is less than this fraction of the larger level count as equal.
 _SAME = 1e-10
 
 
@@ -45,7 +45,7 @@ def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Ar
 
 
 def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) -> Array:
-    """Bounds on the relative rise of each user's tasks x at no loss to users at or below its level, (users,)."""
+    """Bounds on the relative increase of each user's tasks x at no loss to users at or below its level, (users,)."""
     runs = np.flatnonzero(cluster.runnable)
     if not len(runs):
         return np.zeros(len(x))

@@ -37,7 +37,7 @@ from .sparse import DENSE_FLOPS, Factors, Order, ordered
 _LIST_COST = 200.0
 #: Dimension above which factors are in single precision, if they only precondition.
 _SINGLE_FROM = 250
-#: Least pivot relative to its diagonal, about the rounding of a sum.
+#: Least pivot relative to its diagonal entry, about the rounding error of a sum.
 _LEAST_PIVOT = SUM_ROUNDING
 #: Density of pairs in users x servers from which sums over pairs are products of dense matrices.
 _DENSE = 0.25
@@ -260,7 +260,7 @@ class Equations:
         self.factors = (_UsersFirst if pairs.order.startswith("users") else _ServersFirst)(self)
 
     def _masked(self, rows: Array) -> Array:
-        """Rows with zeros where they are left out, (servers, resources)."""
+        """Values of rows, with zeros where rows are left out, (servers, resources)."""
         return np.where(self.row, rows, 0.0)
 
     def inverse(self, rows: Array) -> Array:

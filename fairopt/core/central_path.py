@@ -1,4 +1,4 @@
-"""Numbers that the interior points `interior` and `welfare`, and their starts by mirror descent, have in common."""
+"""Constants that the interior points `interior` and `welfare`, and their starts by mirror descent, have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DESCENTS, LOAD, DAMPING = 25, 0.7, 0.7
 #: Starting point: largest utilization, least slack relative to its capacity or cost, least share of a row in the cost
 #: of some pair, and least fraction of a server that a pair gets, over the number of its pairs.
 FULL, LEAST, LEAST_SHARE, LEAST_PART = 0.9, 0.1, 0.3, 0.07
-#: Least part of its user's tasks that a pair gets at the start, unless `LEAST_PART` of a server is less.
+#: Least part of its user's tasks that a pair gets at the start, unless the fraction `LEAST_PART` of a server is less.
 LEAST_OF_TASKS = 0.02
 #: Centring parameter: its lower bound, and its least value relative to the residual while mu exceeds `LARGE_MU`, so
 #: that feasibility keeps pace with complementarity.
@@ -21,7 +21,7 @@ TO_BOUNDARY, LONG_STEP, SHORT_STEP = 0.95, 0.9, 0.1
 LEAST_SLOPE = 1e-13
 #: Largest number of halvings of a step, and rounding of the merit function.
 HALVINGS, MERIT_ROUNDING = 8, NEGLIGIBLE
-#: Largest number of certified iterates without progress, and the factor of errors that counts as progress.
+#: Largest number of certified iterates without progress, and ratio of errors up to which an iterate counts as progress.
 PATIENCE, PROGRESS = 5, 0.9
 #: Upper bound of the centring parameter, unless steps are short.
 MOST_CENTRING = 0.1

@@ -5,7 +5,7 @@ A user with x tasks here, `elsewhere` tasks on other servers and `room` for task
 
 .. math:: \sum_n x_n\, per\_task_{nr} \le 1, \qquad 0 \le x_n \le room_n
 
-All levels rise together until a user attains its room or needs an exhausted resource. Each round finds, by a k-ary
+A common level is raised until a user attains its room or needs an exhausted resource. Each round finds, by a k-ary
 search over the levels at which users enter or attain their room, the level at which the next resource is exhausted;
 there are at most as many rounds as resources. Arrays begin with the axis of servers; padding users have no room.
 """
@@ -30,7 +30,7 @@ def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array
     ----------
     gain : (servers, users), tasks per unit of level
     per_task : (servers, users, resources), fraction of a capacity that a task uses
-    elsewhere, room : (servers, users), tasks on other servers, and the most tasks here
+    elsewhere, room : (servers, users), tasks on other servers, and largest number of tasks here
     """
     count, users, _ = per_task.shape
     tasks, rising = np.zeros((count, users)), room > 0
@@ -85,8 +85,9 @@ def stopping_levels(
 ) -> Array:
     """Levels at which users of one pool stop, (users,), by events in a heap, in O(nonzeros log resources).
 
-    Each user stops once: when a resource that it uses is exhausted, or at its limit. What it used is then taken from
-    the rates of its other resources, so that these are exhausted later than the heap says, and return to it.
+    Each user stops once: when a resource that it uses is exhausted, or at its limit. The rate of use of its other
+    resources then decreases by the user's rate, so that they are exhausted later than the heap states, and return to
+    the heap.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ from .factors import TINY
 #: Perturbation that makes J regular, relative to its largest entries: small enough for iterative refinement to remove
 #: it, and above rounding, so that null vectors are amplified by it alone.
 _EPSILON = ACCURATE
-#: Largest entry of v^T J, for largest entries of v and J of 1, up to which v is in the left null space; and that of an
-#: equation minus its combination of the main ones above which these do not imply it.
+#: Largest entry of v^T J, for largest entries of v and J of 1, up to which v counts as in the left null space; and
+#: largest entry of an equation minus its combination of the main equations above which these do not imply it.
 _IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
@@ -59,7 +59,7 @@ class Active:
     pairs, weak_pairs : (pairs,), with tasks; without tasks, at least cost
     rows, weak_rows : (rows,), with a price; exhausted, without a price
     limits, weak_limits : (users,), whose limit binds; whose limit is attained with price zero
-    follows, level : (users,), whose tasks follow a level, and its number
+    follows, level : (users,), mask of users whose tasks follow a level, and the index of that level
     excess : (users,), whose costs exceed the marginal utility by an unknown amount, the same for all of their pairs
     prices : one set at finite alpha, one for each level in max-min
     """
@@ -81,7 +81,7 @@ class Active:
 
 
 def spanning_pairs(polytope: Polytope, pairs: Index, part: Array) -> Index:
-    """Subset of `pairs` (k,), those with tasks, whose columns of the Jacobian span those of all of them.
+    """Subset of `pairs` (k,) with tasks, whose columns of the Jacobian span the columns of all of these pairs.
 
     On interchangeable servers every user may have tasks on all of them. If pairs are many more than equations, the two
     largest parts of a user and the R + 2 largest loads of a server are kept, with R resources: two pairs of a user let
@@ -175,7 +175,7 @@ class Equations:
     def uses(self, pairs: Index) -> tuple[Index, Array]:
         """Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
 
-        Returns the numbers of the equations, -1 for rows without one, and the coefficients
+        Returns the indices of the equations, -1 for rows without an equation, and the coefficients
         :math:`x_n d_{nr} / c_{ir}`, the fraction of a capacity that all tasks of the user would use, 0 without
         equation.
         """

@@ -49,14 +49,14 @@ from .system import Stack, select
 _ATTEMPTS = (LARGEST_POWER, 0.005), (2 * LARGEST_POWER, 0.02)
 #: Largest number of iterations of an attempt, and step length below which it ends.
 _ITERATIONS, _SHORTEST = 60, 1e-8
-#: Iterates are certified below this mu.
+#: Iterates are certified if mu is below this value.
 _SMALL_MU = SINGLE_ROUNDING
 #: Largest centring parameter.
 _MOST_CENTRING = 0.5
 #: Pairs with at most this part of their user's tasks, and a larger slack, get no tasks in a certified iterate.
 _EMPTY = VISIBLE
-#: An iterate is refined if its backward error exceeds `_REFINED_ABOVE`, and the fraction `_CONVERGING` of that of the
-#: previous one.
+#: An iterate is refined if its backward error exceeds `_REFINED_ABOVE`, and also the fraction `_CONVERGING` of the
+#: error of the iterate before.
 _REFINED_ABOVE, _CONVERGING = NEGLIGIBLE, 0.1
 
 
@@ -104,7 +104,8 @@ def starting_point(q: Stack, norm: float) -> State:
         z = z * (FULL / np.maximum(q.of_limits(z), FULL))[:, None]
         xi = np.where(q.limited, np.maximum(xi, LEAST), 0.0)
         left = np.where(q.limited, np.maximum(1 - q.of_limits(z), LEAST), 1.0)
-    # Every row has at least this share in what some pair would cost by it alone: a price of zero has no derivative.
+    # The price of every row is at least this fraction of the price that alone would be the cost of some pair: costs
+    # have no derivative in a price of zero.
     least = np.minimum.reduce(q.costs(log_v)[0] - q.log_use / q.power, axis=1)
     log_v = np.where(q.rows, np.maximum(log_v, least + np.log(LEAST_SHARE) / q.power), 0.0)
     idle = np.where(q.rows, np.maximum(1 - q.used(z), LEAST), 1.0)

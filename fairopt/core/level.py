@@ -7,8 +7,8 @@ With slacks z of costs, w of capacities and s of levels, and tau_n = 1 for users
 
     y_{ni} z_{ni} = \lambda_{ir} w_{ir} = p_n s_n = \mu.
 
-Users in `exact` have no s and rows in `full` no w: these constraints are equations, with p and lambda of either sign.
-Primal and dual bounds of t say how accurate the level is.
+Users in `exact` have no slack s and rows in `full` no slack w: their constraints are equations, with prices p and
+lambda of either sign. Primal and dual bounds of t show how accurate the level is.
 
 Source: S. Mehrotra (1992), SIAM Journal on Optimization 2, 575-601. https://doi.org/10.1137/0802028; J. Gondzio (1996),
 Computational Optimization and Applications 6, 137-156. https://doi.org/10.1007/BF00249643
@@ -40,7 +40,7 @@ from .factors import TINY
 #: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent. With
 #: 1e-11 equations drift apart where weights of pairs differ by many decades, and later levels have no lower bound.
 _REGULARIZATION = 1e-13
-#: Gondzio's correctors: largest number, and step length above which none is tried.
+#: Gondzio's correctors: largest number of correctors, and step length above which no corrector is tried.
 _CORRECTORS, _LONG_STEP = 3, 0.95
 #: Fraction of the step to the boundary that is taken: `_TO_BOUNDARY`, and up to `_MOST_TO_BOUNDARY` as the gap closes
 #: if both primal and dual steps are longer than `_LONG`.
@@ -55,7 +55,7 @@ _LEAST_CENTRING = HALF_PRECISION
 class Faces(NamedTuple):
     """Face of the feasible set of a component: its users, servers and pairs, and constraints that are equations."""
 
-    user: Index  # (users,), numbers in the whole problem
+    user: Index  # (users,), indices in the whole problem, like `server` and `pair`
     server: Index  # (servers,)
     pair: Index  # (pairs,)
     rising: Array  # (users,), 1 for users whose level rises, else 0
@@ -153,8 +153,9 @@ class State:
     def bounds(self) -> tuple[float, float, Array]:
         """Lower and upper bound of the level, and least costs (users,).
 
-        The lower bound is that of the tasks, scaled to capacities; the upper one follows from weak duality. Rows in
-        `full` and users in `exact` may have prices of either sign, if no other user has a negative cost.
+        The lower bound is the level of the tasks after scaling to capacities; the upper bound follows from weak
+        duality. Rows in `full` and users in `exact` may have prices of either sign, if no other user has a negative
+        cost.
         """
         rising, least_cost = self.rising > 0, self.least_cost
         attained = self.attained / max(self.use.max(), 1.0)

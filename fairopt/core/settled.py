@@ -19,15 +19,15 @@ from .factors import LOG_NOTHING
 from .first_order import Active, Prices
 from .last_digits import refined
 
-#: Tasks, prices and slacks up to this, as fractions, count as zero.
+#: Tasks, prices and slacks up to this value, as fractions, count as zero.
 ZERO = SINGLE_ROUNDING
 #: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
 VIOLATED = REFINED
-#: Error at which refinement ends, that of rounding.
+#: Error at which refinement ends, which is the rounding error.
 _REFINED = SOLVE_ROUNDING
 #: Part of its user's tasks above which a pair counts as having tasks, and unused fraction below which a limit may bind.
 _IN_USE = VISIBLE
-#: Relative change of a user's tasks above which the refined solution is another one, and rejected.
+#: Relative change of a user's tasks above which the refined solution counts as a different one, and is rejected.
 _MOST_CHANGE = 1e-3
 #: Costs are bounded from below by the marginal utility times :math:`e^{-FREE \max(\alpha, 1)}`.
 FREE = LOG_NOTHING
@@ -102,7 +102,7 @@ class Indicated:
     def active(self, zero: float | None) -> Active:
         """Active set, with weakly active conditions if `zero` is given.
 
-        Users at their limits whose servers have no price follow their limits alone.
+        Tasks of users at their limits whose servers have no price follow the limits alone.
         """
         pairs, rows, limits = self.pairs, self.rows, self.limits
         weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]

@@ -44,7 +44,7 @@ class State:
     xi: OfLimits  # (N, B), prices of limits
     left: OfLimits  # (N, B), slacks of limits, as fractions of them
     log_unit: Array  # (R, K, B), log of the unit of v
-    norm: Array  # (B,), exponent of sums over rows, raised to A as mu falls
+    norm: Array  # (B,), exponent of sums over rows, which increases to A as mu decreases
 
     def log_v(self, q: Stack) -> Array:
         """Log prices v of rows as levels, (R, K, B)."""

@@ -32,7 +32,8 @@ from .accuracy import NEGLIGIBLE
 OfLimits = Any
 T = TypeVar("T")
 
-#: Relative slack below which a limit is attained; one above the sum of monopoly tasks by more cannot bind.
+#: Relative slack below which a limit counts as attained; a limit that exceeds the sum of a user's monopoly tasks by
+#: more than this fraction cannot bind.
 AT_LIMIT = NEGLIGIBLE
 #: Log of the marginal utility at its limit over the least cost of a pair: bounds the price of a limit on idle servers.
 _LOG_PRICE_RANGE = 40.0
@@ -62,7 +63,7 @@ class Stack:
     gain: Array  # (N, K, B), exp(A gain) is the marginal welfare of gamma tasks at x = 1
     log_marginal: Array  # (N, K, B), log marginal utility of a task at one task
     rows: Mask  # (R, K, B), rows that some pair uses
-    limit: Array  # (N, B), task limits, infinite for none
+    limit: Array  # (N, B), task limits, infinite for users without a limit
     limited: OfLimits  # (N, B), True for users whose limit can bind
     share_of_limit: OfLimits  # (N, K, B), tau: gamma over the limit
     least_cost: OfLimits  # (N, K, B), lower bound of log costs over A, for users whose limit can bind

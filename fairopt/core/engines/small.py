@@ -94,7 +94,7 @@ class Together:
     def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
         """Solution at the alpha of a problem, and its part of the CPU seconds; None for another cluster.
 
-        The first call solves its cluster at all alphas together, of which later calls return one each.
+        The first call solves its cluster at all alphas together; later calls return the solution at one alpha each.
         """
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:

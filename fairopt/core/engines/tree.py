@@ -7,8 +7,9 @@ max-min of the levels
 .. math:: \frac{t_n}{x_n} \sum_i x'_{ni}, \quad \sum_i x'_{ni} \le x_n \ \text{for users that no cut stops},
 
 whose engine gives the prices of every level. If all users attain their times, x has a placement, and is the result.
-Otherwise some cut excludes it: among the levels at which users with less than x_n stop consider the lowest. All that
-stop below it have x_n, since a cut that stops one of them on the path excludes more for it unless another has less.
+Otherwise some cut excludes x: consider the lowest of the levels at which users with less than x_n tasks stop. All users
+that stop at lower levels have x_n, since a cut that stops such a user on the path excludes more tasks for this user
+unless another user has less.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)
     resources = np.unique(polytope.row_resource)
-    # A finite bound beyond what a user can have, so that prices and not this bound stop it.
+    # A finite bound beyond the largest possible tasks of a user, so that prices and not this bound stop the user.
     most = np.minimum(polytope.limit, 2 * polytope.reach)
     prices = np.array([polytope.unit_prices(polytope.capacity * (polytope.row_resource == r)) for r in resources])
     cost, value = np.zeros((0, len(most))), np.zeros(0)

@@ -96,7 +96,7 @@ def fixed_at_floors(
 ) -> Iterator[Solution]:
     """Candidates of programs without floors, iterated until the set of users at their floors repeats.
 
-    The first set is that at the prices of `start`, then the empty one.
+    The first set is the set at the prices of `start`; then iteration begins with the empty set.
     """
     polytope, seen = problem.polytope, set[bytes]()
     for warm in (start, None):
