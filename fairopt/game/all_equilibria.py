@@ -1,7 +1,7 @@
 """`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified.
 
-Candidates with equal tasks are identified, their splits averaged, the equations of the active set solved by Newton's
-method, and the index computed.
+Candidates with equal user tasks count as one equilibrium: their splits over servers are averaged, the equations of the
+active set are solved by Newton's method, and the index is computed.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Equilibria(Sequence[Allocation]):
         Spectral radius of a round of best responses (Gauss-Seidel): below 1 the equilibrium is locally stable, above 1
         unstable. NaN where a task limit is active.
     complete : bool
-        True if all products of faces were enumerated and the indices sum to +1, as those of all equilibria do;
-        `docs/equilibria.md` states what that proves.
+        True if all products of faces were enumerated and the indices sum to +1, as indices of all equilibria do;
+        `docs/equilibria.md` states what this proves.
     tried : mapping of str to str
         Methods that searched for equilibria, and their outcome.
 
@@ -112,7 +112,7 @@ class Equilibria(Sequence[Allocation]):
         return frame
 
     def preferences(self) -> pd.DataFrame:
-        """Frame by user: its tasks in each equilibrium, and the number of the preferred one (`best`, 0 if tied)."""
+        """Frame by user: tasks in each equilibrium, and the index from 1 of the best one (`best`, 0 if tied)."""
         tasks = self.user_tasks.T
         frame = pd.DataFrame(
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
@@ -155,7 +155,7 @@ class Verified:
 
     Attributes
     ----------
-    active : its active set, with refined tasks and prices
+    active : active set of the equilibrium, with refined tasks and prices
     tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for zero prices
     index : +1 or -1; 0 where tasks are not locally unique, or where it depends on nearly active constraints
     radius : spectral radius of a round of best responses
@@ -204,7 +204,7 @@ class Collected:
         return len(self.found) - before
 
     def _known(self, log_total: Array) -> bool:
-        """True if these are the log tasks, (users,), of a known equilibrium."""
+        """True if a known equilibrium has these log tasks, (users,)."""
         return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
     def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
@@ -238,7 +238,7 @@ class Collected:
 class EnumerationOptions:
     """Limits of an enumeration."""
 
-    #: CPU seconds.
+    #: Limit of CPU seconds.
     seconds: float = 60.0
     #: Largest numbers of subsets of users and resources of all servers, and of faces.
     subsets: float = 1e6
@@ -252,7 +252,7 @@ class EnumerationOptions:
 OPTIONS = EnumerationOptions()
 
 
-#: Tolerance of the engine's solution, and relative change of tasks in a round at which best responses end.
+#: Tolerance of the engine's solution, and relative change of tasks in a round at which best responses have converged.
 _FINE = REFINED
 #: Relative perturbation of degenerate data.
 JITTER = VISIBLE
@@ -304,8 +304,8 @@ def equilibria(
     DataError
         alpha is 0 or infinite, or another argument is invalid.
 
-    With active task limits equilibria form continua (a generalised Nash equilibrium): those without active limits are
-    enumerated, others are searched heuristically, and `complete` is False.
+    With active task limits equilibria form continua (a generalised Nash equilibrium): equilibria without active limits
+    are enumerated, equilibria with active limits are searched heuristically, and `complete` is False.
 
     >>> import fairopt as fo
     >>> fo.game.equilibria(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), 3).indices

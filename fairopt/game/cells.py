@@ -5,8 +5,8 @@ a support S of users are positive, those of others zero, and a set R of rows, wh
 exhausted. A user without demand for any row of R could be increased at no cost, hence every usable pair has a demand
 for a row of R.
 
-Counting: a connected part has a tie for each server of a user but the first. Ties are homogeneous linear equations in
-prices of whole capacities, so that a part with as many ties as rows generically has no positive prices.
+Counting: a connected part has a tie for each server of a user but the first one. Ties are homogeneous linear
+equations in prices of whole capacities, so that a part with as many ties as rows generically has no positive prices.
 Linear programs: users prefer the servers in whose support they are, which is linear in prices, too,
 
 .. math:: cost_{ni} e^{-\alpha gain_{ni}} \le cost_{nj} e^{-\alpha gain_{nj}}, \qquad
@@ -45,7 +45,7 @@ class Game:
     alpha: float
     use: Array  # (servers, users, resources), D
     gain: Array  # (servers, users), log phi gamma, -inf where not usable; users in units of their largest gamma
-    size: Array  # (servers, users), gamma in these units
+    size: Array  # (servers, users), gamma in units of the user's largest gamma
     middle: Array  # (servers,), reference of log prices
     host: Index  # (faces,), server
     support: Mask  # (faces, users)
@@ -149,7 +149,7 @@ def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tup
 
     .. math:: e^{\alpha (g_{nj} - g_{ni})} \sum_r D_{nir} p_{ir} \le \sum_r D_{njr} p_{jr}
 
-    with equality if n is on j as well. These are scaled to largest coefficients of 1, and :math:`\sum p \le 1`. The
+    with equality if n is on j as well. All are scaled to largest coefficients of 1, and :math:`\sum p \le 1`. The
     linear program maximises a lower bound of all prices if `strict`, and otherwise their sum, which is positive if and
     only if prices are feasible; failures count as feasible. `chosen`, (cells, servers), are faces of some servers;
     prices are (cells, servers, resources), 0 off the rows.

@@ -1,7 +1,7 @@
 """Orders in which servers respond, and their information when they do. Every order is a generator of rounds.
 
 A round is one response of every server, on average in the asynchronous game, in which servers have their own clocks.
-A message is one server's column of x, sent to another server with common users; its numbers are those of these users.
+A message is one server's column of x, sent to another server with common users; it has one number for each common user.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Network:
     delay : float
         Largest delay of a message, in rounds.
     outages : tuple of (server, first round, last round)
-        Intervals in which a server, by name or number from 0, does not respond; its tasks continue to run.
+        Intervals in which a server, by name or index from 0, does not respond; its tasks continue to run.
     drift : float
         Standard deviation of the log periods of servers.
 
@@ -97,7 +97,7 @@ def _outage(server: Any, first: Any, last: Any) -> Outage:
 
 
 def network_of(value: Any, cluster: Cluster, order: str) -> Network:
-    """Check the network of a game on this cluster, and return it with outages by server number."""
+    """Check the network of a game on this cluster, and return it with outages by server index."""
     if value is None:
         return Network()
     if not isinstance(value, Network):

@@ -111,7 +111,7 @@ def _roots(g: Game, on: Mask, active: Mask, start: Array) -> tuple[Index, Array]
     Parameters
     ----------
     on : (parts, servers, users), pairs of each part
-    active, start : (parts, servers, resources), its rows, and feasible prices
+    active, start : (parts, servers, resources), rows of each part, and feasible prices
     """
     servers, _, resources = g.use.shape
     middle = _middles(g, on)
@@ -137,8 +137,8 @@ def _bounded(g: Game, on: Mask, active: Mask, rounds: int) -> Mask:
 
     .. math:: \sum_r D_{nir} v_{ir}^\alpha e^{-\alpha gain_{ni}} = X_n^{-\alpha},
 
-    at least that off the support, prices bound totals in the same way, and totals bound tasks. Bounds are arrays (2,
-    ...): the lower bound, and minus the upper bound.
+    where the left-hand side is at least the right-hand side off the support; prices bound totals in the same way, and
+    totals bound tasks. Bounds are arrays (2, ...): the lower bound, and minus the upper bound.
     """
     usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
     use = np.where(on[..., None] & active[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)

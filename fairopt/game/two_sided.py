@@ -27,7 +27,7 @@ class EquilibriumCurve:
 
     .. math:: \{(\alpha, x) : x \text{ is an equilibrium of alphaPF-VDS}(\alpha)\}
 
-    of which this is the connected component through the unique equilibrium at alpha = 1.
+    The curve is the connected component of this set that contains the unique equilibrium at alpha = 1.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class EquilibriumCurve:
         return np.asarray(self.merging.split_users(merged[:, None])[:, 0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame of crossings: alpha, its place among those of this alpha (from 0), index, certificate, tasks."""
+        """Frame of crossings: alpha, place among the crossings of this alpha (from 0), index, certificate, tasks."""
         rows = []
         for one in self.curves:
             seen: dict[float, int] = {}
@@ -96,9 +96,9 @@ def equilibrium_curve(
 
     .. math:: F(x, \lambda, \alpha) = 0, \qquad (x, \lambda)(1) \text{ the optimum of } \max \sum_n \phi_n \log x_n
 
-    with F the optimality conditions of all servers. All crossings of the requested alphas are found: several inside a
-    fold, with their indices. On small clusters the curve passed through all equilibria in each of 86 folds that were
-    enumerated; in general it need not.
+    with F the optimality conditions of all servers. All crossings of the requested alphas by the curve are found, which
+    are several inside a fold, with their indices. On small clusters the curve passed through all equilibria in each of
+    86 folds that were enumerated; in general it need not.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def equilibrium_curve(
     progress : bool
         Show a progress bar.
     options : CurveOptions
-        Steps and tolerances of the continuation.
+        Step lengths and limits of the continuation.
 
     Raises
     ------
