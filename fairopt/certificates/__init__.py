@@ -43,15 +43,15 @@ class Certificate(Frozen):
     feasibility : float
         Largest relative violation of a capacity, task limit or floor, or negative or ineligible fraction.
     optimality : float
-        Dimensionless; of the kind that `measure` names.
+        Dimensionless error of the kind that `measure` names.
     measure : str
         `backward error` (finite alpha: relative change of the data that makes the tasks optimal), `lexicographic rise`,
         `distance from the optimum` (largest relative error of a user's tasks, exact), `exploitability` (PS-DSF: largest
         relative increase of a user's tasks that a unilateral deviation of one server allows), `complaint`, or, without
         a criterion, `no criterion` with `optimality` 0.
     worst : str
-        Where the larger of the two is attained, such as "largest for user 'b' on server 's'", even if it is only a
-        rounding error.
+        Where the larger of feasibility and optimality is attained, such as "largest for user 'b' on server 's'", even
+        if it is only a rounding error.
     gap : float or None
         Welfare gap of a global program with finite alpha, a bound on the loss of welfare relative to
         :math:`\sum_n x_n \, \partial F / \partial x_n`. It bounds welfare, not tasks.
@@ -94,7 +94,7 @@ class Certificate(Frozen):
         return self.residual <= tol
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Dictionary of all fields but `conditions`, of which it has the largest."""
+        """Dictionary of all fields except `conditions`, which are represented by the largest condition number."""
         names = ("feasibility", "optimality", "measure", "worst", "gap", "condition")
         return {name: getattr(self, name) for name in names}
 
@@ -123,8 +123,8 @@ def feasibility(
     .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{\underline{x}_n},\
         -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
 
-    It is infinite for tasks on a server that cannot run them. Of a split all but capacities is evaluated on the merged
-    servers, which is equivalent.
+    The violation is infinite for tasks on a server that cannot run them. For tasks split over merged servers, all terms
+    except those of capacities are evaluated on the merged servers, which is equivalent.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def feasibility(
     limits : (users,), optional
         Task limits q; by default the cluster's `max_tasks`.
     floor : (users,), optional
-        Lower bounds f on tasks, 0 for none.
+        Lower bounds :math:`\underline{x}` on tasks, 0 for users without a floor.
 
     Returns
     -------
@@ -194,7 +194,7 @@ __all__ = [
 
 #: Bound on the ratio of a welfare gap to the backward error times users and A, valid for errors up to `_GOOD`.
 _GAIN, _GOOD = 100.0, 1e-3
-#: Part of a limit that may be left where own time has a price in the welfare gap.
+#: Largest unused fraction of a limit at which own time has a price in the welfare gap.
 _USED_UP = 1e-6
 #: Fraction of the work limit of exact arithmetic that is spent to confirm a certificate that passes.
 _CAUTION = 0.05
@@ -223,14 +223,14 @@ def certify(
         For the users of `cluster`.
     log_prices : (servers, resources), optional
         Logarithms of prices per unit of resource, -inf for zero; for max-min possibly (levels, servers, resources).
-        Better prices sharpen the bound, and wrong ones cannot make it pass. Without any, linear programs find them;
-        exploitability requires none.
+        Better prices sharpen the bound, and wrong prices cannot make a certificate pass. Without `log_prices`, linear
+        programs find prices; exploitability requires no prices.
 
     Returns
     -------
     certificate : Certificate
     prices : array or None
-        Log prices of the proof, shaped like the given ones; None if it does not depend on these.
+        Log prices of the proof, in the shape of `log_prices`; None if the proof does not depend on `log_prices`.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def certify_problem(
         split = tasks
     else:
         split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
-        # The max-min criterion over servers does not depend on the split of tasks over proportional ones.
+        # The max-min criterion over servers does not depend on the split of tasks over proportional servers.
         if not (has_levels or split.matches(tasks)):
             split = Split(unmerged(cluster), tasks)
     merging = split.merging
@@ -302,7 +302,7 @@ def certify_problem(
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     same = merging.cluster is cluster and limits is problem.limits
     polytope = problem.polytope if same else Polytope(merging.cluster, limits)
-    # Merged servers are named by their first one; prices by level are hints only for max-min.
+    # A merged server has the name of its first server; prices by level are hints only for max-min.
     servers, hint = [cluster.servers[i] for i in merging.first_server], None
     if log_prices is not None and (log_prices.ndim == 2 or has_levels):
         hint = log_prices[..., merging.first_server, :]
@@ -385,7 +385,7 @@ def _finite(
 def _infinite(
     polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
 ) -> _Judgement:
-    """Largest possible rise, or the distance from the exact optimum of a small ill-conditioned cluster."""
+    """Largest possible increase of tasks, or the distance from the exact optimum of a small ill-conditioned cluster."""
     cluster, alone = polytope.cluster, criterion.scope in ("game", "per_server")
     proof, where, known = None, "no user can rise", None
 
@@ -406,7 +406,7 @@ def _infinite(
     with np.errstate(divide="ignore"):
         log_prices = None if proof is None else np.log(proof)
     found = _Judgement(float(rise.max()), _measure(criterion), where, log_prices, None, known)
-    # Rounding may make prices prove too much for users whose demand is negligible beside that of others.
+    # Due to rounding, prices may prove too small a bound for users whose demand is negligible beside that of others.
     proved = found.optimality <= SUFFICIENT
     doubtful = not proved or (
         criterion.scope != "per_server"
@@ -432,7 +432,7 @@ def _of_tree(
     hint: Array | None,
     servers: Sequence[str],
 ) -> _Judgement:
-    """Largest rise of a user at the moment at which progressive filling stops it."""
+    """Largest possible increase of a user's tasks at the moment at which progressive filling stops the user."""
     assert isinstance(criterion, TreeCriterion)
     filling = criterion.filling(polytope.cluster, polytope.users)
     log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint
@@ -452,8 +452,9 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
     .. math:: \frac{1}{\sum_n x_n \partial F / \partial x_n} \Big(\sum_n B_n(x_n, p_n) + \sum_{ni} x_{ni} (p_{ni} - p_n)
         + \sum_{ir} \lambda_{ir} \big(c_{ir} - \sum_n x_{ni} d_{nr}\big)\Big)
 
-    with :math:`p_{ni}` the cost of a task on server i, :math:`p_n` the least of these, and B the Fenchel-Young loss
-    (`Criterion.bregman`). Every price vector gives a bound. It is infinite if welfare is not finite.
+    with the cost :math:`p_{ni}` of a task on server i, the least cost :math:`p_n = \min_i p_{ni}`, and the
+    Fenchel-Young loss B (`Criterion.bregman`). Every price vector gives a bound. The bound is infinite if welfare is
+    not finite.
 
     Parameters
     ----------
@@ -461,7 +462,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     tasks : (users, servers)
     criterion : Criterion
-        Of finite alpha, in a scope other than `game`.
+        Criterion of finite alpha, in a scope other than `game`.
     log_rows : (rows,)
         Log prices of whole capacities in units of `x dF/dx`, -inf for zero; a row is a usable (server, resource).
 

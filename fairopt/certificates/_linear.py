@@ -29,7 +29,7 @@ def maximise(
 
 
 class Rises(NamedTuple):
-    """Solution of `rises`: fractions (pairs,), rises (hungry,), and duals of rows, of users' tasks and of limits."""
+    """Solution of `rises`: fractions (pairs,), increases (hungry,), and duals of rows, user tasks and limits."""
 
     fractions: Array
     rises: Array
@@ -39,9 +39,9 @@ class Rises(NamedTuple):
 
 
 def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds: float = SECONDS) -> Rises | None:
-    """Solve `max sum r` over fractions z and rises r >= 0 of `hungry` subject to `tasks_n z - unit_n r_n >= least_n`.
+    """Solve `max sum r` over fractions z and increases r >= 0 of users `hungry`, `tasks_n z - unit_n r_n >= least_n`.
 
-    `unit` and `least` are (users,), in tasks. None if it was not solved within the time limit.
+    `unit` and `least` are (users,), in tasks. None if the program was not solved within the time limit.
     """
     keep = np.union1d(np.flatnonzero(least > 0), hungry)
     relative, pairs = sp.diags(1 / unit[keep]) @ polytope.tasks[keep], len(polytope.gamma)

@@ -3,7 +3,7 @@
 Prices prove that a user is bound (`leximin.proved`); on one server the price of a single resource does. The bottleneck
 of user n is, at the prices with the best bound for n, the resource with the largest share in the cost of a task on its
 cheapest server (among ties where it runs most tasks). That share is at least 1/M of M resources, hence by the
-inequality of `proved` the slack of the bottleneck is at most M times the bound on the rise, relative to n's use of it.
+inequality of `proved` the slack of the bottleneck, relative to n's use of it, is at most M times the bound for n.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Blocking:
     level : (users,)
         :math:`\sigma_n / \phi_n`, dimensionless.
     bound : (users,)
-        Proved bound on the relative rise of tasks.
+        Proved bound on the relative increase of tasks.
     held_by : (users,)
         `capacity`, `task limit`, `nowhere to run`, or `unproved` where the bound misses the tolerance.
     server, resource : (users,)
@@ -59,8 +59,8 @@ def blocking(
 ) -> Blocking:
     """Find and prove the bottleneck of every user of a feasible lexicographic max-min allocation.
 
-    `prices` are a hint; for users that they do not bind linear programs are solved. Merged servers are exhausted
-    together, and represented by the first.
+    `prices` are a hint; linear programs are solved for users whose bounds by these prices miss the tolerance. Merged
+    servers are exhausted together, and represented by the first server.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def blocking(
     criterion : Criterion
         Lexicographic max-min (alpha infinite) in the scope `pool` or `servers`.
     prices : (levels, servers, resources) or None
-        Per unit of resource.
+        Prices per unit of resource.
     tol : float
-        Relative rise of tasks that counts as zero.
+        Relative increase of tasks that counts as zero.
 
     Raises
     ------
@@ -131,9 +131,9 @@ def _by_prices(
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:
-    """Bounds on rises, (users,), and the server and resource of largest share in the proof of each.
+    """Bounds on relative increases, (users,), and for each user the server and resource of largest share in its proof.
 
-    For users that are `free` of their limits and not bound by the given prices linear programs are solved.
+    Linear programs are solved for users who are not at their limits (mask `free`) and not bound by the hint.
     """
     if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
@@ -151,7 +151,7 @@ def _by_prices(
 def _without_rounding(
     polytope: Polytope, tasks: Array, criterion: Criterion, rise: Array, server: Index, resource: Index, tol: float
 ) -> tuple[Array, Index, Index]:
-    """Replace unproved bounds by those of exact prices, which is the distance of tasks from the exact optimum."""
+    """Replace unproved bounds by the distance of tasks from the exact optimum, which exact prices prove."""
     limits = criterion.limits(polytope.cluster)
     found = leximin(polytope.cluster, criterion, limits)
     by = None if found is None else proofs(found, polytope.cluster, criterion, limits)

@@ -84,19 +84,19 @@ def conditions(
     .. math:: \kappa_n = \sum_k |(C J^{-1})_{nk}|, \qquad |\Delta \log x_n| \le \kappa_n e + O(e^2)
 
     if every datum changes by a factor between `exp(-e)` and `exp(e)`; J is the Jacobian of the optimality conditions.
-    At alpha = 0 they are infinite where tasks are not proved to be unique (`vertex`).
+    At alpha = 0 condition numbers are infinite where tasks are not proved to be unique (`vertex`).
 
     Parameters
     ----------
     polytope : Polytope
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     criterion : Criterion
-        Of the same cluster, with finite alpha.
+        Criterion of the same cluster, with finite alpha.
     tasks : (users, servers)
     found : BackwardError
-        Of these tasks.
+        Backward error of `tasks`.
     dense : int
-        Number of unknowns up to which the inverse is computed; above it row sums are estimated.
+        Number of unknowns up to which the inverse is computed; for more unknowns row sums are estimated.
 
     Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
 
@@ -143,7 +143,7 @@ class _Active:
     holds : (unknowns,), mask of active constraints
     slack : (unknowns,), log cost over marginal utility of a pair, over A; relative slack of a row
     user : (pairs,); part : (pairs,), fraction of the user's tasks
-    users, limits : numbers of these
+    users, limits : numbers of users and of active limits
     pair_weight : weight of errors of a single pair
     together : True if errors of pairs are common to a user
     """

@@ -14,7 +14,7 @@ from ..model.merging import merge
 from ..model.polytope import Polytope
 from .rational import tried
 
-#: Ratio of two users' demands below which rounding of the larger hides a rise of the smaller.
+#: Ratio of two users' demands below which rounding of the larger one hides an increase of the tasks of the other user.
 SEEN = 1e-7
 #: Alpha below which tasks may exceed the range of floating point.
 SMALL = 1e-2
@@ -25,7 +25,7 @@ _SPAN = (
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
-    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and which of these."""
+    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and the name of it."""
     found = float(cluster.weight.max() / cluster.weight.min()), "weights"
     for amounts, kind in ((cluster.capacity, "capacities"), (cluster.demand, "demands")):
         part = amounts / np.maximum(amounts.max(axis=0), LEAST)
@@ -70,7 +70,7 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """Advice for ill-conditioned data, a sentence after '. '; '' for others.
+    """Advice for ill-conditioned data, a sentence after '. '; '' for other data.
 
     Data are ill-conditioned for max-min if of two users of a server, at equal levels, one uses less than 1e-7 of what
     the other uses of a resource, and for finite alpha if marginal utilities exceed the range of floating point.
@@ -79,7 +79,7 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     ----------
     cluster : Cluster
     criterion : Criterion
-        Of the same cluster.
+        Criterion of the same cluster.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])

@@ -68,7 +68,7 @@ class Dictionary:
             self.pivot(i, j)
 
     def _leaving(self, j: int) -> int:
-        """Row of the ratio test of a column; among ties the variable of smallest number."""
+        """Row of the ratio test of a column; among ties the variable of smallest index."""
         best = -1
         for i, row in enumerate(self.table):
             if row[j] > 0:
@@ -154,7 +154,7 @@ WORK = 2e7
 
 
 def numbers(values: Array | Mask) -> Numbers:
-    """Exact fractions of floating-point numbers; infinite ones are kept as floats."""
+    """Exact fractions of floating-point numbers; infinite numbers are kept as floats."""
     plain = [value if math.isinf(value) else Fraction(value) for value in values.ravel().tolist()]
     return np.array(plain, dtype=object).reshape(values.shape)
 
@@ -281,7 +281,7 @@ def _columns(pairs: Pairs) -> dict[int, list[int]]:
 
 
 def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers) -> Exact:
-    """Progressive filling of one server: all levels rise until a limit is active or a resource is exhausted."""
+    """Progressive filling of one server: levels are raised until a limit is active or a resource is exhausted."""
     left, rising = capacity, np.flatnonzero(usable)
     users, resources = demand.shape
     stop = zeros(users)
