@@ -11,7 +11,7 @@ from .leximin import least_rises
 
 
 def rises(program: ColumnProgram, x: Array, prices: Array, values: Array) -> Array:
-    r"""Bounds on the relative rise of each level at no loss to users at or below it, (users,), best over price sets.
+    r"""Bounds on the relative increase of each level at no loss to users at or below it, (users,), best of price sets.
 
     Let :math:`y \ge 0` be prices of rows and :math:`p \ge 0` values of levels. Every feasible x' satisfies
 

@@ -33,7 +33,7 @@ class Claim:
     Attributes
     ----------
     property : str
-        By its name in `fairopt.properties`, such as `envy-freeness`.
+        Name in `fairopt.properties`, such as `envy-freeness`.
     holds : bool
         False: a counterexample exists among the clusters that satisfy the conditions.
     conditions : tuple of str
@@ -63,7 +63,7 @@ class Claim:
         return True
 
     def met(self, cluster: Cluster) -> bool:
-        """True if a cluster satisfies the conditions; it has rates of work only if one of them says so."""
+        """True if a cluster satisfies the conditions; one with rates of work does only if a condition says so."""
         return all(CONDITIONS[name](cluster) for name in self.conditions) and (
             not cluster.rated or not {"rates", "own time"}.isdisjoint(self.conditions)
         )

@@ -16,7 +16,7 @@ from ._order import Order
 class OtherUsers:
     """An allocation as a warm start for other users on the same servers: `solve(..., start=OtherUsers(answer))`.
 
-    It applies to engines that start from prices of servers (PS-DSF); their data by user are ignored.
+    The warm start applies to engines that start from prices of servers (PS-DSF); data by user are ignored.
     """
 
     answer: Allocation

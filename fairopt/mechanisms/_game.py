@@ -86,10 +86,11 @@ class GameMechanism(Mechanism):
     def server_problem(
         self, cluster: Cluster, server: str | int, tasks: Array, *, scaled: bool | None = None
     ) -> NamedProblem:
-        """Formulate the problem of one server, by name or number from 0, over its column of `tasks` (users, servers).
+        """Formulate the problem of one server, by name or index from 0, over its column of `tasks` (users, servers).
 
-        The other columns are fixed; its own is not read. At the tasks of an equilibrium that column is a solution.
-        `scaled` as in `problem`: for alpha >= 5 shares are by default normalised by the server's max-min shares.
+        All other columns are fixed; the server's own column is not read. At an equilibrium its own column is a
+        solution. `scaled` is as in `problem`: for alpha >= 5 shares are by default normalised by the server's max-min
+        shares.
         """
         self.check(expected(cluster, "programs of single servers"))
         rule = self.criterion(cluster)
@@ -145,9 +146,9 @@ class GameMechanism(Mechanism):
         return game_engine.solutions(problem, tol, warm)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """Candidates of best responses and CVXPY within a few CPU seconds, so that a failure stays a quick one.
+        """Candidates of best responses and CVXPY within a few CPU seconds, so that a failure is reported quickly.
 
-        None for clusters that are too large for these seconds.
+        None for clusters that are too large for this time.
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= RESPONDING:

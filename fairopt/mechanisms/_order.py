@@ -16,7 +16,7 @@ from ..model.canonical import canonical
 from ..model.problem import Problem
 from ._solvable import Solvable
 
-#: Dynamic range of the data below which rounding is immaterial and the given order is kept. Where solutions are not
+#: Dynamic range of the data below which rounding has no effect and the given order is kept. Where solutions are not
 #: unique (PS-DSF with zero demands, the game at alpha = 0) rounding selects among them, and rows are always reordered.
 HARD = 1e4
 

@@ -339,7 +339,7 @@ class Columns(Frozen):
             raise DataError("amounts must be finite numbers")
         fair, users = self.solve(alpha), self._running[1]
         best = fair.levels.to_numpy()[users]
-        # Nothing is known to be nearer than the certified answer is to the fair one.
+        # The given levels are not known to be nearer to the fair levels than the levels of the certified answer are.
         off = np.maximum(np.abs(self._levels(x)[users] / best - 1), fair.certificate.residual)
         return self._answer(x, alpha, tol, "distance from the optimum", off, np.zeros(len(self.rows)), 0.0)
 
@@ -389,9 +389,9 @@ class FairColumns(Frozen):
     amounts : (columns,)
         :math:`x_k`.
     row_prices : (rows,)
-        Prices per unit of a row; of max-min those of the lowest level.
+        Prices per unit of a row; under max-min the prices of the lowest level.
     certificate : Certificate
-        Of `solve` the lexicographic rise or the backward error, of `judge` the distance from the optimum.
+        For `solve` the lexicographic rise or the backward error, for `judge` the distance from the optimum.
     tol : float
     seconds : float
         CPU seconds, certificate included.
@@ -422,7 +422,7 @@ class FairColumns(Frozen):
 
     @property
     def work(self) -> pd.Series:
-        """Work by user, that of all jobs for which it stands."""
+        """Work by user: the work of all jobs for which the user stands."""
         return self._series(np.asarray(self.problem.rate @ self.amounts), "work")
 
     @property
