@@ -1,7 +1,7 @@
 """Registries of classes by name, filled lazily from the modules of a package.
 
-A lookup imports the module with the name of the class, and all modules only if there is no such module. Thus a user of
-DRF waits only for the imports of `drf.py`, and no list of modules has to be maintained.
+A lookup imports the module with the name of the class, and all modules only if the class is not found there. Thus a
+user of DRF waits only for the imports of `drf.py`, and no list of modules has to be maintained.
 """
 
 from __future__ import annotations
