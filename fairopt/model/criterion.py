@@ -117,7 +117,7 @@ class Criterion(Frozen):
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), at least 0; infinite without floor."""
+        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), >= 0; infinite without a floor."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
