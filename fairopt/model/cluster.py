@@ -182,7 +182,7 @@ class Cluster:
 
     @cached_property
     def dominant_resource(self) -> Index:
-        """Index of the resource with the largest share per task, (users,); the first in a tie."""
+        """Index of the resource with the largest share per task, (users,); in a tie the smallest index."""
         return read_only(self.share_per_task.argmax(axis=1))
 
     @cached_property

@@ -173,7 +173,7 @@ class Grid:
                     yield Row(("strategy-proofness", profile, n, lie), form)
 
     def best(self, profile: Profile) -> Mapping[Tasks, Fraction]:
-        """Tasks of largest welfare with the properties that concern one profile only, by the simplex method in integers.
+        """Tasks of largest welfare with the properties that concern one profile, by the simplex method in integers.
 
         Sharing incentive is a penalty that grows until it holds, so that no tasks at all are a vertex to begin at. That
         all inequalities hold is verified.
