@@ -138,8 +138,8 @@ class Cell:
 class Work(NamedTuple):
     """One cell, or several that are solved together; rows with keys in `wanted` are returned, by default all.
 
-    Cells whose rows are not wanted are solved again, so that the wanted rows do not
-    depend on the content of the store: sums over stacks of another size round differently.
+    Cells whose rows are not wanted are solved again, so that the wanted rows do not depend on the content of
+    the store: sums over stacks of another size round differently.
     """
 
     cells: tuple[Cell, ...]

@@ -1,8 +1,8 @@
 """Executors of cells: this process, processes of this machine, or any other executor. All give the same rows.
 
-`Execute` gives packed rows in the order in which cells finish; closing it stops the work. A worker gets
-up to `_SENT` small cells, or a stack of cells that is solved together (`stack`), and returns finished rows after a
-quarter of a second. If a worker dies, the rows of that period and the current cell or stack are lost.
+`Execute` gives packed rows in the order in which cells finish; closing it stops the work. A worker gets up to
+`_SENT` small cells, or a stack of cells that is solved together (`stack`), and returns finished rows after a quarter of
+a second. If a worker dies, the rows of that period and the current cell or stack are lost.
 """
 
 from __future__ import annotations

@@ -324,8 +324,8 @@ def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]
 
     .. math:: \phi_n = \Phi \prod_{q \ni n} \frac{w_q}{\sum_{p \text{ beside } q} w_p},
 
-    with weights w, and the sum :math:`\Phi` of the weights of the uppermost queues. If a queue has
-    a single user of the same name, the user replaces the queue.
+    with weights w, and the sum :math:`\Phi` of the weights of the uppermost queues. If a queue has a
+    single user of the same name, the user replaces the queue.
     """
     parent: dict[Any, Key | None] = {user: shape.queue for user, shape in users.items()}
     for shape in users.values():

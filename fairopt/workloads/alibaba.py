@@ -77,9 +77,8 @@ def pods(
     """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
 
     The columns are those of the trace (`scheduled_time` is NaN for a pod that was never scheduled), `cpu` [cores],
-    `memory` [GiB], and
-    `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of name, "" for any
-    model. Pods are counted in `report`.
+    `memory` [GiB], and `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of
+    name, "" for any model. Pods are counted in `report`.
     """
     report = Counter() if report is None else report
     frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)
@@ -128,7 +127,7 @@ def cluster(
     Parameters
     ----------
     at : seconds, or None
-        Instant at which pods exist that are included; None: all pods of the list.
+        Include the pods that exist at this instant; None: all pods of the list.
     by : names of pod columns
         Some of name, qos, num_gpu, gpu_milli, cpu_milli, memory_mib, pod_phase. Default: quality of service and GPU
         shape. `"name"` makes every pod a user.

@@ -179,7 +179,7 @@ def cluster(
     Parameters
     ----------
     at, window : seconds
-        Instant, at which machines are present, and length of the interval of tasks.
+        `at` is the instant at which machines are present, `window` the length of the interval in which tasks count.
     users, servers : int, float or None
         Numbers to draw with `rng`, each as a number, a fraction of all, or None for all.
     every_machine : bool

@@ -79,8 +79,8 @@ def google_sample(
     durations : str
         `fitted`: censored durations are drawn from a lognormal distribution conditional on the observed part; it is
         fitted to tasks that started in the trace, or, for tasks running at its start, to their remaining time
-        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median. `day`: all these
-        tasks last for a day.
+        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median. `day`: tasks
+        that do not end in the trace last for a day, or for the observed part if that is longer.
     servers, users : int, float or None
         Numbers to sample with `rng`, each as a number, a fraction, or None for all.
     rng : Generator, optional
@@ -122,7 +122,7 @@ def google_sample(
 
 
 def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
-    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier ones."""
+    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier tasks."""
     started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
     seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
     old = rows["before"].to_numpy()
