@@ -154,7 +154,7 @@ def plain(name: str) -> str:
 
 
 def parts(text: str, what: str) -> tuple[str, str | None]:
-    """Split `name(arguments)` into the name and the text of its arguments, or None; errors call the object a `what`."""
+    """Split `name(arguments)` into the name and the text of its arguments, or None; errors use the word `what`."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")

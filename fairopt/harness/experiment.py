@@ -101,7 +101,7 @@ def _many(kind: Any) -> Any:
 
 
 def _one(kind: Any) -> Any:
-    """Type of one value, which may be a list of one."""
+    """Type of one value, which may be in a list of length one."""
     of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
     return kind | Annotated[tuple[kind, ...], of_one]
 

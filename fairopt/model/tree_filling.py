@@ -146,7 +146,7 @@ class Path(NamedTuple):
     ----------
     time : (events,), time of each event
     left : (events, tables), cost of the tasks that users will still get, by table of costs per task
-    held : (events, rows of limits), amounts used at each event
+    held : (events, rows of limits), amounts that count towards each limit, at each event
     stop : (users,), index of the event at which a user stops
     cut : (users,), index of the table whose budget stops the user, else -1
     rate : (users,), tasks of the user per unit of time before it stops

@@ -8,7 +8,7 @@ from typing import Any
 from ._slurm_words import number, words
 from ._snapshot import Entries, Key, path
 
-#: Code for the share `parent`, with which the members of an account compete with the siblings of that account.
+#: Code for the share `parent`, by which the members of an account compete with the siblings of the account.
 _PARENT = 0x7FFFFFFF
 
 

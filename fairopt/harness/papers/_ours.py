@@ -30,7 +30,7 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`; for an error its first words."""
+    """Tasks (users,) under a tree of queues, with the entries with `wants` as users, or the first words of an error."""
     from ...mechanisms.tree import Tree  # instances alone do not need it
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
@@ -220,7 +220,7 @@ def idle(cluster: Cluster, mechanism: str) -> Array:
 
 
 def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
-    """True if users who have all that they demand demand less than the others, at any capacity of one resource."""
+    """True if users with all wanted tasks demand less than other users, at any capacity of one resource."""
     for units in range(2, int(cluster.max_tasks.sum()) + 1):
         found = tasks(cluster.replace(capacity=[[units]]), mechanism)
         done = found >= cluster.max_tasks * (1 - TOL)

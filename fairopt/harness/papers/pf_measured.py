@@ -164,7 +164,7 @@ def _psdsf_around(data: Measurements) -> tuple[bool, str]:
 
 
 def _all_converge(data: Measurements, level: float) -> tuple[bool, str]:
-    """True if all undamped games of few users in cyclic or random order, played sequentially, reach the level."""
+    """True if all undamped games of few users in cyclic or random order, played sequentially, attain the level."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
     at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
