@@ -50,7 +50,7 @@ _registered: set[str] = set()
 
 
 def _listen() -> None:
-    """Register with numba as a listener for compilations, once; before the import of numba there are none to report."""
+    """Register with numba as a listener for compilations, once; before numba is imported nothing is compiled."""
     events: Any = sys.modules.get("numba.core.event")
     if not _registered and events is not None:
         _registered.add(_EVENT)

@@ -8,8 +8,8 @@ the others wait for its file. Third, numba copies the code of callees into each 
 every level: here the code of a large loop remains in its own file, and is linked by its name, which is derived from its
 content. For the 16 loops of a first game, copying takes 1.56 times as long.
 
-The right to compile is a lock on a file beside that of the loop, which ends with the process that holds it. Other
-processes wait for it up to `PATIENCE` seconds; on file systems without locks every process compiles for itself.
+The right to compile is a lock on a file beside the file of the loop; it ends with the process that holds it. Other
+processes wait for the lock up to `PATIENCE` seconds; on file systems without locks every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ from numba.extending import (
 
 from . import clock
 
-#: File locks, on POSIX systems, and the file descriptors of locks that this process holds, by loop.
+#: `_LOCKS`: module of file locks, on POSIX systems. `_CLAIMS`: file descriptors of locks that this process holds, by
+#: the file of the loop.
 _LOCKS: Any = import_module("fcntl") if os.name == "posix" else None
 _CLAIMS: dict[Path, int] = {}
-#: Longest wait for the lock of another process, and interval between attempts, in seconds.
+#: Seconds: `PATIENCE` is the longest wait for the lock of another process, `_POLL` the interval between attempts.
 PATIENCE, _POLL = 60.0, 0.05
 #: Largest number of instructions of a callee that is copied into its callers; compilers rarely inline longer ones.
 SMALL = 100
@@ -155,8 +156,8 @@ def compiler_for(content: str) -> type[_Pipeline]:
 class Bundle(types.Type):
     """Type of a named tuple that loops pass by reference.
 
-    Numba passes a tuple field by field, and copies all fields at every access to one: with 50 arrays this takes half of
-    the compilation time.
+    Numba passes a tuple field by field, and copies all fields whenever one field is accessed: with 50 arrays this takes
+    half of the compilation time.
     """
 
     def __init__(self, dtype: Any) -> None:
@@ -264,7 +265,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     """Cache of compiled code in files named by content, so that concurrent writers of a file write the same bytes.
 
     The name of a file comprises the function, a digest of the argument types and the processor, and a digest of the
-    loop's content and numba's version. A file begins with a digest of the loop's name, its own name and the remaining
+    loop's content and numba's version. A file begins with a digest of the loop's name, the file's name and the other
     bytes, since running corrupted machine code would crash the process. One process compiles a missing file, and the
     others wait for it (`wait_or_claim`).
     """

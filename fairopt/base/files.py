@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 #: A table of TOML or JSON, or an object in it.
 Table = dict[str, Any]
 
-#: Pattern of the folders of an absolute path, which punctuation ends.
+#: Pattern of the folders of an absolute path, up to punctuation.
 _FOLDERS = re.compile(
     r"(?<![\w./\\])(?:[A-Za-z]:\\(?:[^\\:;,?'\"()\n]+\\)+|/(?=[^\s/])(?:[^/:;,?'\"()\n]*[^/:;,?'\"()\s]/)+)"
 )
@@ -65,7 +65,7 @@ def opened(path: Path) -> io.TextIOWrapper:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """Parse JSON; a duplicate key is an error, as one of its values would be lost."""
+    """Parse JSON; a duplicate key is an error, as one of the two values would be lost."""
     return _parsed("JSON", partial(json.loads, object_pairs_hook=_table), text, path)
 
 
@@ -86,7 +86,7 @@ def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> An
         raise DataError(f"{path}: not readable {form}: lists or tables are nested too deeply") from None
     except DataError:
         raise
-    except ValueError:  # Python reads no such number
+    except ValueError:  # a number that Python cannot read
         raise DataError(f"{path}: not readable {form}: a whole number has thousands of digits") from None
 
 
@@ -125,7 +125,8 @@ def has(document: Any, where: Sequence[str | int]) -> bool:
 def toml_line(text: str, where: Sequence[str | int]) -> int:
     """Line, from 1, of the key or table at a place of valid TOML, or of the nearest enclosing one.
 
-    No reader tells. But the lines before a statement are a document, which lacks the place, and with it they have it.
+    Parsers of TOML do not report lines. But the lines before a statement form a document without the place, and those
+    lines with the statement form a document that has the place.
     """
     lines, document = text.split("\n"), tomllib.loads(text)
     while not has(document, where):

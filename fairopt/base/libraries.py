@@ -33,7 +33,7 @@ __all__ = [
     "stats",
 ]
 
-#: Optional libraries, and the extra of the package that installs each.
+#: Extra of the package that installs each optional library, by library.
 _EXTRAS = {
     "distributed": "dask",
     "joblib": "sweep",

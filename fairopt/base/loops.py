@@ -40,9 +40,9 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wra
 _BUNDLES: list[type] = []
 #: Lock for the construction of dispatchers.
 _LOCK = threading.RLock()
-#: Largest array size for an interpreted call, and largest sum of array sizes over all interpreted calls of a loop,
-#: which take about as long as its compilation. Sizes are counted rather than time, so that repeated runs of a program
-#: agree in all digits.
+#: `SMALL`: largest array size for an interpreted call. `BUDGET`: largest sum of array sizes over all interpreted calls
+#: of a loop, which then have taken about as long as the compilation of the loop. Sizes are counted rather than time, so
+#: that repeated runs of a program agree in all digits.
 SMALL, BUDGET = 256, 60_000
 
 
@@ -119,7 +119,7 @@ class Loop:
 
     @property
     def stem(self) -> str:
-        """Prefix of the names of its cache files."""
+        """Prefix of the names of the loop's cache files."""
         return Path(self.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", self.__qualname__)
 
     @property
@@ -132,7 +132,7 @@ class Loop:
 
     @cached_property
     def reads(self) -> dict[str, Any]:
-        """Global names that the function reads, with their values, without itself."""
+        """Global names that the function reads, with their values, except the function itself."""
         known, names = self.py_func.__globals__, sorted({*_names(self.py_func.__code__)})
         found = {name: known[name] for name in names if name in known and known[name] is not self}
         for module, name in product([one for one in found.values() if isinstance(one, ModuleType)], names):
@@ -190,12 +190,12 @@ def compiled(
     inline : bool
         Inline the function into its callers instead of compiling it separately, which takes 0.2 s for small functions.
     inner : bool
-        As `borrows`, for functions that only other loops call: no wrapper for calls from Python is built.
+        The same as `borrows`, for functions that only other loops call: no wrapper for calls from Python is built.
     borrows : bool
         Disable reference counting, for functions that neither allocate arrays nor keep references to them. Counting
         would dominate the cost of passing named tuples of arrays between loops.
     visited : float
-        Fraction of the elements of its largest array that a call visits.
+        Fraction of the elements of the largest array argument that a call visits.
     """
     options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
     options |= {"_nrt": False} if borrows or inner else {}

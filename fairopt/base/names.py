@@ -85,7 +85,7 @@ def plain(text: object, kept: str = "") -> str:
 
 
 def copies(name: str, count: int) -> list[str]:
-    """Names of `count` identical servers: `rack-1`, `rack-2`, ...; the plain name if there is one."""
+    """Names of `count` identical servers: `rack-1`, `rack-2`, ...; the plain name if `count` is 1."""
     return [name] if count == 1 else [f"{name}-{copy + 1}" for copy in range(count)]
 
 
@@ -119,12 +119,12 @@ def alike(text: object) -> str:
 
 
 def listed(labels: Sequence[Any], most: int = 3) -> str:
-    """Join the first `most` labels with commas, and state the number of the others."""
+    """Join the first `most` labels with commas, and state the number of the other labels."""
     return ", ".join(map(str, labels[:most])) + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
 
 def some(labels: Sequence[Any], most: int = 8) -> str:
-    """Shorten a list of labels for an error message, as `listed`."""
+    """Shorten a list of labels for an error message, as `listed` does."""
     return listed(labels, most)
 
 

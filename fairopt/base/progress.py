@@ -8,7 +8,7 @@ from typing import Any
 
 
 def tqdm(*arguments: Any, **more: Any) -> Any:
-    """Create a progress bar: the widget of a notebook's kernel if widgets are installed, else that of the terminal.
+    """Create a progress bar: the widget of a notebook's kernel if widgets are installed, else the bar of the terminal.
 
     Outside of notebooks nothing is written to a file or a pipe.
 

@@ -1,7 +1,7 @@
 """Registries of classes by name, filled lazily from the modules of a package.
 
-A lookup imports the module with the name of the class, and all modules only if that fails. Thus a user of DRF waits
-only for the imports of `drf.py`, and no list of modules has to be maintained.
+A lookup imports the module with the name of the class, and all modules only if the class is not found there. Thus a
+user of DRF waits only for the imports of `drf.py`, and no list of modules has to be maintained.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def plain(name: str) -> str:
 
 
 def parts(text: str, what: str) -> tuple[str, str | None]:
-    """Split `name(arguments)` into the name and the text of its arguments, or None; errors call the object a `what`."""
+    """Split `name(arguments)` into the name and the text of its arguments, or None; errors use the word `what`."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")

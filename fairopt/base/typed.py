@@ -56,13 +56,13 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def _described(kind: Any) -> list[str]:
-    """Descriptions of a type; for a list, that of its elements first."""
+    """Descriptions of a type; for a list, the description of its elements first."""
     said = (meta.description for part in _parts(kind) for meta in getattr(part, "__metadata__", ()))
     return list(dict.fromkeys(filter(None, said)))
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """A type and the types of which it is composed."""
+    """A type, and the types of which this type is composed."""
     yield kind
     for part in get_args(kind):
         yield from _parts(part)

@@ -1,4 +1,7 @@
-"""Version of the package, and the commit that it was built from; setup.py runs this module, which imports no other."""
+"""Version of the package, and the commit that it was built from.
+
+setup.py runs this module, which therefore imports no other module of fairopt.
+"""
 
 from __future__ import annotations
 

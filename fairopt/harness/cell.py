@@ -23,7 +23,7 @@ T = TypeVar("T", covariant=True)
 class Named(Generic[T]):
     """Object with a canonical text, from which `parse` reconstructs it.
 
-    It is pickled without the object, since a worker has to load plug-ins first.
+    The text is pickled without the object, since a worker has to load plug-ins first.
     """
 
     text: str
@@ -138,8 +138,8 @@ class Cell:
 class Work(NamedTuple):
     """One cell, or several that are solved together; rows with keys in `wanted` are returned, by default all.
 
-    The others are solved again so that rows do not depend on the content of the store: sums over stacks of another size
-    round differently.
+    Cells whose rows are not wanted are solved again, so that the wanted rows do not depend on the content of
+    the store: sums over stacks of another size round differently.
     """
 
     cells: tuple[Cell, ...]
@@ -156,5 +156,5 @@ def _digest(value: object) -> str:
     return hashlib.sha256(_SORTED(value).encode()).hexdigest()[:24]
 
 
-#: One encoder for all calls, since `json.dumps` constructs one per call.
+#: One encoder for all calls, since `json.dumps` constructs an encoder per call.
 _SORTED = json.JSONEncoder(sort_keys=True).encode

@@ -1,6 +1,6 @@
-"""Digests of the code that determines a result: modules of fairopt, and those of the mechanism.
+"""Digests of the code that determines a result: modules of fairopt, and modules of the mechanism.
 
-They are part of a cell's key, so that results of other code are never taken for those of the present code.
+Digests are part of a cell's key, so that results of other code are never taken for results of the present code.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 #: Packages that determine the schedule of a policy.
 SIMULATING = ("model", "scheduling", "workloads")
-#: Packages that only display, store or request results, and those that only some cells use; all others solve.
+#: Packages that only display, store or request results, and packages that only some cells use; all others solve.
 ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "study"}
 #: Modules that only display or store results.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
-#: Modules of excluded packages that determine results and measures, and the one that determines how loops are compiled.
+#: Modules of packages in `ASIDE` that nevertheless determine results and measures, and `base/loops.py`, which
+#: determines how loops are compiled.
 _ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness/simulate.py", "base/loops.py",
            "study/entitlement.py", "study/metrics.py")  # fmt: skip
 #: Folders that installers put packages into.
 _SITES = {"site-packages", "dist-packages"}
-#: Packages and modules that determine measured violations, beside those that solve.
+#: Packages and modules that determine measured violations, beside the packages that solve.
 VIOLATIONS = ("properties", "study/solve_many.py")
 
 
@@ -42,7 +43,7 @@ def solving() -> tuple[str, ...]:
 
 
 def computing(*rooms: str) -> list[Path]:
-    """Files of packages or modules that enter the digest, with data of generators; of mechanisms only shared ones."""
+    """Files of packages or modules that enter the digest, with data of generators; of mechanisms only shared files."""
     found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
     files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
@@ -63,7 +64,7 @@ def of_fairopt(*rooms: str) -> str:
 
 
 def _shared(mechanism: str) -> bool:
-    """True for modules shared by all mechanisms, and for those of the price of fairness."""
+    """True for modules shared by all mechanisms, and for modules of the price of fairness."""
     return mechanism.startswith(("_", "reference.")) or mechanism in ("utilitarian", "alpha_fair")
 
 
@@ -104,7 +105,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _file(module: ModuleType | None) -> Path | None:
-    """Source file of a module, for modules of fairopt below `PACKAGE`; None without one."""
+    """Source file of a module, for modules of fairopt below `PACKAGE`; None without a source file."""
     name = getattr(module, "__file__", None)
     if not isinstance(name, str) or not name.endswith(".py") or not Path(name).is_file():
         return None

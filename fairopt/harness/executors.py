@@ -1,8 +1,8 @@
-"""Executors of cells: this process, processes of this machine, or any other. All give the same rows.
+"""Executors of cells: this process, processes of this machine, or any other executor. All give the same rows.
 
-`Execute` gives packed rows in the order in which cells finish; closing it stops the work. Workers get small cells by
-the dozen, or a stack of them that is solved together (`stack`), and hand in what they have after a quarter of a second:
-what dies with one is that much and the cell or the stack it was at.
+`Execute` gives packed rows in the order in which cells finish; closing it stops the work. A worker gets up to
+`_SENT` small cells, or a stack of cells that is solved together (`stack`), and returns finished rows after a quarter of
+a second. If a worker dies, the rows of that period and the current cell or stack are lost.
 """
 
 from __future__ import annotations
@@ -42,17 +42,18 @@ Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
 #: Libraries that start threads, which a forked process would lack.
 _THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
-#: Largest number of single cells in a message, seconds after which a worker starts no more, and messages per worker.
+#: `_SENT`: largest number of single cells in a message. `_SECONDS`: time after which a worker starts no further cell.
+#: `_TURNS`: number of messages per worker.
 _SENT, _SECONDS, _TURNS = 16, 0.25, 8
-#: Option of `prctl` for the signal that a process receives when its parent ends (linux/prctl.h), and seconds between
-#: two looks at the parent.
+#: `_PARENT_DEATH_SIGNAL`: option of `prctl` for the signal that a process receives when its parent ends
+#: (linux/prctl.h). `_HEARTBEAT`: seconds between two checks that the parent still runs.
 _PARENT_DEATH_SIGNAL, _HEARTBEAT = 1, 1.0
 #: Environment variables from which libraries read their number of threads when they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
-    """Form units of work for the `missing` keys, in the order of cells: a stack of similar cells, or a single one."""
+    """Form units of work for the `missing` keys, in the order of cells: a stack of similar cells, or a single cell."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
@@ -81,7 +82,7 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Group cells into messages, since a message costs as much as a small cell; those of a cluster stay together."""
+    """Group cells into messages, since a message costs as much as a small cell; cells of one cluster stay together."""
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
@@ -101,7 +102,7 @@ def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Ite
 def on(given: Executor, workers: int) -> Execute:
     """Executor of `concurrent.futures` with its number of workers, such as a Dask client's `get_executor(pure=False)`.
 
-    It is left as it is at the end; what has not begun is cancelled.
+    The executor is not shut down at the end; work that has not begun is cancelled.
     """
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
@@ -144,15 +145,15 @@ def _handed_in(
 ) -> Iterator[Packed]:  # fmt: skip
     """Yield rows as they complete, with at most `ahead` pending batches, which `at` maps to their executors.
 
-    Cells of workers that died are sent again, each by itself, and omitted if that fails as well. A broken executor is
-    replaced at most `breaks` times.
+    Cells of workers that died are sent again, each by itself, and omitted if the worker dies again. A broken executor
+    is replaced at most `breaks` times.
 
     Raises
     ------
     Stopped
         At the end if cells were omitted, or earlier if no worker is left.
     Elsewhere
-        A worker has other code or data.
+        A worker has other code or data than this process.
     """
     queue, dead, pool = deque(todo), list[tuple[Cell, Exception]](), make()
     while queue or at:
@@ -198,7 +199,7 @@ def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: i
 
 
 def _pool(jobs: int, threads: int | None) -> Any:
-    """Pool of worker processes: forks of this one, which saves seconds of imports, unless they would lack threads.
+    """Pool of worker processes: forks of this process, which saves seconds of imports, unless forks would lack threads.
 
     A fork has only the thread that made it. It does not depend on the monitor of tqdm or on threads of linear algebra;
     any other thread rules out forks.
@@ -230,8 +231,8 @@ def _begin(variables: dict[str, str], parent: int) -> None:
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended.
 
-    The kernel of Linux does so at once, unless the parent ended before it was asked; other systems have no such
-    request.
+    The kernel of Linux ends the process at once, unless the parent ended before the request; other systems have no
+    such request, so that the parent is checked repeatedly.
     """
     made_by = multiprocessing.parent_process()
     while os.getppid() == parent and not (sys.platform == "win32" and made_by and not made_by.is_alive()):

@@ -1,6 +1,6 @@
-"""`Experiment`: one file `experiments/NAME.toml`, one published table or figure. docs/experiments.md has the format.
+"""`Experiment`: a file `experiments/NAME.toml`, for one published table or figure. docs/experiments.md has the format.
 
-Mechanisms on clusters and policies on workloads over time are two kinds of one thing: `MECHANISMS`, `POLICIES`.
+Mechanisms on clusters and policies on workloads over time are two kinds of experiments: `MECHANISMS`, `POLICIES`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Document:
 
     @contextmanager
     def blamed(self, *place: str | int) -> Iterator[None]:
-        """Context that adds to errors of data the line of their entry, or of `place`, in [smoke] if it is there."""
+        """Context that adds to errors of data the line of their entry, or of `place`; in [smoke] if it has the key."""
         try:
             yield
         except DataError as error:
@@ -70,7 +70,7 @@ def read(path: Path) -> Document:
     Raises
     ------
     DataError
-        It cannot be read, or is not TOML: with the line.
+        The file cannot be read, or is not TOML; the message has the line.
     """
     text = _files.read(path, "experiment")
     return Document(path, text, _files.parse_toml(text, path))
@@ -101,7 +101,7 @@ def _many(kind: Any) -> Any:
 
 
 def _one(kind: Any) -> Any:
-    """Type of one value, which may be a list of one."""
+    """Type of one value, which may be in a list of length one."""
     of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
     return kind | Annotated[tuple[kind, ...], of_one]
 
@@ -133,8 +133,9 @@ class Entry(Struct):
 class Kind:
     """Differences between the kinds of experiments.
 
-    `sources` and `runs` are the keys of what is drawn and of what runs on it. `top` are the fields of a file that other
-    kinds lack, `grid` those of a grid. `measures` are those that a grid may name; `check_run` raises `DataError`.
+    `sources` is the key of clusters or workloads, `runs` that of mechanisms or policies. `top` are the fields of a
+    file that other kinds lack, `grid` the fields of a grid. `measures` are the measures that a grid may name;
+    `check_run` raises `DataError`.
     """
 
     schema: Schema
@@ -278,7 +279,7 @@ class Grid:
 class Experiment:
     """A validated experiment file.
 
-    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further ones;
+    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further tables;
     `printed`: properties that a paper grants each mechanism.
 
     >>> import fairopt as fo
@@ -308,7 +309,7 @@ class Experiment:
 
     @property
     def schema(self) -> Schema:
-        """Schema of its cells."""
+        """Schema of the cells of this experiment."""
         return self.kind.schema
 
     def draws(self, grid: Grid) -> int:
@@ -331,7 +332,7 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     Raises
     ------
     DataError
-        No such experiment; a bad file, with line and key.
+        There is no such experiment, or its file is invalid; the message has line and key.
 
     >>> import fairopt as fo
     >>> fo.harness.load("drf_figures", smoke=True).name
@@ -355,7 +356,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
 
 
 def _smaller(kind: Kind, document: Document) -> Document:
-    """Replace values of the document by those of [smoke]."""
+    """Replace values of the document by the values of [smoke]."""
     data, tiny = document.data, document.data["smoke"]
     for name in tiny.get(kind.sources, ()):
         if name not in data[kind.sources]:
@@ -437,7 +438,7 @@ def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     Raises
     ------
     DataError
-        With the line of the experiment file: an unknown source, an engine that a mechanism does not have.
+        A source is unknown, or a mechanism lacks an engine; the message has the line of the experiment file.
 
     >>> import fairopt as fo
     >>> [cell.label for cell in fo.harness.cells_of(fo.harness.load("drf_figures", smoke=True))][:3]

@@ -121,7 +121,7 @@ def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tup
     return (merge(found, users=False).cluster if origin.merge else found), about
 
 
-#: The last clusters drawn, as consecutive cells share them.
+#: Cache of the last clusters drawn, as consecutive cells share clusters.
 cluster = lru_cache(maxsize=4)(drawn)
 
 

@@ -48,7 +48,7 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
             row = cell.requested | cell.job.answer(cell, traces)
     except Elsewhere:
         raise
-    except Exception as error:  # an error of one cell must not end the sweep
+    except Exception as error:  # an error in one cell must not end the sweep
         row = failed(cell, error)
     return row | here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
 
@@ -59,7 +59,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
     Raises
     ------
     Elsewhere
-        As `run`.
+        The code, the data or the plug-ins of this process differ from those of the sweep.
     """
     check(cells[0])
     watch, found = clock.Watch(), dict[str, Row]()

@@ -16,9 +16,9 @@ Columns = dict[str, str]
 class Schema:
     """Columns of one kind of cell.
 
-    `inputs`: what was asked; `found`: what came of it; `chance`: seconds and machines, which differ from run to run;
-    `long`: tables within the row. `folder` is where such cells are in a store, beside others; `source` is the column of
-    what they are about.
+    `inputs`: columns of the question; `found`: columns of the result; `chance`: seconds and machines, which differ from
+    run to run; `long`: tables within the row. `folder` is the folder of such cells in a store; `source` is the column
+    with the name of the cluster or workload.
     """
 
     format: str

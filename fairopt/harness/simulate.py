@@ -44,7 +44,7 @@ _SUMMARY = (
     "end",
     "certificate",
 )
-#: Significant digits of demands; with fewer, demands that a scheduler distinguishes would count as equal.
+#: Significant digits of demands; with fewer digits, demands that a scheduler distinguishes would count as equal.
 _DIGITS = 3
 
 

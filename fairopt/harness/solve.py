@@ -32,13 +32,14 @@ from .cell import Cell, Named, Row
 from .origin import Origin
 from .schema import CELLS, Schema
 
-#: Engine names: best responses, round by round with a trace; and the engines of `solve` with their fallbacks.
+#: Names of engines: `PLAYED` is best responses, round by round with a trace; `DEFAULT` is the engines of `solve` with
+#: their fallbacks.
 PLAYED, DEFAULT = "best-response", "default"
 #: Optional measures of a cell beside its row, the usual ones first.
 MEASURES = (
     "utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations", "churn",
 )  # fmt: skip
-#: Properties of the measure `violations`, and the number of misreports that it tries.
+#: Properties of the measure `violations`, and the number of misreports that the measure tries.
 VIOLATED = (
     "strategy-proofness",
     "pareto-optimality",
@@ -54,7 +55,8 @@ _LEAVING = 0.1
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
 #: Entries of the summary that are columns; other measures are in the table `measured`, on request.
 _COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare")
-#: Largest number of server classes that are reported, and largest size of a stored table of tasks.
+#: `_MOST_CLASSES`: largest number of server classes that are reported. `_MOST_TASKS`: largest size of a stored table of
+#: tasks.
 _MOST_CLASSES, _MOST_TASKS = 64, 10_000
 #: Mechanisms, engines and orders that this process has run.
 _WARM: set[tuple[str, str, str]] = set()
@@ -62,7 +64,7 @@ _WARM: set[tuple[str, str, str]] = set()
 
 @dataclass(frozen=True)
 class Solve:
-    """Mechanism, with the parameters of its solution; those from `order` on except `tol` apply to best responses."""
+    """Mechanism, with the parameters of its solution; fields from `order` on, except `tol`, apply to best responses."""
 
     what: Named[Mechanism]
     engine: str
@@ -252,7 +254,7 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
 
 
 def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
-    """Rounds, messages and seconds until the residual stays at or below each level; None if it never does."""
+    """Rounds, messages and seconds until the residual stays at or below each level; None if this never happens."""
     rows: list[Row] = []
     for level in levels:
         rounds = trace.rounds_to(level)
@@ -262,7 +264,7 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
 
 
 def _churn(job: Any, cluster: Cluster, found: Allocation, rng: np.random.Generator) -> list[Row]:
-    """Rounds to each residual from the tasks until then, after a tenth of the users have left, and have come back."""
+    """Rounds to each residual, from the previous tasks, after a tenth of users left, and after they came back."""
     users = len(cluster.users)
     stay = np.sort(rng.permutation(users)[max(1, round(_LEAVING * users)) :])
     if not len(stay):
@@ -294,8 +296,9 @@ def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator
 def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
     """Tasks and indices of all equilibria at this alpha on the curve of equilibria through alpha = 1.
 
-    A path that starts from alpha = 1 reaches the first of them, one from beyond alpha the last; if these differ there
-    is hysteresis. The curve is followed to twice alpha (below 1: to half of it), where folds may lead back to alpha.
+    A path that starts from alpha = 1 reaches the first of these equilibria, a path from beyond alpha the last; if the
+    two differ, there is hysteresis. The curve is followed to twice alpha (for alpha < 1: to half of alpha), from where
+    folds may lead back to alpha.
 
     Raises
     ------

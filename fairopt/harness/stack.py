@@ -28,11 +28,12 @@ from . import origin
 from .cell import Cell, Row
 from .solve import DEFAULT, TINY, Solve, measured
 
-#: Largest number of draws solved together, and largest number of (user, server) pairs of a draw.
+#: `TOGETHER`: largest number of draws solved together. `_PAIRS`: largest number of (user, server) pairs of a draw.
 TOGETHER, _PAIRS = 500, 60
 #: Difference of shares up to which servers or users are proportional.
 _ALIKE = 1e-9
-#: Bound on the certificates of stacks, and the tolerance at which they end: larger errors mean that refinement failed.
+#: `_LARGEST`: bound on the certificates of stacks; larger errors mean that refinement failed. `_TOL`: tolerance at
+#: which the solution of a stack ends.
 _LARGEST, _TOL = 1e-10, 1e-11
 #: Measures that need no further solution.
 _MEASURED = {"utilization", "convergence", "classes", "tasks"}
@@ -53,9 +54,9 @@ def may_be(cell: Cell) -> bool:
 
 
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
-    """Rows of draws from one source by one mechanism, by key; missing ones have to be solved individually.
+    """Rows of draws from one source by one mechanism, by key; draws without a row have to be solved individually.
 
-    Allocations of PS-DSF are not unique: those of stacks would differ.
+    PS-DSF is excluded: its allocations are not unique, so that allocations of stacks would differ.
     """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)
@@ -85,7 +86,7 @@ def _tiny(job: Solve) -> Stats:
 
 
 def _plain(cluster: Cluster) -> bool:
-    """True if `solve` neither transforms nor annotates it: no placement, limits, rates, proportional servers or users.
+    """True if `solve` leaves a cluster as it is: no placement, limits or rates, no proportional servers or users.
 
     The division of tasks among proportional servers is not unique.
     """

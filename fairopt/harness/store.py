@@ -22,7 +22,7 @@ from .schema import CELLS, CHANCE_INSIDE, Schema
 
 Row = dict[str, Any]
 
-#: Timeout in seconds of the lock of another writer.
+#: Longest wait for the lock of another writer, in seconds.
 PATIENCE = 60.0
 _MADE = """
 BEGIN IMMEDIATE;
@@ -110,7 +110,7 @@ class Unwritable(OSError):
 
 @dataclass
 class Store:
-    """Folder with an SQLite file, which is created with the first cell.
+    """Folder with an SQLite file, which is created when the first cell is written.
 
     In a block `with store:` the file stays open, for many writes.
 
@@ -163,7 +163,7 @@ class Store:
         Raises
         ------
         OSError
-            They cannot be written; none of them is stored.
+            The cells cannot be written; none of them is stored.
         """
         if self._open is None:
             with self:

@@ -1,4 +1,4 @@
-"""`sweep`: computation of the cells of an experiment that the store lacks, and plans of it."""
+"""`sweep`: computation of the cells of an experiment that the store lacks, and plans of this computation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .experiment import Experiment, cells_of, load
 from .schema import CELLS, Schema
 from .store import Contents, Packed, Store, Unwritable
 
-#: Default folders of the store, and of a separate one for tiny versions, which are no results.
+#: Default folders of the store, and of a separate store for tiny versions, which are no results.
 STORE = Path("results") / "store"
 SMOKE_STORE = Path("results") / "smoke" / "store"
 
@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Keys of cells whose row is an error."""
+        """Keys of cells whose stored row is an error."""
         return self.matched.failed
 
     @property
@@ -229,9 +229,9 @@ def sweep(
     Raises
     ------
     DataError, FairoptError
-        Finished cells are stored, and a repeated call continues; the message says both.
+        The sweep ended early. Finished cells are stored, and a repeated call continues; the message says so.
     Interrupted
-        Ctrl-C, with the same consequences.
+        The sweep was interrupted by Ctrl-C; finished cells are stored, and a repeated call continues.
 
     >>> import fairopt as fo
     >>> fo.harness.sweep("pf_example", jobs=2)  # doctest: +SKIP

@@ -48,7 +48,7 @@ def _questions() -> Iterator[Question]:
 
 
 def _exhaust(mechanism: Mechanism, cluster: Cluster, engine: str) -> None:
-    """Run all attempts of an engine, although the first succeeds."""
+    """Run all attempts of an engine, although the first attempt succeeds."""
     seen, _ = mechanism.prepare(cluster)
     for _ in mechanism.solutions(Problem(seen, mechanism.criterion(seen)), engine, mechanism.default_tol, None):
         pass

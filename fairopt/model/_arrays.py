@@ -38,7 +38,7 @@ class _Deferred:
 
 
 def deferred(make: Callable[[], V]) -> V:
-    """Placeholder for a field of a `Frozen`, computed by `make()` at first access and typed as its result.
+    """Placeholder for a field of a `Frozen`, computed by `make()` at first access; its type is that of the result.
 
     The field must not have a default value, since the class attribute would take precedence.
     """
@@ -58,7 +58,7 @@ class Frozen:
                 del known[name]
 
     def _maker(self, name: str) -> Callable[[], Any] | None:
-        """Function of a deferred field, or None; its attributes may be cheaper than the value."""
+        """Function of a deferred field, or None; attributes of the function may be cheaper than the value."""
         return cast("Callable[[], Any] | None", self.__dict__.get("_makers", {}).get(name))
 
     if not TYPE_CHECKING:  # type checkers would accept every attribute name
@@ -111,7 +111,7 @@ def numbered(rows: NDArray[Any]) -> Index:
 
 
 def alike(rows: Array, groups: int) -> Index:
-    """Number nonnegative rows by similar direction, in about `groups` groups: quantiles of the ratios of their entries.
+    """Number nonnegative rows by similar direction, in about `groups` groups: quantiles of ratios of a row's entries.
 
     Rows with a smallest or largest ratio form groups of their own.
     """
@@ -123,7 +123,7 @@ def alike(rows: Array, groups: int) -> Index:
 
 
 def kinds(capacity: Array) -> tuple[Index, Mask]:
-    """Group servers by available resources: kinds (servers,), and their resources (kinds, resources)."""
+    """Group servers by available resources: kind of each server, (servers,), and resources, (kinds, resources)."""
     has = capacity > 0
     if has.all():
         return np.zeros(len(has), dtype=np.intp), has[:1]

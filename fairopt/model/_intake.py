@@ -1,7 +1,7 @@
 """Conversion of arguments to arrays of plain numbers, with precise errors.
 
-NumPy makes numbers of nearly everything: it drops masks and imaginary parts, counts dates in days and reads text. Here
-only numbers are numbers.
+NumPy converts nearly everything to numbers: it drops masks and imaginary parts, counts dates in days and reads text.
+Here only numbers are accepted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str]
     return array
 
 
-#: Number of entries up to which a sparse demand becomes an array, which all mechanisms take; also if half are not zero.
+#: Number of entries up to which a sparse demand becomes an array, which all mechanisms accept. Larger demands also do
+#: if half of the entries are not zero.
 _DENSE = 1_000_000
 
 
@@ -91,7 +92,7 @@ def packed(demand: object) -> bool:
 
 
 def unpacked(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of a cluster with a sparse demand, or one by names, as compressed rows, or as an array if small."""
+    """Arguments of a cluster, with a demand that is sparse or by names as compressed rows, or as an array if small."""
     demand = given["demand"]
     if isinstance(demand, Mapping) and not packed(demand) and all(isinstance(row, Mapping) for row in demand.values()):
         resources, users, rows = (
@@ -125,7 +126,7 @@ def unpacked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(values: Any, what: str, users: Sequence[str], default: float) -> Array:
-    """One number per user; a scalar counts for everyone, `None` means `default`."""
+    """Array with one number per user; a scalar applies to every user, `None` means `default`."""
     if values is None:
         return np.full(len(users), default)
     try:
@@ -155,7 +156,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
     if values is None:
         return everywhere
     if type(values) is np.ndarray and not any(values.strides) and values.shape == shape and values[0, 0]:
-        return everywhere  # a view of one number, as that of another cluster
+        return everywhere  # a view of one number, as in another cluster
     try:
         array = _array(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):  # NumPy has converted all entries to text
@@ -194,7 +195,7 @@ def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
 
 
 def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Any:
-    """Rates (users, servers) from a number, or from numbers by servers' names, by user; 1 where none is given."""
+    """Rates (users, servers) from a number, or from numbers by servers' names, by user; 1 where no rate is given."""
     rate = np.ones((len(users), servers), dtype=object)
     for row, given in wanted.items():
         for name, value in given.items() if isinstance(given, Mapping) else ():

@@ -116,7 +116,7 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
 def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[object] | None = None) -> Array:
     """Finite numbers >= 0 by user, in the order of `known`, NaN for users that are not named.
 
-    `given` is a list in the order of `users` (by default all known ones), or a series or dict, which is aligned by
+    `given` is a list in the order of `users` (by default all known users), or a series or dict, which is aligned by
     labels: these must be a permutation of `users`.
 
     Raises
@@ -145,7 +145,7 @@ def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[ob
 
 
 def inside(values: Array, *others: float) -> Mask:
-    """Mask of numbers from `LEAST` to `MOST`, or equal to one of the others."""
+    """Mask of numbers from `LEAST` to `MOST`, or equal to one of the other arguments."""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:
         found |= values == other

@@ -41,8 +41,8 @@ class Cluster:
     weight : (users,) or float, optional
         :math:`\phi_n > 0`, dimensionless. Default: 1.
     eligible : (users, servers) of bool, or dict of lists, optional
-        Placement constraints. A dict has lists of servers' names by user; users that are not in it are eligible on all
-        servers. Default: all pairs are eligible.
+        Placement constraints. A dict has lists of servers' names by user; users that are not in the dict are eligible
+        on all servers. Default: all pairs are eligible.
     max_tasks : (users,) or float, optional
         Task limits :math:`q_n \ge 0`, in tasks. Default: infinite.
     resources, users, servers : iterable of str, optional
@@ -50,8 +50,8 @@ class Cluster:
     rate : (users, servers) or float, or dict of dicts, optional
         :math:`a_{ni} \ge 0`, work of a task of n on i per unit of time, in any unit of the user's: the work of n is
         :math:`w_n = \sum_i a_{ni} x_{ni}`. 0 is a placement constraint. A dict has rates by user and server; a pair
-        that is not in it has the rate 1. Default: 1, so that work is tasks. With own time, such as at most one task at
-        a time, `max_tasks` is its limit.
+        that is not in the dict has the rate 1. Default: 1, so that work is tasks. For users with own time, such as
+        jobs that run at most one task at a time, `max_tasks` is the limit of that time.
 
     Raises
     ------
@@ -182,7 +182,7 @@ class Cluster:
 
     @cached_property
     def dominant_resource(self) -> Index:
-        """Index of the resource with the largest share per task, (users,); the first in a tie."""
+        """Index of the resource with the largest share per task, (users,); in a tie the smallest index."""
         return read_only(self.share_per_task.argmax(axis=1))
 
     @cached_property
@@ -319,7 +319,7 @@ class Cluster:
         return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
-        """Pool all servers into one, on which users are eligible that are so on any server.
+        """Pool all servers into one server, on which a user is eligible if it is eligible on any server.
 
         Raises
         ------
@@ -457,10 +457,10 @@ class Cluster:
 
 
 class SparseCluster(Cluster):
-    """Cluster of more than a million pairs (user, resource) whose demand is sparse: of DRF and other max-min of a pool.
+    """Cluster of more than a million pairs (user, resource) with a sparse demand, for DRF and other max-min of a pool.
 
-    `Cluster(capacity, demand)` returns one if the demand is sparse. All that needs a dense demand is a `DataError`. Two
-    of them are equal only if they are the same.
+    `Cluster(capacity, demand)` returns one if the demand is sparse. Whatever needs a dense demand raises
+    `DataError`. Two sparse clusters are equal only if they are the same object.
 
     >>> import scipy.sparse, fairopt as fo
     >>> cluster = fo.Cluster([[1.0] * 2000], scipy.sparse.eye_array(2000).tocsr())
@@ -475,7 +475,7 @@ class SparseCluster(Cluster):
 
     @property
     def demand(self) -> Array:  # type: ignore[override]
-        """Not available: `sparse_demand` is."""
+        """Not available: use `sparse_demand` instead."""
         raise DataError(
             f"the demand of these {self.shape[0]:,} users for {self.shape[2]:,} resources is sparse, and only max-min "
             "on one pool takes it as it is, such as DRF and asset fairness; where memory suffices, give "
@@ -488,7 +488,7 @@ class SparseCluster(Cluster):
 
     @cached_property
     def gamma0(self) -> Array:
-        """As of any cluster, (users, servers)."""
+        """Monopoly tasks of n on i without placement constraints, (users, servers), in tasks."""
         demand = self.sparse_demand
         tasks = [self._of_rows(np.minimum, row[demand.indices] / demand.data) for row in self.capacity]
         return read_only(np.stack(tasks, axis=1))
@@ -523,15 +523,15 @@ class SparseCluster(Cluster):
 
 
 def expected(cluster: object, in_tasks: str = "") -> Cluster:
-    """Return the argument if it is a cluster; where the name of what is `in_tasks` is given, dense and without rates.
+    """Return the argument if it is a cluster, and, for what is `in_tasks` (its name), dense and without rates.
 
     Raises
     ------
     DataError
-        It is not; the message says how to obtain such a cluster.
+        The argument is no such cluster; the message says how to obtain one.
     """
     if isinstance(cluster, Cluster):
-        if in_tasks and cluster.demand.size and cluster.rated:  # a sparse demand refuses in words of its own
+        if in_tasks and cluster.demand.size and cluster.rated:  # a sparse demand raises an error of its own
             raise DataError(
                 f"{in_tasks} are in tasks, and this cluster has rates of work: drop them with "
                 "cluster.replace(rate=None), or multiply capacities by rates that are the same for all users"

@@ -15,7 +15,7 @@ max_tasks = 10        # optional
 eligible = ["rack-1"] # optional: the only servers it may use
 rate = { rack = 2 }   # optional: work of a task per unit of time, by server, or one number for all; default 1
 
-As CSV, one file with a row per server and per user, or one file of each:
+As CSV, one file with a row per server and per user, or one file of servers and one of users:
 
 kind,name,count,weight,max_tasks,eligible,cpu,memory
 server,rack,3,,,,9,18
@@ -42,7 +42,7 @@ from ..base.files import Table
 from ..base.names import MOST_SERVERS, TRUTHS, copies, label, short, some
 from . import _intake
 
-#: The largest table, in bytes.
+#: Largest size of a table in bytes.
 MOST_BYTES = 2**30
 
 #: Keys of the entries of servers and users.
@@ -163,7 +163,7 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
 
 
 def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
-    """Names of all servers, and the entry of each."""
+    """Names of all servers, and the entry of each server."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
@@ -244,11 +244,11 @@ def _toml(document: Table) -> str:
 def _toml_value(value: Any) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
-    # JSON's strings are TOML's, but for surrogate pairs and the delete character.
+    # Strings of JSON are strings of TOML, except for surrogate pairs and the delete character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-#: Columns that are not resources, by kind of row; they have the names of the keys of entries.
+#: Columns that are not resources, by kind of row, named as the keys of entries.
 _OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible", "rate")}
 _RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible", "rate")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
@@ -272,7 +272,7 @@ class _Row:
 
 
 def read_csv(file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Document:
-    """The document in one file, or in one of servers and one of users; `eligible` may then be in a third."""
+    """The document in one file, or in one file of servers and one of users; `eligible` may then be in a third file."""
     if users is None:
         if eligible is not None:
             raise DataError("a file of eligible belongs to one of servers and one of users; give users= as well")

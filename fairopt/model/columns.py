@@ -5,13 +5,13 @@ amounts x the constraints and levels are
 
 .. math:: A x \le 1, \quad x \ge 0, \qquad \ell = G x,
 
-where rows of A are capacities and own time, relative to what there is, and rows of G belong to users.
+where rows of A are capacities and own times, each relative to the available amount, and rows of G belong to users.
 
 **Merging.** Rows, users and columns are partitioned such that rows of a class have the same coefficients in every class
-of columns, and columns of a class in every class of rows (colour refinement). The mean of an allocation over classes of
-columns is then feasible, and its levels are the means over classes of users, so that some fair allocation is constant
-on classes, for lexicographic max-min and every concave welfare. Source: M. Grohe, K. Kersting, M. Mladenov, E. Selman,
-"Dimension reduction via colour refinement", ESA 2014.
+of columns, and columns of a class have the same coefficients in every class of rows (colour refinement). The mean of an
+allocation over classes of columns is then feasible, and its levels are the means over classes of users, so that some
+fair allocation is constant on classes, for lexicographic max-min and every concave welfare. Source: M. Grohe, K.
+Kersting, M. Mladenov, E. Selman, "Dimension reduction via colour refinement", ESA 2014.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ColumnProgram(NamedTuple):
     ----------
     limits : (rows, columns), sparse; `limits @ x <= 1`
     gain : (users, columns), sparse; levels per unit of a column
-    weight : (users,), of the welfare of a level
+    weight : (users,), weights in the welfare of levels
     """
 
     limits: sp.csc_matrix
@@ -69,7 +69,7 @@ class ColumnProgram(NamedTuple):
 
 
 class Quotient(NamedTuple):
-    """Merged program, and the class of each row, user and column; amounts are those of classes."""
+    """Merged program, and the class of each row, user and column; its amounts are amounts of classes."""
 
     program: ColumnProgram
     row_of: Index
@@ -77,15 +77,15 @@ class Quotient(NamedTuple):
     column_of: Index
 
     def amounts(self, x: Array) -> Array:
-        """Amounts (columns,) of amounts of classes, divided evenly."""
+        """Amounts (columns,), from amounts of classes, which are divided evenly among columns."""
         return np.asarray((x / np.bincount(self.column_of))[self.column_of])
 
     def of_rows(self, prices: Array) -> Array:
-        """Prices (..., rows) of prices of classes of rows."""
+        """Prices (..., rows), from prices of classes of rows."""
         return np.asarray((prices / np.bincount(self.row_of))[..., self.row_of])
 
     def of_users(self, values: Array) -> Array:
-        """Values of a level (..., users) of values of mean levels of classes of users."""
+        """Values of a level (..., users), from values of mean levels of classes of users."""
         return np.asarray((values / np.bincount(self.user_of))[..., self.user_of])
 
 

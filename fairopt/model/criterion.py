@@ -87,14 +87,15 @@ class Criterion(Frozen):
 
     @property
     def scale_free(self) -> bool:
-        """True if proportional servers act as one; in the game, if marginal utility is a power of the share."""
+        """True if proportional servers act as one; in the game, only if marginal utility is a power of the share."""
         return True
 
     @property
     def curve(self) -> Array:
         """Minus log marginal utility, increasing, and log share, (both, knots), between which both are linear.
 
-        Without knots for powers. Beyond the largest share that a user can have alone, and far below, it is a power.
+        Empty if marginal utility is a power. Beyond the largest share that a user can have alone, and far below that
+        share, marginal utility is a power.
         """
         return np.empty((2, 0))
 
@@ -116,7 +117,7 @@ class Criterion(Frozen):
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
-        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), at least 0; infinite without one."""
+        r"""Relative slack of floors, :math:`x_n / \underline{x}_n - 1`, (users,), >= 0; infinite without a floor."""
         above = ratio(user_tasks, self.floor, np.inf)
         return np.asarray(np.maximum(above - 1, 0.0))
 
@@ -143,7 +144,7 @@ class Criterion(Frozen):
             return np.asarray(self.alpha * log_weight + (1 - self.alpha) * log_share - self.alpha * np.log(tasks))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        r"""Fenchel-Young loss of each user, (users,): surplus at x below the largest over `low <= x' <= high`.
+        r"""Fenchel-Young loss of each user, (users,): shortfall of surplus at x from its maximum in `[low, high]`.
 
         .. math:: \max_{x'} \{F_n(x') - p_n x'\} - (F_n(x_n) - p_n x_n)
             = G_n x_n \frac{\rho^{1-\alpha} - 1}{1-\alpha} - p_n x_n (\rho - 1)
@@ -238,7 +239,7 @@ def _per_work(cluster: Cluster, share: Array | Callable[[], Array]) -> Array:
 
 
 def check_floor_scope(scope: Scope) -> None:
-    """Raise `DataError` for a scope without floors."""
+    """Raise `DataError` for a scope in which floors are not supported."""
     if scope not in ("pool", "servers"):
         raise DataError(
             f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where servers do not know "
@@ -275,7 +276,7 @@ def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope)
 
 @dataclass(frozen=True, eq=False)
 class FairnessEfficiency(Criterion):
-    r"""Criterion of `FDS`: a fairness term and an efficiency term, the logarithm of its objective's modulus.
+    r"""Criterion of `FDS`: a fairness term and an efficiency term, the logarithm of the modulus of the objective.
 
     .. math:: F = a \log M(\sigma) + b \log T(\sigma), \qquad T = \sum_n \sigma_n, \qquad
         M = S^{1/(1-\beta)}, \qquad S = \sum_n \phi_n^\beta \sigma_n^{1-\beta}
@@ -292,7 +293,7 @@ class FairnessEfficiency(Criterion):
 
     @property
     def stiffness(self) -> float:
-        """1: weights also enter S, so that errors of marginal utilities are attributed to demands."""
+        """Always 1: weights also enter S, so that errors of marginal utilities are attributed to demands."""
         return 1.0
 
     def log_marginal(self, user_tasks: Array) -> Array:
@@ -307,7 +308,7 @@ class FairnessEfficiency(Criterion):
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
         """Upper bounds, (users,), on the gain in surplus `F(x') - p x' - (F(x) - p x)` for `low <= x' <= high`.
 
-        They are those of the tangent of the concave F at x, and add up over users.
+        They are the bounds by the tangent of the concave F at x, and add up over users.
         """
         excess = np.exp(log_marginal) - price
         return np.asarray(np.maximum(excess * (high - tasks), excess * (low - tasks)))
@@ -328,8 +329,9 @@ def _proportional(levels: Array) -> Array:
         return np.asarray(1 / levels)
 
 
-#: Log shares of knots relative to the largest share: first, last, and number of them; least elasticity between knots,
-#: so that marginal utility decreases everywhere; and length in log share of an interval added at either end.
+#: `_CURVE`: first and last log share of knots, relative to the largest share, and number of knots. `_TILT`: least
+#: elasticity between knots, so that marginal utility decreases everywhere. `_BEYOND`: length in log share of an
+#: interval added at either end.
 _CURVE, _TILT, _BEYOND = (-18.0, 0.0, 32_768), 1e-8, 1e3
 
 
@@ -345,16 +347,16 @@ class ConcaveWelfare(Criterion):
     Attributes
     ----------
     slope : callable
-        Function of levels t, of any shape, that returns `U'(t)`; infinite where the derivative at 0 is.
+        Function of levels t, of any shape, that returns `U'(t)`; infinite where the derivative at 0 is infinite.
     alpha : float
-        1, and unused: the elasticity `-d log U' / d log t` depends on the level (`elasticity`).
+        Always 1, and unused: the elasticity `-d log U' / d log t` depends on the level (`elasticity`).
     """
 
     slope: Slope = _proportional
 
     @property
     def stiffness(self) -> float:
-        """1, a lower bound: for steep utilities smaller changes of weights compensate errors of marginal utilities."""
+        """Always 1, a lower bound: for steep utilities smaller changes of weights offset errors in marginal utility."""
         return 1.0
 
     @cached_property

@@ -14,7 +14,7 @@ TOLERANCE = 1e-10
 
 
 class Optimum(NamedTuple):
-    """Optimum x (unknowns,), and prices (rows,) of the inequalities: the decrease of the cost by a unit, at least 0."""
+    """Optimum x (unknowns,), and prices (rows,) of inequalities: decrease in cost per unit of `most`, at least 0."""
 
     x: Array
     prices: Array
@@ -44,7 +44,7 @@ def minimise(
     tolerance : primal feasibility
     seconds : time limit
     steps : number of simplex iterations at most
-    method : of `scipy.optimize.linprog`
+    method : method of `scipy.optimize.linprog`
     """
     options = {
         "primal_feasibility_tolerance": tolerance,

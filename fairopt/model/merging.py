@@ -1,12 +1,12 @@
 """Exact merging of proportional servers and users, and its inverse.
 
 Servers with proportional capacities, equal usable users and equal rates act as one server with the sum of their
-capacities: the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha) stays
-one if its tasks are split in proportion to capacity. Users with proportional demands and rates, equal eligibility, and
-task limits in proportion to weight act as one user with the sum of their weights and limits, under every share that is
-homogeneous in the demand (dominant and asset shares, but not numbers of tasks): they have one level, and reach their
-limits at the same one. For PS-DSF, whose :math:`x_n` is not unique, merging selects one allocation. The 12,583 machines
-of the Google trace are 10 servers after merging.
+capacities: the set of feasible :math:`x_n` is the same, and an equilibrium of the per-server game (finite alpha)
+remains an equilibrium if its tasks are split in proportion to capacity. Users with proportional demands and rates,
+equal eligibility, and task limits in proportion to weight act as one user with the sum of their weights and limits,
+under every share that is homogeneous in the demand (dominant and asset shares, but not numbers of tasks): these users
+have one level, and attain their limits at the same level. For PS-DSF, whose :math:`x_n` is not unique, merging selects
+one allocation. The 12,583 machines of the Google trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
 on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
@@ -198,7 +198,7 @@ def _groups(vectors: Array, *codes: Callable[[], Index | Array]) -> Index:
 def _direction(logs: Array) -> Array:
     """Rounded log ratios to the first finite entry of each row: equal for proportional rows, and precise in any units.
 
-    0 in place of -inf.
+    The log ratio of an entry 0 is 0 in place of -inf.
     """
     finite = np.isfinite(logs)
     first = np.take_along_axis(logs, finite.argmax(axis=1)[:, None], axis=1)
@@ -256,7 +256,7 @@ class Split:
         return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
-        """True if `tasks` (users, servers) equal these within `tol`, relative to each user's total."""
+        """True if `tasks` (users, servers) equal those of the split within `tol`, relative to each user's total."""
         apart = self.merging.split_servers(self.merged)
         apart -= tasks
         return not (np.abs(apart, out=apart) > tol * tasks.sum(axis=1, keepdims=True)).any()

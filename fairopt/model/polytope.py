@@ -4,8 +4,8 @@ Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] at usable pairs, so 
 `sum D z <= 1` with D in [0, 1], independent of units. Memory is proportional to the number of usable pairs.
 
 Tables (users, servers) hold tasks. Values of pairs and of users are in work, which is tasks if no rates are given:
-engines and criteria never meet a task. A task limit bounds the work of a user whose rates are equal; if they differ and
-the limit can be active it is a constraint of its own (`timed`).
+engines and criteria never use numbers of tasks. A task limit bounds the work of a user whose rates are equal; if rates
+differ and the limit can be active, it is a constraint of its own (`timed`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Polytope:
 
     @cached_property
     def timed(self) -> Index:
-        """Indices of users with a limit that can be active and with different rates, for whom it bounds no work."""
+        """Indices of users with different rates and a limit that can be active, which thus does not bound work."""
         if self.rate is None or not len(self.limited):
             return np.zeros(0, dtype=np.intp)
         least = np.minimum.reduceat(self.rate, self.start[:-1])
@@ -148,7 +148,7 @@ class Polytope:
         return self._sums(self.gamma * fractions)
 
     def part_of_limit(self, work: Array) -> Array:
-        """Tasks of each user as a part of its limit, (users,), 0 without one, from work (pairs,)."""
+        """Tasks of each user as a part of its limit, (users,), 0 without a limit, from work (pairs,)."""
         return np.asarray(self._sums(work if self.rate is None else work / self.rate) / self.quota)
 
     def allocation(self, fractions: Array) -> Array:
@@ -160,7 +160,7 @@ class Polytope:
     def inside(self, fractions: Array) -> Array:
         """Feasible fractions, (pairs,): clipped at 0, and each pair divided by its largest overuse.
 
-        It corrects rounding errors of engines; certificates are computed afterwards.
+        This corrects rounding errors of engines; certificates are computed afterwards.
         """
         amount = np.maximum(fractions, 0.0)
         part = 1 / np.maximum(self.part_of_limit(self.gamma * amount), 1.0)[self.pair_user]
@@ -170,9 +170,9 @@ class Polytope:
         return np.asarray(amount * part)
 
     def filled(self, tasks: Array, tol: float) -> Array | None:
-        """Tasks raised by the rounding error of sums, so that exhausted rows have no slack in any order of summation.
+        """Tasks increased by the rounding error of sums, so that exhausted rows have no slack in any order of sums.
 
-        None where that error is below `tol` of the smallest tasks, so that it does not matter.
+        None where that error is less than `tol` of the smallest tasks, so that it does not matter.
         """
         rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
         part = (self.cluster.work(tasks)[self.users] / self.reach).min()
@@ -206,7 +206,7 @@ class Polytope:
     def price_per_task(self, row_prices: Array) -> Array:
         r"""Cost of a unit of work, (pairs,), from prices of whole capacities (rows,).
 
-        Without rates that of a task, :math:`\sum_r \lambda_{ir} d_{nr}`.
+        Without rates this is the cost of a task, :math:`\sum_r \lambda_{ir} d_{nr}`.
         """
         prices = self.by_server(row_prices)
         total = np.zeros(len(self.gamma))
@@ -227,5 +227,5 @@ class Polytope:
         return np.asarray(log_prices[self._rows] + np.log(self.capacity))
 
     def log_unit_prices(self, log_rows: Array) -> Array:
-        """Log prices per resource unit, (servers, resources), -inf off the rows, from those of whole capacities."""
+        """Log prices per resource unit, (servers, resources), -inf outside the rows, from those of whole capacities."""
         return self.by_server(log_rows - np.log(self.capacity), -np.inf)

@@ -29,7 +29,7 @@ class Queue:
 
     .. math:: q_r \le \sum_n x_n d_{nr} \le l_r,
 
-    the lower bound unless all users below that demand r have stopped at their limits.
+    where the lower bound applies unless all users below the queue that demand r have stopped at their limits.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Queue:
     weight : float or None
         Weight relative to siblings, > 0; None: 1, or for users the weight in the cluster.
     priority : float
-        A node rises only when none of its siblings of higher priority can.
+        The share of a node increases only when the shares of its siblings of higher priority cannot increase.
     quota : mapping of str to float
         Guaranteed amounts by resource, in resource units; resources without an entry have no guarantee.
     limit : mapping of str to float
@@ -61,9 +61,10 @@ class Queue:
 class Queues:
     r"""Tree of queues, whose leaves are the users of a cluster.
 
-    Progressive filling raises levels from 0 with time. A node that rises by 1 raises its children, those of the highest
-    priority among those that can still rise, in proportion to their weights, such that its own share increases by 1.
-    The share of a queue is, by `combine`,
+    Progressive filling increases shares from 0 with time. When the share of a node increases by 1, the shares of its
+    children increase in proportion to their weights, such that `combine` yields this increase of 1. Only children with
+    the highest priority among those whose shares can still increase are included. The share of a queue is, by
+    `combine`,
 
     .. math:: \sum_{n} \sigma_n \ \text{ (sum)}, \qquad
         \max_r \sum_n \sigma_n \frac{d_{nr}}{u_n C_r} \ \text{ (vector, over resources that are not exhausted)},
@@ -75,9 +76,8 @@ class Queues:
     Parameters
     ----------
     queues : mapping of str to Queue, or to mapping
-        By name; a mapping has the fields of `Queue`. An entry with the name of a user places it in the tree, as in
-        `{"ann": {"parent": "lab"}}`.
-        Users without an entry are children of the root.
+        Queues by name; a mapping has the fields of `Queue`. An entry with the name of a user places it in the tree, as
+        in `{"ann": {"parent": "lab"}}`. Users without an entry are children of the root.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class TreeCriterion(Criterion):
     combine: Combine = "sum"
 
     def filling(self, cluster: Cluster, users: Index) -> Filling:
-        """Progressive filling for the users of the given indices, which can run tasks."""
+        """Progressive filling for the users with the given indices, which can run tasks."""
         return Filling(self.queues, cluster, self.share, self.combine, users)
 
 
@@ -46,7 +46,8 @@ def tree_criterion(
     rates = rule.filling(cluster, everybody).rates()
     # The share per task of users that can run nothing is infinite.
     rates = rates * np.where(np.isfinite(rule.share), rule.share, 0.0)
-    # A user of lower priority does not rise at first, so that its weight in the first stage is arbitrary.
+    # The share of a user of lower priority does not increase at first, so that its weight in the first stage is
+    # arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
 
@@ -56,11 +57,11 @@ class Bounds(NamedTuple):
     Attributes
     ----------
     node, resource : (rows,), place in the tree and resource of each row
-    names : of the rows, such as "'gpu' of queue 'lab'"
+    names : names of the rows, such as "'gpu' of queue 'lab'"
     start : (rows + 1,), row pointers
     user : (entries,), users below the row's queue that use its resource
     use : (entries,), their demand per task
-    most : (rows,)
+    most : (rows,), upper bounds
     """
 
     node: Index
@@ -83,10 +84,10 @@ class _Nodes(NamedTuple):
 
     Attributes
     ----------
-    parent : (nodes,), -1 for the root
+    parent : (nodes,), index of the parent, -1 for the root
     end, weight, priority : (nodes,)
-    user : (nodes,), the user at a leaf, -1 for groups
-    share : (users,), per task
+    user : (nodes,), index of the user at a leaf, -1 for groups
+    share : (users,), share per task
     pool : (resources,), inverse capacities of the cluster; (0,) if shares add up
     """
 
@@ -101,21 +102,22 @@ class _Nodes(NamedTuple):
 
 @bundle
 class _State(NamedTuple):
-    """State of a filling. The clock of a group is the rise per weight of its children; the last clock is the time.
+    """State of a filling. The clock of a group is the increase of its children's shares per weight; the last is time.
 
     Attributes
     ----------
-    tasks, most : (users,), tasks by now and at most
+    tasks, most : (users,), current tasks, and upper bounds on tasks
     alive : (users,), False for users that have stopped
-    can, runs : (nodes,), whether a user below a node can rise, and whether no sibling of higher priority can
+    can : (nodes,), whether the share of a user below a node can increase
+    runs : (nodes,), whether a node's share increases with that of its parent
     clock : (nodes + 1,), current where the node has been visited at this time
     seen : (nodes,), clock of the parent when the node was last visited
-    ahead : (nodes,), rise of the parent's clock after `seen` until the next event at or below a running node
+    ahead : (nodes,), increase of the parent's clock after `seen` until the next event at or below a running node
     event : (nodes,), the child with that event, the node itself if it is a leaf that has all its tasks then, and
         -1 - r if its use of resource r attains the bound
-    norm : (nodes,), rise of a group for a unit of its clock
-    speed : (nodes, resources + tables), amounts of resources and costs by tables for a rise by 1
-    used, bound : (nodes, resources), amounts used below nodes, and at most
+    norm : (nodes,), increase of a group's share per unit of its clock
+    speed : (nodes, resources + tables), amounts of resources and costs by tables per unit of share
+    used, bound : (nodes, resources), amounts used by users below nodes, and upper bounds on these amounts
     stop, cut, rate : (users,), see `Path`
     """
 
@@ -142,12 +144,12 @@ class Path(NamedTuple):
 
     Attributes
     ----------
-    time : (events,)
+    time : (events,), time of each event
     left : (events, tables), cost of the tasks that users will still get, by table of costs per task
-    held : (events, rows of limits), amounts used at each event
-    stop : (users,), the event at which a user stops
-    cut : (users,), the table whose budget stops it, else -1
-    rate : (users,), its tasks per unit of time before, if it stops at its tasks
+    held : (events, rows of limits), amounts that count towards each limit, at each event
+    stop : (users,), index of the event at which a user stops
+    cut : (users,), index of the table whose budget stops the user, else -1
+    rate : (users,), tasks of the user per unit of time before it stops
     tasks : (users,)
     """
 
@@ -161,7 +163,7 @@ class Path(NamedTuple):
 
 
 class Filling:
-    """Progressive filling of the tree by the users of a cluster that can run tasks; arrays (users,) are of these.
+    """Progressive filling of the tree by the users of a cluster that can run tasks; arrays (users,) are of these users.
 
     Parameters
     ----------
@@ -265,7 +267,7 @@ class Filling:
         return result
 
     def _state(self, most: Array, cost: Array) -> _State:
-        """Without tasks; users may have `most` tasks, (users,), each of `cost`, (tables, users)."""
+        """State without tasks; users may have `most` tasks, (users,), each of `cost`, (tables, users)."""
         nodes, resources = len(self._nodes.parent), self._demand.shape[1]
         leaf, speed = self._nodes.user >= 0, np.zeros((nodes, resources + len(cost)))
         user = self._nodes.user[leaf]
@@ -290,9 +292,9 @@ class Filling:
         ----------
         cost : (tables, users), cost of a task
         budget : (tables,), optional
-            A user with positive cost stops when a budget is spent. Without budgets `most` are the final tasks.
+            A user with positive cost stops when a budget is exhausted. Without budgets `most` are the final tasks.
         refuse : function of users and names of quotas, optional
-            Called with the users, (users,), that a budget stops below a quota.
+            Called with the mask of users, (users,), that a budget stops before a quota is met.
         """
         at, rows, count, final = self._state(most, cost), self.limits, 1, budget is None
         limit = at.bound.copy() if final else self._table(rows)
@@ -303,7 +305,7 @@ class Filling:
         for quotas in every:
             alive, quota, members = at.alive.copy(), self._table(quotas), np.full(len(most), quotas is every[-1])
             members[quotas.user] = True  # a user that demands none of these resources has no guarantee
-            if final:  # tasks at which users stopped there have rounding errors
+            if final:  # tasks at which users stopped have rounding errors
                 quota *= 1 - ROUNDING
             at.bound[:] = np.minimum(quota, limit)
             count = _fill(self._nodes, at, members, quota < limit, rows.node, rows.resource, budget, events, count)
@@ -321,7 +323,7 @@ class Filling:
 
 @compiled(inner=True)
 def _begin(nodes, at, members):  # type: ignore[no-untyped-def]
-    """Let those of `members`, (users,), rise who have not stopped."""
+    """Let the shares of `members`, (users,), increase, except users that have stopped."""
     at.runs[:], at.runs[0] = False, True
     for j in range(len(nodes.end)):
         k = len(nodes.end) - 1 - j
@@ -351,7 +353,7 @@ def _rate(nodes, at, leaf):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _visit(nodes, at, k):  # type: ignore[no-untyped-def]
-    """Bring a node up to date whose parent is."""
+    """Bring a node up to date whose parent is up to date."""
     clock = at.clock[nodes.parent[k]]
     rise = (clock - at.seen[k]) * nodes.weight[k] if at.runs[k] else 0.0
     at.seen[k] = clock
@@ -378,7 +380,7 @@ def _refresh(nodes, at, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
-    """Rise of a group until the next event below it; also finds which of its children rise, and how fast."""
+    """Increase of a group's share until the next event below it; also finds which children increase, and how fast."""
     top, soon, total, c = -np.inf, np.inf, 0.0, k + 1
     while c < nodes.end[k]:
         top, c = max(top, nodes.priority[c]) if at.can[c] else top, nodes.end[c]
@@ -428,11 +430,11 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 
 @compiled(visited=1 / 8)
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
-    """Fill among `members`, (users,), until none of them can rise or all their quotas are reached: number of events.
+    """Fill among `members`, (users,), until no share can increase or all their quotas are met: number of events.
 
     `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for the time being. `node` and
-    `resource` are the rows of limits whose amounts are recorded. `events`, of which `count` have been, are times, costs
-    paid since the event before, which reduce the budgets, and amounts of limits.
+    `resource` are the rows of limits whose amounts are recorded. `events`, of which `count` have occurred, are times,
+    costs paid since the event before, which reduce the budgets, and amounts of limits.
     """
     resources, (time, paid, held) = at.used.shape[1], events
     _begin(nodes, at, members)

@@ -72,7 +72,7 @@ class Case:
 
     @property
     def changed_work(self) -> Numbers:
-        """Work of the changed cluster, (its users,); empty without one."""
+        """Work of the changed cluster, (users of that cluster,); empty without a changed cluster."""
         if self.deviation is None or self.changed_tasks is None:
             return np.zeros(0)
         return self._work(self.deviation.cluster, self.changed_tasks)
@@ -108,7 +108,7 @@ class Finding:
     violation : float or Fraction
         Missing fraction of the required tasks, at most 1; the property is violated if it is positive.
     user : str
-        The user that attains it.
+        The user with the largest violation.
     has, due : float or Fraction
         Tasks of that user, and tasks that the property requires.
     text : str
@@ -151,16 +151,17 @@ class Property(ABC):
 
     name: ClassVar[str] = ""
     definition: ClassVar[str] = ""
-    #: Format of the description of a violation, with `user` and its numbers of tasks `has` and `due`.
+    #: Format of the description of a violation, with the fields `user`, `has` (tasks) and `due` (required tasks).
     words: ClassVar[str] = "{user} has {has} tasks where {due} are due"
     compares: ClassVar[bool] = False
     #: Does the violation of a user depend on the tasks of others?
     needs_all: ClassVar[bool] = False
-    #: Does the property compare work, which is tasks unless the cluster has rates? Others are undefined with rates.
+    #: Does the property compare work, which is tasks unless the cluster has rates? If not, it is undefined with rates.
     in_work: ClassVar[bool] = False
     #: Is the property about clusters with rates only?
     of_rates: ClassVar[bool] = False
-    #: Numbers of servers and resources of random clusters in a search, if the property is restricted to these.
+    #: Numbers of servers and resources of random clusters in a search, if the property is restricted to certain
+    #: numbers.
     servers: ClassVar[int | None] = None
     resources: ClassVar[int | None] = None
 
@@ -178,7 +179,7 @@ class Property(ABC):
 
     def undefined(self, cluster: Cluster) -> str:
         """Reason why the property is undefined for a cluster, rates included; '' if it is defined."""
-        _ = cluster.demand  # a sparse one refuses in words of its own
+        _ = cluster.demand  # a sparse demand raises an error of its own
         if cluster.rated and not self.in_work:
             return "it compares tasks, and the cluster has rates of work"
         return self.domain(cluster) if cluster.rated or not self.of_rates else "the cluster has no rates of work"
@@ -202,8 +203,8 @@ class Property(ABC):
     def bounds(self, low: Case, high: Case) -> Dues:
         """Upper bounds on work and lower bounds on required work, (users,) each.
 
-        They hold for all tasks between those of `low` and `high`. The default is valid if `dues` is nondecreasing in
-        all tasks.
+        The bounds hold for all tasks between those of `low` and `high`. The default is valid if `dues` is nondecreasing
+        in all tasks.
         """
         return self.dues(high)[0], self.dues(low)[1]
 
@@ -281,7 +282,7 @@ def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
 def most_work(tasks: Numbers, case: Case) -> Numbers:
     r"""Largest work with at most the given tasks on each server, (users, servers), within task limits: (users,).
 
-    Servers on which a user is not eligible count nothing.
+    Tasks on servers on which a user is not eligible do not count.
     """
     if case.cluster.rated:
         return np.array([most_work_of(n, row[None], case)[0] for n, row in enumerate(tasks)])
@@ -317,7 +318,7 @@ def true_work(case: Case) -> Numbers:
 
 
 def only(users: tuple[str, ...], cluster: Cluster, due: Numbers) -> Numbers:
-    """Required tasks `due` of these users, 0 for the others."""
+    """Required tasks `due` of these users, 0 for other users."""
     return np.where(np.isin(cluster.users, users), due, 0 * due)
 
 

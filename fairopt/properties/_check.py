@@ -34,7 +34,7 @@ class Check:
     violation : float
         The largest violation, `1 - has/due`; negative if all users have more than required, NaN if not applicable.
     user : str
-        The user that attains it.
+        The user with the largest violation.
     witness : str
         Description of the violation, or the reason why the property is not applicable; '' if it holds.
     tol : float
@@ -130,7 +130,7 @@ def report(
     properties : sequence of str, or str, optional
         Names, or a text of names such as `"envy-freeness, pareto-optimality"`. Default: all.
     changes : int
-        Number of misreports and other changed clusters for every property that compares.
+        Number of misreports and other changed clusters for every property that compares two clusters.
     rng : Generator or int, optional
         Generator or seed of changes. Default: the same changes in every call.
     tol : float
@@ -143,8 +143,8 @@ def report(
     Returns
     -------
     DataFrame by property
-        `violation`, the largest found (0 for none, NaN where the property is undefined), and `witness`, a description,
-        or the reason why the property is undefined.
+        `violation`, the largest found (0 if there is none, NaN where the property is undefined), and `witness`, a
+        description, or the reason why the property is undefined.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def report(
 def _worst(
     mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
-    """Largest violation over these instances within the time limit, their number, and whether these were all."""
+    """Largest violation over instances within the time limit, how many were checked, and whether all were checked."""
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):

@@ -2,8 +2,8 @@
 
 For a fixed active set the optimality conditions are equations. Krawczyk's operator proves that a small box around a
 computed solution contains exactly one solution; preferences of users for their servers and slacks of rows without a
-price are then strict inequalities of intervals. Solutions at degenerate ties, where one is an equality, are not
-enclosed.
+price are then strict inequalities of intervals. Solutions at degenerate ties, where such an inequality is an equality,
+are not enclosed.
 
 Vectors and matrices are object arrays, in which zeros are plain numbers.
 """
@@ -34,7 +34,7 @@ _SIZE = 60
 DIGITS = 50
 DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
 
-#: Indices of a (server, resource).
+#: Indices of a server and a resource.
 Place = tuple[int, int]
 
 
@@ -111,9 +111,9 @@ high: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.high,
 def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths: Sequence[float]) -> Box | None:
     """Box around 0 with exactly one solution of F(w) = 0; None if that cannot be proved.
 
-    `residual` is F(0), `slopes` encloses F'(w) over a box, and `slope` approximates F'(0); `widths` of boxes are tried
-    in turn. If the image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W` with an approximate inverse
-    Y, is strictly inside the box, it contains the solution.
+    `residual` is F(0), `slopes` encloses F'(w) over a box, and `slope` approximates F'(0); the `widths` of boxes are
+    tried in turn. If the image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W` with an approximate
+    inverse Y, is strictly inside the box, it contains the solution.
 
     Source: Krawczyk 1969; Moore, SIAM J. Numer. Anal. 14(4), 1977.
     """
@@ -183,7 +183,7 @@ class _Equations:
     def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array) -> None:
         self.cluster, self.alpha, self.game = cluster, _simple(criterion.alpha), criterion.scope == "game"
         self.demand = numbers(cluster.demand)
-        # Capacities are divisors: those of unusable resources are 1.
+        # Capacities are divisors: capacities of unusable resources are set to 1.
         self.capacity = numbers(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
         idle = cluster.capacity - tasks.T @ cluster.demand
         full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
@@ -204,20 +204,22 @@ class _Equations:
         self.log_coefficient = np.array(
             [self._log_coefficient(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)]
         )
-        #: Mask of users at their limits; use of each (server, resource) per task, by pair; pairs of users.
+        #: `full`: mask of users at their limits. `amounts`: use of each (server, resource) per task, by pair. `owns`:
+        #: matrix (users, pairs) of the pairs of each user. `limit`: task limits.
         self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
         self.amounts = zeros(len(self.user), *cluster.capacity.shape)
         self.amounts[np.arange(len(self.user)), self.server] = self.demand[self.user]
         self.owns = (np.arange(len(self.full))[:, None] == self.user[: self.count]).astype(int).astype(object)
         self.limit = numbers(np.where(self.full, cluster.max_tasks, 1.0))
-        #: By pair: whether its user is at its limit, the exponent of its tasks, and the logarithm on the right.
+        #: By pair: `held`, whether the user is at its limit; `power`, the exponent of its tasks; `target`, the
+        #: logarithm on the right-hand side.
         own = self.user[: self.count]
         self.held = self.full[own]
         self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
         self.target = np.where(self.held, logs(self.limit[own]), self.log_coefficient[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
-        """Linearly independent rows; those that are exhausted because others are get marked as `implied`."""
+        """Linearly independent rows; rows that are exhausted because other rows are get marked as `implied`."""
         rows: list[Place] = []
         self.implied = np.zeros(self.capacity.shape, dtype=bool)
         for i, r in priced:

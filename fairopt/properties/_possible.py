@@ -1,4 +1,4 @@
-"""What any mechanism can reach: a linear program over a grid of demands, and its dual as a proof.
+"""Bound on the welfare of any mechanism: a linear program over a grid of demands, and its dual as a proof.
 
 With positive demands sharing incentive, envy-freeness and strategy-proofness are linear in the tasks of all profiles of
 reported demands, since the bundle of `x` tasks of demand d' runs `x min_r d'_r / d_r` tasks of demand d.
@@ -34,17 +34,17 @@ from ._table import _SHORT
 
 #: Version of the file format.
 VERSION = 1
-#: Largest ratio of demands in a grid, in parts of the pool; the smallest is its inverse.
+#: Largest ratio of demands in a grid, in parts of the pool; the smallest ratio is its inverse.
 SPAN = 8
 #: Largest number of constraints of a linear program, which takes about a minute.
 _ROWS = 300_000
-#: Denominators to which multipliers are rounded; the first that proves the smallest bound is kept.
+#: Denominators to which multipliers are rounded; the first denominator that proves the smallest bound is kept.
 _DENOMINATORS = (100, 10_000, 10**6, 10**9, 10**12, 10**15)
 
 #: Properties that are linear in tasks.
 _LINEAR = ("SI", "EF", "SP")
 
-#: Number of each user's type.
+#: Index of each user's type.
 Profile = tuple[int, ...]
 #: Tasks of a user on a server in a profile.
 Tasks = tuple[Profile, int, int]
@@ -134,7 +134,7 @@ class Grid:
         return sum(map(self.most, self.on(profile, user)), Fraction(0))
 
     def welfare(self, profile: Profile) -> Form:
-        """Welfare of a profile: the sum over users of their tasks relative to those that each could run alone."""
+        """Welfare of a profile: the sum over users of their tasks relative to the tasks that each could run alone."""
         users = range(len(profile))
         return summed((one, 1 / self.whole(profile, n)) for n in users for one in self.on(profile, n))
 
@@ -158,7 +158,7 @@ class Grid:
                     yield Row(("envy-freeness", profile, n, m), summed(own + bundle))
 
     def rows(self, best: Mapping[Profile, Mapping[Tasks, Fraction]]) -> Iterator[Row]:
-        """All inequalities, with those of the ratio in the profiles for which the best tasks are given."""
+        """All inequalities, with the inequalities of the ratio in the profiles for which the best tasks are given."""
         for profile in self.profiles:
             yield from self.within(profile)
             if profile in best:
@@ -211,12 +211,12 @@ class Grid:
             g = \sum_p y_p w_p - \sum_k y_k a_k
 
         with multipliers y >= 0 of the rows :math:`a_k x \le b_k` and of the profiles p, of welfare :math:`w_p x` and
-        of fair tasks of welfare :math:`W_p`, and tasks :math:`x_j \le u_j` alone. It holds for any multipliers.
+        of fair tasks of welfare :math:`W_p`, and tasks :math:`x_j \le u_j` alone. The bound holds for any multipliers.
 
         Raises
         ------
         DataError
-            A multiplier is negative or of no inequality.
+            A multiplier is negative, or belongs to no inequality.
         """
         left = dict(multipliers)
         needed = [profile for profile in self.profiles if ("ratio", profile, 0, 0) in left]
@@ -231,7 +231,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Possible:
-    r"""Upper bound on what any mechanism with certain properties reaches, with its proof.
+    r"""Upper bound on the welfare of any mechanism with certain properties, with its proof.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class Possible:
     multipliers : dict
         Dual variables of inequalities, from which `bound` follows.
     value : float
-        Optimum of the linear program, as the solver returns it; NaN for a loaded bound.
+        Optimum of the linear program, as returned by the solver; NaN for a loaded bound.
     table : DataFrame
         Tasks of each user and server by profile under an optimal rule; empty for a loaded bound.
 
@@ -350,8 +350,8 @@ def possible(
 
     The tasks :math:`x(p)` of all profiles satisfy capacities and the properties, :math:`\gamma_n` are a user's tasks
     alone on all its servers, and :math:`W_p` is the largest welfare of tasks of p with the properties of single
-    allocations. The dual variables prove the bound, which holds for mechanisms on all demands as well, since these
-    contain the grid.
+    allocations. The dual variables prove the bound, which holds for mechanisms on all demands as well, since all
+    demands contain the grid.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def possible(
         demands themselves.
     anonymous : bool
         Users of equal weight and placement have equal tasks when they exchange demands, and so equal tasks with equal
-        demands. That changes no bound, as a mechanism may be averaged over all exchanges, but the program is smaller.
+        demands. This changes no bound, as a mechanism may be averaged over all exchanges, but reduces the program.
 
     Returns
     -------

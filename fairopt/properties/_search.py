@@ -113,9 +113,9 @@ class SearchOptions:
     batch: int = 250
     #: Number of trials with the largest violations that are retained for random perturbation.
     elite: int = 8
-    #: Fraction of a batch that are perturbations of the elite.
+    #: Fraction of the instances of a batch that are perturbations of the elite.
     climbing: float = 0.3
-    #: Number of batches of perturbations only after the first violation, to reduce a larger one.
+    #: Number of batches, of perturbations only, after the first violation, in order to reduce a larger violation.
     further: int = 2
     #: Fraction of the violation that reductions preserve.
     kept: float = 0.5
@@ -134,10 +134,10 @@ def search(
     """Search for a cluster on which a mechanism violates a property.
 
     Clusters of small integers are drawn from families (identical servers, near ties, two users, powers of two, zeros),
-    solved in batches, and those of the largest violations perturbed at random. The first violation is reduced, step by
-    step, while at least half of it remains, and verified: in exact arithmetic for lexicographic max-min and the largest
-    sum of shares, by rigorous enclosures at finite alpha, and otherwise by solutions certified to 1e-9. The reduced
-    instance is verified at least as rigorously as the one found.
+    solved in batches, and clusters with the largest violations are perturbed at random. The first violation is reduced,
+    step by step, while at least half of it remains, and verified: in exact arithmetic for lexicographic max-min and the
+    largest sum of shares, by rigorous enclosures at finite alpha, and otherwise by solutions certified to 1e-9. The
+    reduced instance is verified at least as rigorously as the original instance.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def hunt(
     options: SearchOptions = SearchOptions(),
     progress: bool = False,
 ) -> Hunt:
-    """Run `search`, and return its state, which has statistics; arguments and errors are the same."""
+    """Run `search`, and return its state, which has statistics; arguments and errors are those of `search`."""
     trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
@@ -246,7 +246,7 @@ class Hunt:
         self.elite = sorted(self.elite + found, key=_loss, reverse=True)[: self.options.elite]
 
     def losses(self, some: Sequence[Instance]) -> list[Lossy]:
-        """Largest violation of each instance; -1 where it was not solved."""
+        """Largest violation of each instance; -1 for instances that were not solved."""
         found = zip(cases(self.mechanism, some, 1e-8), some, strict=True)
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
@@ -269,8 +269,8 @@ class Hunt:
     def _best(self) -> Best:
         """Most rigorously verified violation of the elite: rank of the verification, violation, and instance.
 
-        If none is proved, typically because of ties, 100 perturbations and 100 new instances are tried, and the 16 of
-        largest violation of each are verified.
+        If no violation is proved, typically because of ties, 100 perturbations and 100 new instances are tried, and of
+        each 100 the 16 with the largest violations are verified.
         """
         best = self._first(self.elite, (len(ROUTES), 0.0, None))
         if best[2] is not None and ROUTES[best[0]] == CERTIFIED:
@@ -343,7 +343,7 @@ def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
 
 
 def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
-    """Replace an entry: in both clusters if these agree, and otherwise in the first, or (`reported`) the changed one.
+    """Replace an entry: in both clusters if they agree on it, otherwise in the first, or (`reported`) in the changed.
 
     Raises
     ------
@@ -381,7 +381,7 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
     Raises
     ------
     DataError
-        It is the only one, or a user demands no other resource.
+        There is no other user, server or resource, or a user demands no other resource.
     """
     cluster, deviation = instance
 

@@ -30,7 +30,8 @@ class Claimed(NamedTuple):
 def claims(holds: bool | None = None) -> list[Claimed]:
     """List the claims of all mechanisms, with every variant and trial that a claim covers.
 
-    A negative claim is listed with the first of them, as one counterexample suffices. `holds` selects one kind.
+    A negative claim is listed with the first variant or trial only, as one counterexample suffices. `holds` selects
+    positive or negative claims.
 
     Raises
     ------
@@ -59,7 +60,7 @@ ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
 def surveyed() -> list[Mechanism]:
     """List the mechanisms of this package with claims: their default variants, and the game at `ALPHAS`.
 
-    Concave utilities of users' own are left out, as nothing is claimed of them in general.
+    User-defined concave utilities are left out, as nothing is claimed about them in general.
 
     >>> import fairopt as fo
     >>> [str(one) for one in fo.properties.surveyed()][:3]
@@ -109,7 +110,7 @@ def in_short(kind: type[Mechanism]) -> str:
     """Summarise a mechanism's claims about the main properties, such as `SI, EF (alpha >= 1); not SP`.
 
     Abbreviations are those of docs/mechanisms.md. A property with a counterexample that holds under conditions is
-    listed with these only.
+    listed with the conditions only.
 
     >>> import fairopt as fo
     >>> fo.properties.in_short(fo.DRFH)

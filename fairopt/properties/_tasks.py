@@ -22,9 +22,10 @@ from ._base import Case, Deviation, Numbers, Property
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """Exact tasks (users, servers) as fractions, on the cluster of `Mechanism.prepare`; None if not available.
 
-    They are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small clusters
-    without rates on which the mechanism is defined. For PS-DSF, which is not unique, they are those of
-    `Mechanism.solve`, if nearby simple fractions satisfy the definition; at alpha = 0 the optimum, if it is unique.
+    Exact tasks are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small
+    clusters without rates on which the mechanism is defined. For PS-DSF, which is not unique, exact tasks are those of
+    `Mechanism.solve`, if nearby simple fractions satisfy the definition; at alpha = 0 they are the optimum, if it is
+    unique.
 
     Two fractions with denominators up to 10^6 differ by at least 10^-12, so that a floating-point share per task, or
     limit, identifies the fraction. Only ratios of shares matter, which are scaled to integers.
@@ -51,7 +52,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 
 def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
-    """Exact lexicographic max-min with the prices of its levels, at given shares per task, or those nearest."""
+    """Exact lexicographic max-min with the prices of its levels, at given shares per task, or at those of the rule."""
     limits = rule.limits(cluster)
     share = _fractions(rule.share, cluster.runnable) if share is None else share
     most = _fractions(limits, np.isfinite(limits))
@@ -84,7 +85,7 @@ def clusters(instance: Instance) -> list[Cluster]:
 
 
 def case(mechanism: Mechanism, instance: Instance, tasks: Iterable[Numbers | None]) -> Case | None:
-    """Case of an instance and the tasks of its `clusters`; None if one of them was not solved."""
+    """Case of an instance and the tasks of its `clusters`; None if one of the clusters was not solved."""
     own, changed = [*takewhile(lambda one: one is not None, tasks), None, None][:2]
     if own is None or (changed is None) != (instance[1] is None):
         return None

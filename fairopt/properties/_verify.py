@@ -19,8 +19,8 @@ from ._enclosure import enclosed
 from ._tasks import Instance, clusters, exact, seen, speaks_of
 from .undominated_equilibrium import alternatives, enumerable
 
-#: Tolerance of solutions, and smallest violation that is reported without exact arithmetic: at degenerate ties a
-#: residual of 1e-8 admits errors of 2e-5 in tasks.
+#: `TOL`: tolerance of solutions. `MARGIN`: smallest violation that is reported without exact arithmetic, since at
+#: degenerate ties a residual of 1e-8 admits errors of 2e-5 in tasks.
 TOL, MARGIN = 1e-9, 1e-4
 #: Relative rounding error of sums, below which certificates cannot detect errors.
 ROUNDING = 1e-14
@@ -114,7 +114,8 @@ def _errors(found: Allocation, prop: Property) -> Array:
     """First-order bounds on relative errors of tasks, (users,): residual times condition number.
 
     `MARGIN` where condition numbers are unknown, and where optima need not be unique (alpha = 0). Infinite at
-    degenerate ties, and where a price is below the rounding error of another one of its server, as at large alpha.
+    degenerate ties, and where a price is smaller than the rounding error of another price of the same server, as at
+    large alpha.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions
@@ -138,11 +139,12 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
 
 
 def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text that tells which of several solutions the violation concerns; '' where tasks are unique.
+    """Text that states which of several solutions the violation concerns; '' where tasks are unique.
 
     Tasks need not be unique at equilibria of the game (for finite alpha other than 1), for PS-DSF, and at alpha = 0. At
     finite alpha the violation is evaluated for every pair of equilibria of the cluster and of the changed cluster that
-    `fairopt.game.equilibria` finds, and for PS-DSF for those that best responses from random starts find.
+    `fairopt.game.equilibria` finds, and for PS-DSF for every pair of allocations that best responses from random starts
+    find.
     """
     if not mechanism.judged_by_criterion:
         return ""

@@ -29,10 +29,11 @@ class BottleneckFairness(_MaxMin):
         x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
 
     Dominance refers to the total capacities of all servers. Only users that can run tasks count for the existence of
-    such a resource; if there are several, because of zeros or ties, max-min on one is max-min on all. Placement
-    constraints and task limits apply to max-min as well.
+    such a resource; if there are several such resources, because of zeros or ties, max-min on one is max-min on all.
+    Placement constraints and task limits apply to max-min as well.
 
-    Source: Ghodsi et al., NSDI 2011. That max-min is DRFH, since shares of the resource are then dominant shares.
+    Source: Ghodsi et al., NSDI 2011. Max-min on the resource is DRFH, since shares of the resource are then dominant
+    shares.
     """
 
     name = "bottleneck-fairness"
@@ -49,14 +50,14 @@ class BottleneckFairness(_MaxMin):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    r"""Resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all r and usable pairs; None without one."""
+    r"""Resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all r and usable pairs, or None."""
     full = cluster.normalised_demand  # 1 for the resource that determines gamma[n,i]
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None
 
 
 class PerServerBottleneckFairness(_MaxMin):
-    r"""Bottleneck fairness per server: if one resource binds all users on all servers, it is allocated by max-min.
+    r"""Bottleneck fairness per server: if one resource limits all users on all servers, it is allocated by max-min.
 
     .. math:: \frac{d_{n\rho}}{c_{i\rho}} \ge \frac{d_{nr}}{c_{ir}} \ \text{ for all r and usable (n, i)}
         \quad \Rightarrow \quad x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
@@ -115,7 +116,7 @@ class SingleServerDRF(_MaxMin):
     .. math:: K = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
         \frac{x_n}{\phi_n} \max_r \frac{d_{nr}}{C_r}
 
-    Task limits apply to DRF as well. Users that cannot run tasks on the server have none under both.
+    Task limits apply to DRF as well. Users that cannot run tasks on the server have no tasks in either allocation.
 
     Source: Wang, Li, Liang, INFOCOM 2014 (DRFH).
     """

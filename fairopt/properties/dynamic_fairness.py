@@ -14,13 +14,14 @@ from .sharing_incentive import in_pool
 
 
 class DynamicSharingIncentive(Property):
-    r"""In a full level of a queue every user has its dominant share of the level's part.
+    r"""In a full level of a queue every user has a dominant share of at least an equal part of the level's share.
 
     .. math:: x_n \max_r \frac{d_{nr}}{C_r} \ge \frac{DK_k}{N_k} \quad \text{or} \quad x_n = q_n
         \qquad \text{for all n of a level k with } N_k \text{ users}
 
-    With zero demands the dominant resource decides alone. The paper's model has no placement constraints, as the pool.
-    Users at their task limit, or unable to run tasks, are satisfied. Levels that are not full have no guarantee.
+    :math:`DK_k` is the share of level k. With zero demands the dominant resource decides alone. The paper's model has
+    no placement constraints, like the pool. Users at their task limit, or unable to run tasks, are satisfied. Levels
+    that are not full have no guarantee.
 
     Source: Liu, Liu (MQDRF), theorem 1. Weights are ignored.
     """

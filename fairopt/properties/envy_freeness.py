@@ -8,15 +8,15 @@ from ._base import Case, Dues, Numbers, Property, capped, most_work_of, tasks_pe
 
 
 class EnvyFreeness(Property):
-    r"""No user could run more tasks with the resources of another, scaled by the ratio of weights.
+    r"""No user could run more tasks with the resources of another user, scaled by the ratio of weights.
 
     .. math:: x_n \ge \min\Big(q_n, \max_m \frac{\phi_n}{\phi_m} \sum_{i : e_{ni}} x_{mi}
         \min_{r : d_{nr} > 0} \frac{d_{mr}}{d_{nr}}\Big)
 
-    Only the tasks of m on servers that are eligible to n count, one by one, so that the property depends on the split
-    of tasks over servers, which is that of the mechanism. A bundle without a resource that n demands has no value to n;
-    resources that n does not demand are ignored. A user at its task limit envies no other. With rates work replaces
-    tasks, and n uses the bundle of another as well as possible within :math:`q_n`.
+    Only the tasks of m on servers that are eligible to n count, each server separately, so that the property depends on
+    the split of tasks over servers, which the mechanism determines. A bundle without a resource that n demands has no
+    value to n; resources that n does not demand are ignored. A user at its task limit envies no other. With rates work
+    replaces tasks, and n uses the bundle of another user as well as possible within :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
     """

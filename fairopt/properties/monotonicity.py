@@ -17,7 +17,7 @@ class PopulationMonotonicity(Property):
     .. math:: x_n(\text{without } m) \ge x_n(\text{with } m) \quad \text{for all } n \ne m
 
     Weights, placement constraints and task limits of the other users are unchanged, so that their relative weights
-    increase. The leaving user may have had no tasks, or demands for resources that no other demands.
+    increase. The leaving user may have had no tasks, or demands for resources that no other user demands.
 
     Source: Ghodsi et al., NSDI 2011.
     """
@@ -48,12 +48,12 @@ class PopulationMonotonicity(Property):
 
 
 class ResourceMonotonicity(Property):
-    r"""No user loses tasks when capacities grow.
+    r"""No user loses tasks when capacities increase.
 
     .. math:: x_n(c') \ge x_n(c) \quad \text{for } c' \ge c
 
-    One or several capacities of existing servers grow; all other data are unchanged. A capacity may grow from zero, by
-    which further users become able to run tasks.
+    One or several capacities of existing servers increase; all other data are unchanged. A capacity may increase from
+    zero, so that further users can run tasks.
 
     Source: Ghodsi et al., NSDI 2011.
     """

@@ -19,17 +19,17 @@ from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ._base import NONE, Case, Dues, Numbers, Property
 
-#: Tolerance of the required tasks, as a relative rise.
+#: Relative tolerance of the required tasks.
 _TOL = 1e-7
 
 
 class ParetoOptimality(Property):
-    r"""No user can have more tasks without another having fewer.
+    r"""No user can have more tasks without another user having fewer.
 
     .. math:: \nexists\, x' \in \mathcal{X} : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
     Weights are ignored. The feasible set includes placement constraints and task limits, so that resources may be idle
-    if all users that demand them are at their limits. A user without tasks that could have some is a violation of 1,
+    if all users that demand them are at their limits. A user without tasks that could have tasks is a violation of 1,
     the largest possible. The tasks required are the lexicographic max-min of :math:`x'_n / x_n`.
 
     Source: Ghodsi et al., NSDI 2011; the choice of x' is defined here.
@@ -50,10 +50,10 @@ class ParetoOptimality(Property):
 
 
 def dominating(case: Case) -> Numbers:
-    """Feasible work (users,) that dominates those of the case, and equal them iff these are Pareto optimal.
+    """Feasible work (users,) that dominates that of the case, and equals it if and only if the case is Pareto optimal.
 
-    They are the lexicographic max-min of :math:`x'_n / x_n`, of which x has the level 1. For users without tasks, which
-    have no level, they are those of a linear program.
+    The work is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1. For users without
+    tasks, which have no level, the work is determined by a linear program.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)
@@ -79,7 +79,7 @@ def dominating(case: Case) -> Numbers:
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
-    """Gains of tasks, (users,), that are feasible for all x between `low` and `high`; zeros if none are found.
+    """Gains of tasks, (users,), that are feasible for all x between `low` and `high`; zeros if no gains are found.
 
     `low <= x <= high`, (users, servers), in fractions. Let y be the lexicographic max-min of `y_n / low_n` within the
     use of `low` plus the slack of `high`: for every such x, `x + y - low` is feasible and dominates x.

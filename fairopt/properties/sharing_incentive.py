@@ -1,4 +1,4 @@
-"""Sharing incentive, by the benchmark: the best or the uniform use of parts of servers, or a dedicated cloud."""
+"""Sharing incentive, with several benchmarks: the best or the uniform use of parts of servers, or a dedicated cloud."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class SharingIncentive(Property):
     (:math:`\gamma_{ni} = 0`), without compensation. Resources that n does not demand are ignored. A user at its task
     limit is satisfied.
 
-    With rates work replaces tasks, and the benchmark is the most work that the part allows within :math:`q_n`.
+    With rates work replaces tasks, and the benchmark is the largest work that the user's part of the servers allows
+    within :math:`q_n`.
 
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
@@ -36,8 +37,8 @@ class UniformSharingIncentive(Property):
     .. math:: w_n \ge \min\Big(1, \frac{q_n}{\sum_i b_{ni}}\Big) \sum_i a_{ni} b_{ni}, \quad
         b_{ni} = \frac{\phi_n}{\sum_m \phi_m} \gamma_{ni}
 
-    Where the part allows more tasks than :math:`q_n` all servers are used in proportion, slow ones included, whereas
-    `sharing-incentive` is about the fastest. Both are the same without limits or rates.
+    Where the part allows more tasks than :math:`q_n`, all servers are used in proportion, including slow servers,
+    whereas `sharing-incentive` uses the fastest servers. Both properties are the same without limits or rates.
 
     Source: Narayanan et al., OSDI 2020 (Gavel): the equal allocation :math:`X^{equal}`.
     """
@@ -64,7 +65,7 @@ def monopoly_tasks(case: Case) -> Numbers:
     r"""Monopoly tasks, :math:`\gamma_{ni}`, (users, servers), in the arithmetic of the case."""
     cluster = case.cluster
     capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
-    alone = tasks_per_task(demand, capacity)  # tasks of whole servers
+    alone = tasks_per_task(demand, capacity)  # tasks on whole servers
     return np.asarray(alone * case.numbers(cluster.eligible.astype(float)))
 
 
@@ -74,8 +75,8 @@ class StrongSharingIncentive(Property):
     .. math:: x_n \ge \min\Big(q_n, \sum_i \gamma_{ni},
         \frac{\phi_n}{\sum_m \phi_m} \min_{r : d_{nr} > 0} \frac{C_r}{d_{nr}}\Big)
 
-    This is the best for n of all divisions of the capacities in which n has :math:`\phi_n / \sum_m \phi_m` of the total
-    of every resource. Placement constraints and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's
+    The bound is the best for n of all divisions of the capacities in which n has :math:`\phi_n / \sum_m \phi_m` of the
+    total of every resource. Placement constraints and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's
     monopoly tasks. Resources that n does not demand are ignored. A user at its task limit is satisfied.
 
     Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D (arXiv:1308.0083); defined here.

@@ -20,15 +20,15 @@ _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
 def reports(cluster: Cluster, about: Sequence[str]) -> Sequence[str]:
-    """Data that users report, of the kinds `about`; with rates whoever reports demands reports rates as well."""
+    """Data that users report, of the kinds `about`; with rates, users that report demands report rates as well."""
     return [*about, "rate"] if cluster.rated and "demand" in about else about
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
     """Draw a misreport of a user, given by index, of one of the kinds `about` (see `REPORTS`): the changed cluster.
 
-    A misreport of the demand changes one of its coordinates, or all; integers remain integers. Rates are multiplied by
-    factors, one of them or all, or all are lowered to the least.
+    A misreport of the demand changes one of its coordinates, or all of them; integers remain integers. Rates are
+    multiplied by factors, one of them or all, or all are lowered to the least.
     """
     about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]
@@ -157,8 +157,8 @@ class StrategyProofnessPlacement(StrategyProofness):
 
     .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
-    with the true eligibility e. The value of a misreport depends on the split of tasks over servers, which is that of
-    the mechanism. Weights and task limits are not reported.
+    with the true eligibility e. The value of a misreport depends on the split of tasks over servers, which the
+    mechanism determines. Weights and task limits are not reported.
 
     Source: Ghodsi et al., EuroSys 2013 (Choosy); Wang et al., SC 2016 (TSF).
     """
@@ -171,8 +171,8 @@ class StrategyProofnessPlacement(StrategyProofness):
 class GroupStrategyProofness(StrategyProofness):
     """No coalition has a misreport of demands, eligibility or task limits by which all its members have more tasks.
 
-    Members may misreport all of these; values are as for single users. Weights are not reported. This is the weak
-    sense: if one member does not gain the property is not violated.
+    Members may misreport all three kinds of data; values of misreports are as for single users. Weights are not
+    reported. This is the weak sense: if one member does not gain, the property is not violated.
 
     Source: Barbera, Berga, Moreno, JET 2010; for dominant shares Parkes, Procaccia, Shah, EC 2012.
     """
@@ -203,10 +203,10 @@ class GroupStrategyProofness(StrategyProofness):
 
 
 class StrongGroupStrategyProofness(GroupStrategyProofness):
-    """No coalition has a misreport by which no member loses and one, possibly with a true report, has more tasks.
+    """No coalition has a misreport by which no member loses tasks and a member, possibly a truthful one, gains tasks.
 
-    As in the weak sense, but members need not gain. With zero demands a user may affect resources that it does not
-    demand in favour of another, at no loss.
+    The difference to the weak sense is that not every member has to gain. With zero demands a user may affect resources
+    that it does not demand in favour of another user, without a loss.
 
     Source: Barbera, Berga, Moreno, JET 2010.
     """
@@ -218,7 +218,7 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
         return case.work, true_work(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Index of the user of largest gain, or of the misreporting user of largest loss if one loses."""
+        """Index of the user of largest gain, or of the misreporting user of largest loss if there is a loss."""
         misreporting = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         least = misreporting[np.argmin(missing[misreporting])]
         # Smaller relative losses are attributed to rounding.

@@ -19,7 +19,8 @@ from .pareto_optimality import dominating
 
 #: Limits of the enumeration of equilibria.
 _OPTIONS = EnumerationOptions(seconds=10.0, starts=5)
-#: For PS-DSF, without enumeration: number of random starts of best responses, and tolerance of equal allocations.
+#: For PS-DSF, without enumeration: `_STARTS`, number of random starts of best responses; `_ALIKE`, relative difference
+#: up to which allocations count as equal.
 _STARTS, _ALIKE = 24, 1e-6
 _NONE = Equilibria((), (), (), False, {})
 
@@ -43,7 +44,7 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
     """Known allocations that satisfy the mechanism's definition.
 
-    For the game at finite alpha all equilibria; for PS-DSF the limits of best responses from random starts.
+    For the game at finite alpha they are all equilibria; for PS-DSF the limits of best responses from random starts.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)
@@ -75,9 +76,10 @@ class UndominatedEquilibrium(Property):
 
     .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all } n, \quad x' \ne x
 
-    This is weaker than Pareto optimality, since only equilibria are compared: those that `fairopt.game.equilibria`
-    finds, on most small clusters all of them. Weights, placement constraints and zero demands are treated as in the
-    game. With active task limits equilibria form continua, of which only some are found.
+    This is weaker than Pareto optimality, since only equilibria are compared, and only equilibria that
+    `fairopt.game.equilibria` finds (on most small clusters it finds all). Weights, placement constraints and zero
+    demands are treated as in the game. With active task limits equilibria form continua, of which only some members are
+    found.
 
     Source: defined here; docs/equilibria.md.
     """

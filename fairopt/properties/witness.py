@@ -55,7 +55,7 @@ class Witness:
     route : str
         Method of verification.
     selection : str
-        Which solution the violation concerns, for mechanisms with several.
+        Which solution the violation concerns, for mechanisms with several solutions.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
@@ -96,7 +96,7 @@ class Witness:
         Raises
         ------
         DataError
-            The property does not apply to this change, or the result differs from the stated one.
+            The property does not apply to this change, or the result differs from the stated violation.
         """
         mechanism = one(self.mechanism)
         again = verified(mechanism, self.property, self.instance)
@@ -234,7 +234,7 @@ def verify(
     cluster : Cluster
         It is pooled for single-pool mechanisms.
     deviation : Deviation, optional
-        The change, for properties that compare.
+        The change, for properties that compare two clusters.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def verify(
     Raises
     ------
     DataError
-        The mechanism or property is unknown, the property does not apply, or is not violated beyond rounding.
+        The mechanism or property is unknown, the property does not apply, or it is not violated by more than rounding.
     SolverError, NotConverged, CertificateError
         The mechanism is not solved to 1e-9.
 

@@ -1,8 +1,8 @@
-"""Read delimited trace files fast, and name the line when one is wrong.
+"""Fast reader of delimited trace files, whose errors name the line.
 
-The separators of every line are counted, pandas' C parser reads the columns that are used, and they are checked as
-whole arrays. Only when that fails are fields looked at one by one. None of the formats quotes fields, so a separator
-always separates.
+The separators of every line are counted, pandas' C parser reads the columns that are used, and these columns are
+checked as whole arrays. Only if a check fails, fields are checked one by one. No format quotes fields, so that every
+separator ends a field.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUFFIXES = (".csv", ".csv.gz")
 
 @dataclass(frozen=True)
 class Column:
-    """A column to be read, of numbers from 0 to `most`. `optional`: an empty field is a valid missing value."""
+    """Column to be read, with numbers from 0 to `most`; if `optional`, an empty field is a valid missing value."""
 
     name: str
     kind: Literal["int", "number", "text"] = "number"
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Format:
-    """`fields`: the names of all fields of a file without a header; None if the first line names them."""
+    """Format of a file; `fields` are the names of all fields if there is no header, or None if there is a header."""
 
     columns: tuple[Column, ...]
     fields: tuple[str, ...] | None = None
@@ -57,8 +57,8 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
     Raises
     ------
     DataError
-        Naming the file, the line (from 1, the header included) and the fault, unless
-        `skip_malformed`; always for a file that cannot be unpacked, a wrong header, or no rows at all.
+        A row is malformed, unless `skip_malformed`; or the file cannot be unpacked, has a wrong header or no rows. The
+        message names the file, the line (from 1, the header included) and the fault.
     """
     raw = content(path)
     lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
@@ -80,7 +80,8 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
     return frame
 
 
-#: Rows of a trace that are kept for the next draw (160 MB), and the last table of every kind.
+#: `MOST_KEPT`: largest number of rows of a trace that are kept for the next draw (160 MB). `_KEPT`: the last table of
+#: every kind, with its state and counts.
 MOST_KEPT = 2_000_000
 _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 
@@ -90,7 +91,7 @@ def once(
 ) -> pd.DataFrame:
     """Result of `read` for these files, from the cache if neither the files nor `how` have changed.
 
-    Drawing from a trace 100 times would otherwise read it 100 times. Callers leave the table as it is.
+    Drawing from a trace 100 times would otherwise read it 100 times. Callers must not modify the table.
     """
     state = {str(path.absolute()): path.stat() for path in files}
     here = how, [(path, of.st_size, of.st_mtime_ns) for path, of in state.items()]
@@ -144,7 +145,7 @@ def _frame(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.DataFrame | None:
     """Parse a table with types, or return None if any field is invalid."""
     try:
-        with np.errstate(invalid="ignore"):  # where a column of whole numbers holds others
+        with np.errstate(invalid="ignore"):  # for other values in a column of whole numbers
             frame = _frame(lines, names, layout)
     except (ValueError, OverflowError):
         return None
@@ -155,7 +156,7 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
         missing = pd.isna(values)
         if missing.any() and not column.optional:
             return None
-        if column.kind == "int" and values.dtype != np.int64:  # some versions of pandas turn to unsigned ones
+        if column.kind == "int" and values.dtype != np.int64:  # some versions of pandas choose unsigned integers
             return None
         if column.kind != "text":
             inside = (values >= 0) & (values <= column.most) & np.isfinite(values)
@@ -167,7 +168,7 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 def _without_faults(
     path: Path, lines: list[bytes], numbers: range, names: tuple[str, ...], layout: Format, skip_malformed: bool
 ) -> list[int]:
-    """Check every line, and return the numbers of valid ones; the first invalid one raises, unless it is skipped."""
+    """Check every line, and return indices of valid lines; the first invalid line is an error, unless it is skipped."""
     good, where = [], [(column, names.index(column.name)) for column in layout.columns]
     for number in numbers:
         fields = lines[number].decode(errors="replace").split(layout.separator)
@@ -192,7 +193,7 @@ def _fault(column: Column, text: str) -> str | None:
         return None
     whole, most = column.kind == "int", min(column.most, sys.float_info.max)
     try:
-        value = int(text) if text.lstrip("+-").isdecimal() else float(text)  # a float is too coarse for an id
+        value = int(text) if text.lstrip("+-").isdecimal() else float(text)  # a float cannot represent every id
     except ValueError:
         value = math.nan
     if 0 <= value <= most and "_" not in text and not (whole and (value % 1 or value >= 2**63)):
@@ -219,12 +220,12 @@ def locate(
 ) -> Path:
     """The folder that `holds` the trace: `directory`, or a sub-folder whose name begins with `known_as`.
 
-    Where `directory` is one of the `parts` of a trace, a folder by that name, its parent is meant.
+    If `directory` has the name of one of the `parts` of a trace, its parent is tried instead.
 
     Raises
     ------
     DataError
-        When there is none, with the expected `layout`.
+        There is no such folder; the message has the expected `layout`.
     """
     root = existing(directory, layout)
     below = sorted(path for path in root.iterdir() if path.is_dir() and path.name.startswith(known_as))

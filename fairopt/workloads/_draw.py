@@ -47,7 +47,8 @@ class Marginals:
     quantiles : Array
         Quantiles of positive values at `PROBABILITY`, (columns, probabilities).
     rank_correlation, normal_correlation : Array
-        Measured rank correlations, and the correlations of the copula, (columns, columns).
+        `rank_correlation` has the measured rank correlations, `normal_correlation` the correlations of the copula, both
+        (columns, columns).
     """
 
     columns: tuple[str, ...]
@@ -102,7 +103,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
     count : int
         Size of the population.
     wanted : int, float or None
-        A number, a fraction in (0, 1] (rounded, at least one element), or None for all.
+        Number of elements, fraction in (0, 1] of the population (rounded, at least one element), or None for all.
     rng : Generator or None
         May be None if all are wanted.
     what : str
@@ -125,7 +126,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
 
 
 def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random.Generator | None) -> Mask | None:
-    """Draw placement by kind of server, (users, servers): on one kind at random, on each other with a probability.
+    """Draw placement by kind of server, (users, servers): on one kind at random, on each other kind with a probability.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random
 
 
 def placed(density: float, by: str) -> str:
-    """Placement in words, for the description of a snapshot; empty without any."""
+    """Placement in words, for the description of a snapshot; empty without placement constraints."""
     return f"; each user on one {by} and every other with probability {density:g}" if density < 1 else ""
 
 
@@ -210,7 +211,7 @@ class Lognormal:
     sd: float
 
     def draw(self, rng: np.random.Generator, longer_than: Array) -> Array:
-        """Draw durations conditional on exceeding the given ones (0: unconditional)."""
+        """Draw durations conditional on exceeding the given durations (0: unconditional)."""
         with np.errstate(divide="ignore"):
             least = special.ndtr((np.log(longer_than) - np.log(self.median)) / self.sd)
         uniform = least + (1 - least) * rng.random(len(least))
@@ -226,7 +227,7 @@ def fitted(seconds: Array, ended: Mask) -> Lognormal:
 
 @lru_cache(maxsize=4)
 def _fitted(durations: bytes, over: bytes) -> Lognormal:
-    """Fit once for all draws from a trace, since a fit takes seconds."""
+    """Fit a distribution once for all draws from a trace, since a fit takes seconds."""
     seconds, ended = np.frombuffer(durations), np.frombuffer(over, dtype=bool)
     data = stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])
     sd, _, median = stats.lognorm.fit(data, floc=0)

@@ -52,7 +52,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def _typed(value: Any, path: str, what: str, fits: Callable[[Any], bool]) -> Any:
-    """Value at a path that fits; None if it is missing."""
+    """Value at a path if it has the expected type; None if it is missing."""
     found = at(value, path)
     if not (found is None or fits(found)):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be {what}")
@@ -103,7 +103,7 @@ def whole(value: Any, path: str, default: int = 0) -> int:
 
 
 def key_of(kind: str, thing: Object) -> Key:
-    """Key of an object: its kind, namespace (empty for those of the whole cluster) and name."""
+    """Key of an object: its kind, namespace (empty for objects of the whole cluster) and name."""
     return kind, text(thing, "metadata.namespace"), name_of(thing)
 
 
@@ -118,8 +118,9 @@ def requests(pod: Object) -> Amounts:
         max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
 
     A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
-    pod as a whole take precedence over those of its containers. While a pod is resized, each of its containers holds
-    the largest of the specified, the allocated and the actual request; of the last two if the resize is infeasible.
+    pod as a whole take precedence over those of its containers. While a pod is resized, each of its containers
+    reserves the largest of the specified, the allocated and the actual request, or the larger of the last two if the
+    resize is infeasible.
     """
     spec, status = table(pod, "spec"), table(pod, "status")
     resizes = condition(pod, "PodResizePending").get("reason") != "Infeasible"
@@ -141,7 +142,7 @@ def requests(pod: Object) -> Amounts:
         at_once = sidecars + (of(container) if sidecar else _container_requests(container))
         if sidecar:
             sidecars = at_once
-        most |= at_once  # the union of counters takes the maximum by resource
+        most |= at_once  # the union of counters is the maximum by resource
     total = sum(map(of, tables(spec, "containers")), sidecars) | most
     own = _container_requests(spec)
     return Counter({**total, **(reserved(own, status) if own else own)}) + amounts(spec, "overhead") + Counter(pods=1)
@@ -176,7 +177,7 @@ def in_terms(terms: Sequence[Object], node: Object) -> bool:
 
 
 def selects(selector: object, has: Object) -> bool:
-    """True if a label selector selects these labels; a missing one selects nothing, an empty one everything."""
+    """True if a label selector selects these labels; a missing selector selects nothing, an empty one everything."""
     if selector is None:
         return False
     wanted = table({"labelSelector": selector}, "labelSelector")
@@ -229,9 +230,9 @@ class Rule:
     """Limit on the number of pods of a group in each domain, the nodes with one value of the label `key`.
 
     With `skew` 0 a domain runs at most one pod (anti-affinity, host ports). Otherwise it runs at most `skew` pods more
-    than the domain with the fewest, whose number counts as 0 if there are fewer than `least` domains (topology spread).
-    With `tainted` the domains include nodes whose taints the pod does not tolerate, and with `anywhere` nodes outside
-    of its node affinity.
+    than the domain with the fewest, and the number in that domain counts as 0 if there are fewer than `least` domains
+    (topology spread). With `tainted` the domains include nodes whose taints the pod does not tolerate, and with
+    `anywhere` nodes outside of its node affinity.
     """
 
     what: str
@@ -289,7 +290,7 @@ def most(rule: Rule, pod: Object, nodes: Sequence[Object], fits: Sequence[int], 
     nodes : sequence
         All nodes, whether or not they accept pods.
     fits : sequence of int
-        Whole pods that fit on each node; 0 if it may not run them.
+        Number of pods that fit on each node; 0 if the node may not run them.
     away : mapping of str to int
         Pods of the group on nodes that accept no pods.
     """

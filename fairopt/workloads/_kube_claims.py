@@ -58,7 +58,7 @@ class Claims:
         return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
 
     def _requests(self, claim: object) -> Amounts:
-        """Number of devices of a claim by class: as allocated, or else as requested, with the first of alternatives."""
+        """Number of devices of a claim by class: as allocated, or else as requested, with the first alternative."""
         asked, classes = Counter[str](), dict[str, str]()
         for request in tables(claim, "spec.devices.requests"):
             exact = (*tables(request, "firstAvailable"), table(request, "exactly") or request)[0]
@@ -74,7 +74,7 @@ class Claims:
 
     @cached_property
     def offers(self) -> Mapping[str, Amounts]:
-        """Number of devices by node and class: classes of the file, and for each driver one of all its devices."""
+        """Number of devices by node and class: classes of the file, and for each driver a class of all its devices."""
         age = partial(whole, path="spec.pool.generation")
         pools = [(text(one, "spec.driver"), text(one, "spec.pool.name"), one) for one in sorted(self.slices, key=age)]
         newest = {pool[:2]: age(pool[2]) for pool in pools}
@@ -125,7 +125,7 @@ class Claims:
 
 
 def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
-    """Keys of the claims of a pod on devices, each with that of the template from which it is created."""
+    """Keys of the claims of a pod on devices, each with the key of the template from which the claim is created."""
     if not at(pod, "spec.resourceClaims"):
         return
     space = text(pod, "metadata.namespace")
@@ -136,14 +136,14 @@ def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
 
 
 def volume_claims(pod: Object) -> list[str]:
-    """Names of the claims on volumes of a pod; those of ephemeral volumes are formed from its name."""
+    """Names of the claims on volumes of a pod; names for ephemeral volumes are formed from the name of the pod."""
     volumes = tables(pod, "spec.volumes")
     own = [f"{name_of(pod)}-{one.get('name')}" for one in volumes if one.get("ephemeral")]
     return own + [name for one in volumes if (name := text(one, "persistentVolumeClaim.claimName"))]
 
 
 def _facts(driver: str, device: Object) -> dict[str, str]:
-    """Driver and attributes of a device; names of attributes are qualified by their domain, else by the driver."""
+    """Driver and attributes of a device; names of attributes are qualified by their domain, or else by the driver."""
     facts = {"driver": driver}
     for name, given in (table(device, "attributes") or table(device, "basic.attributes")).items():
         for value in table({name: given}, f"[{name}]").values():

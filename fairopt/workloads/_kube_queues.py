@@ -1,7 +1,7 @@
 """Queues of pods, and pods that controllers want and have not created, such as those of suspended jobs.
 
 The queue of a pod is named by its label, annotation, group or controller. Kueue suspends jobs until it admits them,
-Volcano creates pods only when a job may start, and quotas refuse pods: these pods are in no list of pods, although they
+Volcano creates pods only when a job may start, and quotas refuse pods: such pods are in no list of pods, although they
 are wanted.
 
 Source: the API types of Kueue (`kueue/v1beta1`, `v1beta2`), Volcano (`scheduling/v1beta1`, `batch/v1alpha1`), KAI
@@ -26,7 +26,7 @@ _KAI = "metadata.labels[kai.scheduler/queue]"
 #: Scheduling gates with which queues delay pods until they are admitted.
 GATES = ("kueue.x-k8s.io/", "scheduling.volcano.sh/")
 
-#: Pod templates with their numbers, whether the pods wait in a queue, and the reason why they are not created.
+#: Pod templates with the number of pods of each, whether the pods wait in a queue, and why they are not created.
 Asked = tuple[Sequence[tuple[Object, int]], bool, str]
 
 
@@ -113,7 +113,7 @@ class Queues:
         return Queue(name, key, stopped)
 
     def nodes(self, pod: Object, queue: Queue, nodes: Sequence[Object]) -> list[bool]:
-        """Eligibility of nodes for a pod waiting in Kueue: each resource group of its queue has a flavor that fits."""
+        """Eligibility of nodes for a pod waiting in Kueue: each resource group of its queue has a fitting flavor."""
         may = may_run(pod, nodes)
         for k, group in enumerate(tables(self.known.get(queue.within), "spec.resourceGroups")):
             flavors = [self.known.get(("ResourceFlavor", "", text(one, "name"))) for one in tables(group, "flavors")]
@@ -169,7 +169,7 @@ def _is(thing: Object, *kinds: str) -> bool:
 
 
 def _workload(work: Object) -> Asked:
-    """Pod sets of a workload that Kueue has not admitted, minus pods that are no longer needed."""
+    """Pod sets of a workload that Kueue has not admitted, without pods that are no longer needed."""
     given = {text(one, "name"): one for one in tables(work, "status.admission.podSetAssignments")}
     less = {text(one, "name"): whole(one, "count") for one in tables(work, "status.reclaimablePods")}
     sets = [(table(one, "template"), whole(given.get(name), "count", whole(one, "count", 1)) - less.get(name, 0))
@@ -193,7 +193,7 @@ def _job(job: Object, times: int = 1) -> Asked:
 
 
 def _jobset(jobs: Object) -> Asked:
-    """Pods of a suspended JobSet; the jobs of active sets exist, and state their pods themselves."""
+    """Pods of a suspended JobSet; jobs of active sets exist, and state their pods themselves."""
     sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
             _job(table(part, "template"), whole(part, "replicas", 1))[0]]  # fmt: skip
     idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
@@ -213,7 +213,7 @@ def _replicas(of: Object) -> Asked:
     return sets, False, str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE)
 
 
-#: Fields in which controllers state how many of their pods exist; each kind has some of them.
+#: Fields in which controllers state how many of their pods exist; each kind of controller has some of these fields.
 _EXIST = ("status.replicas", "status.active", "status.pending")
 _NOT_MADE = "its controller has not created it"
 #: Functions that return the pods wanted by a controller, by its kind.

@@ -20,7 +20,8 @@ _KUEUE, _SHARE = ("ClusterQueue", "Cohort"), ("spec.fairSharing.weight",)
 _KAI = "Queue.scheduling.run.ai"
 #: Resources of KAI queues, in the order in which their weights are read, with names and units in Kubernetes.
 _UNITS = {"gpu": ("nvidia.com/gpu", Decimal(1)), "cpu": ("cpu", Decimal("1e-3")), "memory": ("memory", Decimal("1e6"))}
-#: Kinds of queues: kind of the parent, fields of its name, fields of the weight, of which the first counts.
+#: Kinds of queues: kind of the parent, fields with the name of the parent, and fields with the weight, of which the
+#: first that is stated counts.
 _KINDS = {
     "ClusterQueue": ("Cohort", ("spec.cohortName", "spec.cohort"), _SHARE),
     "Cohort": ("Cohort", ("spec.parentName", "spec.parent"), _SHARE),
@@ -33,7 +34,7 @@ Entry = dict[str, Any]
 
 
 def queues(objects: Mapping[str, Sequence[Object]], remarks: Mapping[str, list[str]]) -> dict[Key, Entry]:
-    """Queues of a snapshot by key, with the fields of `Queue`; what these cannot express is added to remarks."""
+    """Queues of a snapshot by key, with the fields of `Queue`; what the fields cannot express is added to remarks."""
     found: dict[Key, Entry] = defaultdict(dict)
     for kind, (above, parents, weights) in _KINDS.items():
         for one in objects.get(kind, ()):
@@ -70,7 +71,7 @@ def _in_units(given: Mapping[str, Decimal]) -> dict[str, float]:
 
 
 def _bound(kind: str, queue: Object, entry: Entry, found: dict[Key, Entry]) -> None:
-    """Bounds and priority of a queue of Volcano or KAI, and queues above it that an annotation of Volcano names."""
+    """Bounds and priority of a queue of Volcano or KAI, and the queues above it that an annotation of Volcano names."""
     priority = at(queue, "spec.priority")
     usual = 100 if kind == _KAI else 0
     entry["priority"] = float(priority - usual) if isinstance(priority, int) else 0.0
@@ -94,8 +95,9 @@ def _bound(kind: str, queue: Object, entry: Entry, found: dict[Key, Entry]) -> N
 def _kueue(objects: Mapping[str, Sequence[Object]], found: dict[Key, Entry], remarks: Mapping[str, list[str]]) -> None:
     """Quotas of Kueue, summed over flavors, and the limits that follow from them.
 
-    A cohort guarantees the sum of the quotas below it, which is all that it has if nothing is above it. A queue without
-    a cohort borrows nothing, others up to their limits, and at the top not what their siblings do not lend.
+    The quota of a cohort is the sum of the quotas below it, which is also its limit if it has no parent. A queue
+    without a cohort cannot borrow. Other queues borrow up to their limits; below a cohort without a parent they cannot
+    borrow what their siblings do not lend.
     """
     total, kept, withheld, most = (defaultdict[Key | None, Amounts](Counter) for _ in range(4))
     for own, one in [(key_of(kind, one), one) for kind in _KUEUE for one in objects.get(kind, ())]:

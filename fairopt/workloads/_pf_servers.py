@@ -69,7 +69,7 @@ def pf_servers(
     count : int
         Number of servers.
     types, locations, links : sequence of int, optional
-        `count` integers from 1 each. Default: all 18 combinations in rotation, as the paper does not state them: the
+        `count` integers from 1 each. Default: all 18 combinations in rotation, as the paper does not state the mix: the
         type changes with every server, the location with every third, and the link with every ninth. Hence 20 servers
         are 7, 7, 6 of the types, 8, 6, 6 at the locations, and 11 and 9 of the links.
     split_disk : bool

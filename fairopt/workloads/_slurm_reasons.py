@@ -10,7 +10,7 @@ import re
 #: Classes of reasons whose jobs would start if resources were free; other jobs wait for something else.
 WANTED = ("room", "turn")
 
-#: Patterns of reasons by class, in order.
+#: Patterns of reasons by class; the first class whose pattern matches counts.
 REASONS = {
     "room": "Resources|None|InvalidReason",
     "turn": "Priority|ReqNodeNotAvail|Constraints|SchedDefer",
@@ -26,7 +26,7 @@ REASONS = {
 
 
 def reason_class(reason: str) -> str:
-    """Class of a reason; an unknown one is in "turn", so that the job counts as wanted and its reason is shown."""
+    """Class of a reason; an unknown reason is in "turn", so that the job counts as wanted and its reason is shown."""
     first = re.split(r"[,( ]", reason.strip("( "))[0]
     found = (name for name, pattern in REASONS.items() if re.fullmatch(pattern, first, re.IGNORECASE))
     return next(found, "turn" if first else "room")

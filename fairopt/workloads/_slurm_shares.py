@@ -8,15 +8,15 @@ from typing import Any
 from ._slurm_words import number, words
 from ._snapshot import Entries, Key, path
 
-#: Code for the share `parent`, with which the members of an account compete with the siblings of that account.
+#: Code for the share `parent`, by which the members of an account compete with the siblings of the account.
 _PARENT = 0x7FFFFFFF
 
 
 def queues(rows: Iterable[Mapping[str, Any]], active: Collection[Key]) -> Entries:
     """Queues of accounts, ("account", name), and of persons in them, ("person", account, name), below the root account.
 
-    Members of an account whose share is `parent` are children of its parent. `active` are the queues of jobs, of which
-    those without an association have one share.
+    Members of an account whose share is `parent` are children of its parent. `active` are the queues of jobs; a queue
+    without an association has one share.
     """
     found: dict[Key, dict[str, Any]] = {}
     through = set[Key | None]()

@@ -77,10 +77,11 @@ def tres(value: object, of: str) -> dict[str, float]:
 
 
 def gres(value: object, of: str) -> Counter[str]:
-    """Parse generic resources, as of nodes `gpu:h100:4(S:0-1)`, requests `gres/gpu:h100=2` and allocations.
+    """Parse generic resources of nodes (`gpu:h100:4(S:0-1)`), requests (`gres/gpu:h100=2`) and allocations.
 
-    A typed resource counts both under its name and under its name with the type, `gres/gpu` and `gres/gpu:h100`. One
-    that is not consumed has a capacity that never binds. Resources of `tres` that are not generic are left out.
+    A typed resource counts both under its name and under its name with the type, `gres/gpu` and `gres/gpu:h100`. A
+    resource that is not consumed has a capacity that never binds. Resources of `tres` that are not generic are left
+    out.
     """
     found = Counter[str]()
     for part in items(text(value, of)):
@@ -136,7 +137,7 @@ def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
 
 @lru_cache(4096)
 def has_features(wanted: str, has: Set[str]) -> bool:
-    """True if some node of a job with this constraint may be one with these features.
+    """True if some node of a job with this constraint may be a node with these features.
 
     Operators apply from left to right, and parentheses group. In brackets with counts, `[rack1*2&rack2*4]`, each term
     applies to different nodes of the job. A count without brackets, `graphics*4`, does not restrict the other nodes.

@@ -24,15 +24,16 @@ from ..result.allocation import Allocation
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 #: `Counter` with fractional values, which its type stubs do not permit.
 Amounts = Any
-#: Kind and name, in parts, of a queue of the source.
+#: Kind of a queue of the source, followed by the parts of its name.
 Key = tuple[str, ...]
-#: Fields of `model.queues.Queue` by queue, with parents by key, and 0 as a weight of queues that are served last.
+#: Fields of `model.queues.Queue` by queue; parents are given by key, and the weight 0 marks queues that are served
+#: last.
 Entries = Mapping[Key, Mapping[str, Any]]
 #: Reduction of the priority of a queue of weight 0, larger than any difference between stated priorities.
 _BELOW = 2.0**32
 #: Weight that stands for 0 in mechanisms without priorities, relative to the smallest positive weight.
 _LAST = 1e-6
-#: Relative tolerance when a task is compared with a capacity, as quantities are rounded.
+#: Relative tolerance in comparisons of a task with a capacity, as quantities are rounded.
 _ROUNDED = 1e-9
 _UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {unit: 1024 ** (k + 1) for k, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
@@ -59,17 +60,17 @@ class Snapshot:
         Tasks that use resources at this instant, if the source states them, including tasks that are being deleted: the
         allocated amount over the demand, which need not be an integer.
     waiting : mapping of str to mappings of str to float
-        By user, the pending tasks, by the reason that the system states ("" if it states none). They count in
-        `cluster.max_tasks`.
+        By user, the pending tasks, by the reason that the system states ("" if it states none). `cluster.max_tasks`
+        includes them.
     capped : mapping of str to mappings of str to float
         By user, the tasks that could not run even on an empty cluster (larger than every eligible node, throttled,
-        gated, beyond a quota), by reason. They do not count in `cluster.max_tasks`.
+        gated, beyond a quota), by reason. `cluster.max_tasks` excludes them.
     leaving : mapping of str to float
-        By user, the tasks of `placement` that are being deleted. They do not count in `cluster.max_tasks`.
+        By user, the tasks of `placement` that are being deleted. `cluster.max_tasks` excludes them.
     notes : tuple of str
         Remarks on running and wanted tasks, and on data of the source that a cluster cannot express.
     queues : Queues or None
-        Tree of queues that the source declares, with users as leaves; None if it declares none.
+        Tree of queues that the source declares, with users as leaves; None if the source declares no queues.
     combine : str
         How the scheduler of the source defines the share of a queue: see `Queues`.
 
@@ -93,9 +94,9 @@ class Snapshot:
 
     @cached_property
     def tree(self) -> tuple[Tree | None, tuple[str, ...]]:
-        """Mechanism of the declared queues, and a remark if their quotas cannot be met together; (None, ()) without.
+        """Mechanism of the declared queues, and a remark if not all quotas can be met; (None, ()) without queues.
 
-        All quotas are then lowered by the same factor, the largest that can be met, by bisection.
+        All quotas are then reduced by the same factor, the largest at which they can be met, found by bisection.
         """
         if self.queues is None:
             return None, ()
@@ -113,9 +114,10 @@ class Snapshot:
 
     @cached_property
     def running(self) -> Allocation | None:
-        """Running tasks as an allocation; or None.
+        """Running tasks as an allocation; None if the source does not state running tasks.
 
-        It is flagged if tasks exceed capacities, as after a change of nodes, or limits, as while tasks are deleted.
+        The allocation is flagged if tasks exceed capacities, as after a change of nodes, or limits, as while tasks are
+        deleted.
         """
         known = self.placement is not None
         return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
@@ -146,7 +148,7 @@ class Shape:
     asks : mapping of str to float
         Demand of one task by resource.
     eligible : tuple of bool
-        Nodes that may run it.
+        Nodes that may run the tasks.
     weight : float
         Relative to the other children of `queue`.
     queue : Key or None
@@ -154,7 +156,7 @@ class Shape:
     held : Counter
         Running tasks by node, including those that are being deleted.
     leaving : float
-        Those of `held` that are being deleted.
+        Number of tasks in `held` that are being deleted.
     waiting : Counter
         Tasks that wait, by the reason that the system states; "" if it states none.
     capped : Counter
@@ -192,7 +194,7 @@ def objects(found: object, key: str, path: Path, remedy: str) -> list[Any]:
     Raises
     ------
     DataError
-        There is none; the message has the remedy.
+        There is no such list; the message has the remedy.
     """
     listed = found.get(key) if isinstance(found, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
@@ -234,7 +236,7 @@ def of_shapes(
     report: Mapping[str, int], separator: str, why: str, nobody: str, entries: Entries | None = None,
     combine: Combine = "sum",
 ) -> Snapshot:  # fmt: skip
-    """Build the cluster of users with these shapes; those without requests or feasible nodes are excluded.
+    """Build the cluster of users with these shapes; users without requests or feasible nodes are excluded.
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ def of_shapes(
     nobody : str
         Error if no user remains.
     entries : mapping of Key to mapping, optional
-        Queues above the shapes; a missing one has the default values. None: there are none.
+        Queues above the shapes; a missing queue has the default values. None: there are no queues.
     combine : str
         See `Snapshot`.
     """
@@ -307,7 +309,7 @@ def of_shapes(
 
 
 def path(key: Key | None, entries: Entries) -> Iterator[Key]:
-    """A queue and those above it, each once."""
+    """A queue and the queues above it, each once."""
     passed = set[Key]()
     while key is not None and key not in passed:
         passed.add(key)
@@ -318,12 +320,12 @@ def path(key: Key | None, entries: Entries) -> Iterator[Key]:
 def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]) -> tuple[Queues | None, list[float]]:
     r"""Tree of the queues above users, None if there are none, and weights of users for mechanisms without a tree.
 
-    The weight of a user is the rate at which its share rises at first, while all users rise,
+    The weight of a user is the rate at which its share increases at first, while the shares of all users increase,
 
     .. math:: \phi_n = \Phi \prod_{q \ni n} \frac{w_q}{\sum_{p \text{ beside } q} w_p},
 
-    with weights w, and the sum :math:`\Phi` of those of the uppermost queues. A queue has the name of its only user
-    if this is also its own.
+    with weights w, and the sum :math:`\Phi` of the weights of the uppermost queues. If a queue has a
+    single user of the same name, the user replaces the queue.
     """
     parent: dict[Any, Key | None] = {user: shape.queue for user, shape in users.items()}
     for shape in users.values():

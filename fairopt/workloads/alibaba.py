@@ -4,7 +4,7 @@ Source: Q. Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloa
 Descent", USENIX ATC 2023. Layout: `openb_node_list_all_node.csv` and `openb_pod_list_<variant>.csv` in one
 folder, with headers. The variant `gpuspec33` has placement constraints, `default` has none.
 
-Legitimate: an empty `model` (a node without GPUs), an empty `gpu_spec` (any node), a memory request of 0.
+Valid rows may have an empty `model` (a node without GPUs), an empty `gpu_spec` (any node), and a memory request of 0.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def pods(
 ) -> pd.DataFrame:
     """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
 
-    The trace's columns (`scheduled_time` is NaN for a pod that never was) and `cpu` [cores], `memory` [GiB],
-    `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of name, "" for any. They
-    are counted in `report`.
+    The columns are those of the trace (`scheduled_time` is NaN for a pod that was never scheduled), `cpu` [cores],
+    `memory` [GiB], and `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of
+    name, "" for any model. Pods are counted in `report`.
     """
     report = Counter() if report is None else report
     frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)
@@ -119,29 +119,30 @@ def cluster(
 ) -> Snapshot:
     """Groups of pods as users, on all nodes.
 
-    The trace names no users. Pods that agree in gpu_spec and in the columns `by` form one; its demand is the
-    mean request of its pods (cores, GiB, GPUs), and it may run on the nodes whose model is in its gpu_spec, on
-    all nodes if that is empty. Groups that request nothing, or whose models no node has, are left out and
-    listed in the snapshot. A group is called after its values, for instance `LS/2/1000/G2|T4`.
+    The trace names no users. Pods that agree in gpu_spec and in the columns `by` form a user. Its demand is the
+    mean request of its pods (cores, GiB, GPUs), and it is eligible on nodes whose model is in its gpu_spec, or on
+    all nodes if the gpu_spec is empty. Groups that request nothing, or whose models no node has, are left out and
+    listed in the snapshot. The name of a group lists its values, for instance `LS/2/1000/G2|T4`.
 
     Parameters
     ----------
     at : seconds, or None
-        The pods alive at that instant; None: all pods of the list.
+        Include the pods that exist at this instant; None: all pods of the list.
     by : names of pod columns
-        Of name, qos, num_gpu, gpu_milli, cpu_milli, memory_mib, pod_phase. Default: quality of service and GPU
+        Some of name, qos, num_gpu, gpu_milli, cpu_milli, memory_mib, pod_phase. Default: quality of service and GPU
         shape. `"name"` makes every pod a user.
     variant : str
-        Which pod list: `openb_pod_list_<variant>.csv`.
+        Part of the name of the pod list, `openb_pod_list_<variant>.csv`.
     users : int, float or None
-        How many groups to draw with `rng`: a number, a fraction of all, or everything (None).
+        Number of groups to draw with `rng`, as a number, a fraction of all groups, or None for all.
     max_tasks : bool
         Limit each group to the number of its pods. Default: no limit.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`); no pod alive; `rng` missing.
+        There is no such trace, a row is malformed (unless `skip_malformed`), no pod exists at the instant, or `rng` is
+        missing.
     """
     columns = _columns(by)
     folder = _find(directory)
@@ -184,7 +185,7 @@ def cluster(
 
 
 def allowed(models: NDArray[np.str_], spec: str) -> Mask:
-    """Mask (nodes,) of nodes whose model a gpu_spec admits (`G2|T4`; an empty one admits all)."""
+    """Mask (nodes,) of nodes whose model a gpu_spec admits (`G2|T4`; an empty gpu_spec admits all)."""
     if spec == "":
         return np.ones(len(models), dtype=bool)
     return np.isin(models, spec.split("|"))

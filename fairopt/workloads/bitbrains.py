@@ -4,9 +4,9 @@ Source: S. Shen, V. van Beek, A. Iosup, "Statistical characterization of busines
 cloud datacenters", CCGrid 2015. Layout: one `<vm>.csv[.gz]` per virtual machine in a folder; a header line;
 fields separated by a semicolon (and a tab).
 
-The clock is Unix seconds, whatever the header says. A row with 0 cores is a VM that is switched off: it is
-dropped, and counted. Use above what is provisioned, repeated timestamps, other sampling steps and late starts
-are properties of the data and not malformed. No field may be empty.
+Times are Unix seconds, whatever the header says. A row with 0 cores states that the VM is switched off; it is dropped
+and counted. Use in excess of the provisioned amount, repeated timestamps, other sampling steps and late starts are
+properties of the data, and do not make a row malformed. No field may be empty.
 """
 
 from __future__ import annotations
@@ -79,21 +79,21 @@ def samples(
     """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
 
     Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
-    `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. It takes 80 bytes per row: name
-    `start` and `end` for the whole archive (11 million rows) if that is too much.
+    `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. The table takes 80 bytes per row;
+    `start` and `end` reduce it, as the whole archive has 11 million rows.
 
     Parameters
     ----------
     directory
-        A folder of VM files, or one above. Of several such folders below, those with `part` in their path
-        below `directory` are considered, and the one with most files is read (the first by name in a tie).
+        A folder of VM files, or a folder above it. Of several such folders in `directory`, those with `part` in their
+        path below `directory` are considered, and the folder with the most files is read (the first by name in a tie).
     report
-        Where rows are counted.
+        Counter to which numbers of rows are added.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`).
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
     """
     report, folder = Counter() if report is None else report, _find(directory, part)
     frames, times = {}, []
@@ -116,11 +116,11 @@ def samples(
 
 
 def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
-    """Per VM (index, ascending) its demand for cpu, memory, disk_read, disk_write, received, transmitted.
+    """Demand of each VM (index, ascending) for cpu, memory, disk_read, disk_write, received and transmitted.
 
     `"mean"`: the mean of `samples` with at <= time < at + window. `"provisioned"`: cpu and memory as provisioned,
-    on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
-    count as one, with their mean.
+    on average, and the mean use of the other resources, for which the trace states no provisioned amount. Samples of
+    one VM with the same time count as one, with their mean.
     """
     one_of(statistic, "statistic", Statistic)
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]
@@ -159,28 +159,29 @@ def cluster(
     Parameters
     ----------
     at : Unix seconds, or None
-        Where the window begins. None: drawn with `rng` from the whole windows since the first sample, among
-        those in which at least `vms` VMs (if a number) have a demand; so that late starters do not matter.
+        Begin of the window. None: drawn with `rng` from the whole windows since the first sample, among those in which
+        at least `vms` VMs (if a number) have a demand, so that VMs that start late do not matter.
     window : seconds
-        Samples are 300 s apart, as a rule.
+        Length of the window; samples are usually 300 s apart.
     vms : int, float or None
-        How many to draw with `rng`: a number, a fraction of all, or everything (None).
+        Number of VMs to draw with `rng`, as a number, a fraction of all VMs, or None for all.
     servers : int
-        How many servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
+        Number of servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
     statistic : "mean" or "provisioned"
     split_disk : bool
-        Reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
+        Model reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
     density : float
-        Probability in (0, 1] that a VM may use a kind of servers; each may use at least one.
+        Probability in (0, 1] that a VM may use a kind of servers; each may use at least one kind.
     by : "type", "location" or "server"
-        Kinds of servers that VMs are placed by.
+        Kinds of servers in placement constraints.
     part : str, optional
-        Which folder, see `samples`.
+        Part of the path of the folder, as in `samples`.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`); too few VMs; `rng` missing.
+        There is no such trace, a row is malformed (unless `skip_malformed`), there are too few VMs, or `rng` is
+        missing.
     """
     above_zero(window, "window")
     hosts = pf_servers(servers, split_disk=split_disk)

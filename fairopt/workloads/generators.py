@@ -102,7 +102,7 @@ def bitbrains_like(
     servers : int
         Number of servers.
     statistic : str
-        `mean`, or `provisioned`, of which nothing is calibrated: mean use stands in for it, as `source` says.
+        `mean` or `provisioned`. Provisioned amounts are not calibrated: mean use replaces them, as `source` states.
     split_disk : bool
         Model reading and writing as two resources.
     density, by : float, str
@@ -148,7 +148,7 @@ def alibaba_like(
     """Draw groups of pods like those of Alibaba's GPU cluster, and servers from its 27 kinds of nodes.
 
     Resources are `cpu` [cores], `memory` [GiB], and `gpu` [GPUs]. Users that need GPUs are restricted to certain models
-    as often as in the trace, and always to one that exists among the servers.
+    as often as in the trace, and always to a model that exists among the servers.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def alibaba_like(
 
 
 def _spread(sigma: float, what: str) -> None:
-    """Check for a number in [0, 10]; larger ones yield data beyond the range of a cluster."""
+    """Check for a number in [0, 10]; larger numbers yield data beyond the range of a cluster."""
     _validate.number(sigma, what, "a number from 0 to 10", lambda part: 0 <= part <= 10)
 
 
@@ -218,7 +218,7 @@ def lognormal(
     users, servers, resources : int
         Size of the cluster.
     density : float
-        Probability in (0, 1] that a user is eligible on a server; each user is on at least one.
+        Probability in (0, 1] that a user is eligible on a server; each user is eligible on at least one server.
     sigma : float
         Standard deviation of logarithms, in [0, 10].
 

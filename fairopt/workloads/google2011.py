@@ -2,10 +2,10 @@
 
 Source: C. Reiss, J. Wilkes, J. Hellerstein, "Google cluster-usage traces: format + schema", 2011.
 Layout: `machine_events/part-*.csv[.gz]` and `task_events/part-*.csv[.gz]` side by side, without headers.
-Times are given here in seconds of the trace: it starts at 600, and 0 stands for all that was before.
+Times are given here in seconds of the trace, which starts at 600; 0 stands for everything earlier.
 
-Missing data is part of the trace and not malformed: machine rows may lack cpu and memory, task rows may lack
-their requests, and a request may be 0. A row with another number of fields is malformed.
+Missing data are part of the trace, and do not make a row malformed: machine rows may lack cpu and memory, task rows may
+lack their requests, and a request may be 0. A row with another number of fields is malformed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _REMOVE = 1
 SUBMIT = 0
 SCHEDULE = 1
 _RUNNING = (SCHEDULE, 8)  # 8 is UPDATE_RUNNING
-ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
+ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is absent until it is submitted again
 _TASK = ["job", "task"]
 
 
@@ -74,23 +74,23 @@ def machines(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """The machines of the cell: columns `cpu` and `memory` (largest machine = 1), index `machine` (id), ascending.
+    """Machines of the cell: columns `cpu` and `memory` (largest machine = 1), index `machine` (id), ascending.
 
     Parameters
     ----------
     at : seconds, or None
-        The machines present at that instant, with every ADD, REMOVE and UPDATE up to it replayed; at 0
-        there are 12,477. None: every machine ever seen, with its last known capacity; these are the 12,583
-        of the published table, class by class (first capacities give the same number and slightly other
-        classes). A machine whose capacity is not known by then is left out; one that comes back without a
-        capacity keeps its last.
+        Instant at which machines are present, after every ADD, REMOVE and UPDATE up to it (12,477 machines at 0).
+        None: every machine of the trace, with its last known capacity. These are the 12,583 machines of the published
+        table, class by class (first capacities give the same number and slightly different classes). A machine
+        whose capacity is not known at that instant is left out; a machine that returns without a capacity keeps
+        its last known capacity.
     report
-        Where rows and machines are counted.
+        Counter to which numbers of rows and machines are added.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row.
+        There is no such trace, or a row is malformed.
     """
     report = Counter() if report is None else report
     folder = _find(directory) / "machine_events"
@@ -120,7 +120,7 @@ def tasks(
     Raises
     ------
     DataError
-        No such trace; a malformed row; `at` is after its last event.
+        There is no such trace, a row is malformed, or `at` is after the last event.
     """
     finite(at, "at")
     not_negative(window, "window")
@@ -140,7 +140,8 @@ def tasks(
 def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
     """Tasks that every user had on machines at `at` seconds: a series by user, named as in `cluster`.
 
-    A task is on a machine whose last event by then is SCHEDULE, or UPDATE_RUNNING. Users without any are left out.
+    A task is on a machine if its last event up to `at` is SCHEDULE or UPDATE_RUNNING. Users without such tasks are left
+    out.
     """
     events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter(), at)
     last = events.drop_duplicates(_TASK, keep="last")
@@ -170,30 +171,30 @@ def cluster(
 ) -> Snapshot:
     """Google's users and machines at an instant.
 
-    A user is one that has tasks pending or running in [at, at + window]; its demand is the mean (cpu, memory)
-    request of these tasks, each (job, task) counted once. Users whose tasks ask for nothing, or whose requests
+    A user is included if it has tasks pending or running in [at, at + window]; its demand is the mean (cpu, memory)
+    request of these tasks, each (job, task) counted once. Users whose tasks request nothing, or whose requests
     are all missing, are left out and listed in the snapshot. Users are named by the first eight characters of
-    their hash where these tell them apart.
+    their hash if these distinguish all users.
 
     Parameters
     ----------
     at, window : seconds
-        The machines are those present at `at`.
+        `at` is the instant at which machines are present, `window` the length of the interval in which tasks count.
     users, servers : int, float or None
-        How many to draw with `rng`: a number, a fraction of all, or everything (None).
+        Numbers to draw with `rng`, each as a number, a fraction of all, or None for all.
     every_machine : bool
-        All 12,583 machines of the published table in place of those present at `at`.
+        Use all 12,583 machines of the published table in place of those present at `at`.
     max_tasks : bool
         Limit each user to the number of its tasks. Default: no limit.
     density : float
-        Probability in (0, 1] that a user may use a kind of machines; each may use at least one.
+        Probability in (0, 1] that a user may use a kind of machines; each may use at least one kind.
     by : "class" or "machine"
-        Kinds that users are placed by: machines of equal capacities, or single ones.
+        Kinds of machines in placement constraints: machines of equal capacities, or single machines.
 
     Raises
     ------
     DataError
-        No such trace; a malformed row (unless `skip_malformed`); nobody active; `rng` missing.
+        There is no such trace, a row is malformed (unless `skip_malformed`), no user is active, or `rng` is missing.
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
@@ -240,13 +241,13 @@ def cluster(
 
 
 def _active(table: pd.DataFrame) -> pd.DataFrame:
-    """Users of a table of tasks: mean requests, and the number of tasks."""
+    """Mean requests and number of tasks of each user, from a table of tasks."""
     groups = table.groupby("user", sort=True)
     return groups[list(RESOURCES)].mean().assign(tasks=groups.size())
 
 
 def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.random.Generator | None) -> Mask | None:
-    """Draw the machines that each user may use, by kind, (users, machines); None for all."""
+    """Draw the machines that each user may use, by kind, (users, machines); None if each may use all."""
     same = one_of(by, "by", Kinds) == "class"
     return eligible([tuple(row) for row in capacity.tolist()] if same else range(len(capacity)), users, density, rng)
 
@@ -257,7 +258,7 @@ def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
 
 
 def named(users: Iterable[object]) -> list[str]:
-    """The first eight characters of every hash, where these tell users apart."""
+    """The first eight characters of every hash if these distinguish all users, else the hashes."""
     hashes = [str(user) for user in users]
     names = [user[:8] for user in hashes]
     return names if len(set(names)) == len(names) else hashes
@@ -275,7 +276,10 @@ def _find(directory: str | Path) -> Path:
 def _events(
     folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str], at: float = -math.inf
 ) -> pd.DataFrame:
-    """All parts in order of time, up to `until` seconds; later parts are not opened. Nothing is known past the last."""
+    """All parts in order of time, up to `until` seconds; later parts are not opened.
+
+    If the last event is before `at`, a `DataError` is raised.
+    """
 
     def read(report: Counter[str]) -> pd.DataFrame:
         frames = []

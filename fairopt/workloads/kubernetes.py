@@ -2,11 +2,11 @@
 
 Servers are ready and schedulable nodes. Their capacity is the allocatable amount of each resource minus the requests of
 DaemonSets and system namespaces. A user is the set of pods of a namespace, and a queue in it, with equal requests and
-placement constraints, since the mean over different pods would be a demand that none of them has. `pods` is a resource,
+placement constraints, since the mean over different pods would be a demand of no actual pod. `pods` is a resource,
 of which each pod requests one. Running pods use their reserved amounts, and the pods of suspended jobs count as
 waiting.
 
-`data/kubernetes_fields.toml` lists the documented fields, and marks those that are used and those that get a note.
+`data/kubernetes_fields.toml` lists the documented fields, and marks fields that are used and fields that get a note.
 """
 
 from __future__ import annotations
@@ -70,17 +70,18 @@ _OF_NODES = ("DaemonSet", "Node")
 def items(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of all lists `items` of a file, as written by `kubectl get -o json`, one at a time.
 
-    The items of a typed list such as `PodList` do not state their kind; it follows from that of the list.
+    The items of a typed list such as `PodList` do not state their kind; it follows from the kind of the list.
 
     Raises
     ------
     DataError
-        The file cannot be read or has no such list, or an item is truncated or invalid; the message has its number.
+        The file cannot be read or has no such list, or an item is truncated or invalid; the message has the index of
+        the item.
     """
     text = files.read(path, "snapshot")
     try:
         whole = msgspec.json.decode(text, type=_List)
-    except (msgspec.DecodeError, RecursionError):  # the outputs of several commands, or damaged
+    except (msgspec.DecodeError, RecursionError):  # the file has the outputs of several commands, or is damaged
         yield from _scanned(text, path)
         return
     of = {"kind": whole.kind, "apiVersion": whole.apiVersion}
@@ -141,7 +142,7 @@ class _Head(msgspec.Struct):
 
 @cache
 def _decoder(kind: str | None) -> msgspec.json.Decoder[Any]:
-    """Decoder of objects of a kind: of pods, which are many, only the fields of the table."""
+    """Decoder of objects of a kind: for pods, which are many, only the fields of the table."""
     return msgspec.json.Decoder(kept_type("kubernetes", kind) if kind == "Pod" else Any)
 
 
@@ -372,7 +373,7 @@ def _shapes(
             seen.report["pods of the system, taken off their nodes"] += pod.count
             continue
         thing = pod.thing
-        # Pods that differ by name alone are of one user, unless their workloads or volumes are found by name.
+        # Pods that differ by name alone belong to one user, unless their workloads or volumes are found by name.
         named = seen.others["Workload"] or thing["spec"].get("volumes")
         metadata = [item for item in thing["metadata"].items() if named or item[0] not in _OWN]
         same = id(thing["spec"]), id(pod.request), repr(metadata), pod.queued

@@ -3,9 +3,9 @@
 Servers are nodes that are neither down nor drained, with the resources available to jobs. Nodes that power saving has
 stopped are included, as they are started on demand. A user is the set of jobs of an account (or person) with equal
 requests and eligible nodes; a task is the part of a job on one node. The demand of running jobs is their allocation,
-and that of pending jobs their request.
+and the demand of pending jobs their request.
 
-`data/slurm_fields.toml` lists the documented fields, and marks those that are used and those that get a note.
+`data/slurm_fields.toml` lists the documented fields, and marks fields that are used and fields that get a note.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def slurm(
     """Read nodes and jobs as a cluster, with resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
 
     A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres` and
-    `gres`. A job requests `tres_req_str` and `tres_per_...`, divided by its number of nodes, or by the least number on
-    which it fits; elements of job arrays count separately, and up to their throttle. It is eligible on nodes of its
-    partitions and reservation with the requested features, among required and without excluded ones.
+    `gres`. A job requests `tres_req_str` and `tres_per_...`, divided by its number of nodes, or by the smallest number
+    of nodes on which it fits; elements of job arrays count separately, and up to their throttle. It is eligible on
+    nodes of its partitions and reservation with the requested features, among required and without excluded ones.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class _Job:
 
 
 def _phase(job: Object) -> str:
-    """`waits`, `runs`, or `leaves` for jobs that still hold resources while they end; '' for those that have ended."""
+    """`waits`, `runs`, or `leaves` for jobs that still use resources while they end; '' for jobs that have ended."""
     state = {word.upper() for word in _reading(job, f"job {str(job.get('job_id'))[:20]}")(words, "job_state")}
     if state & {"RUNNING", "SUSPENDED"}:
         return "runs"
@@ -301,8 +301,8 @@ def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
     """Group jobs with equal requests and placement constraints; pending jobs come first in each group.
 
     The elements of a job array are in one group. A running job states the partition and number of nodes that it was
-    assigned in place of those requested. It therefore joins a group of pending jobs with the same key whose requested
-    partitions include its own and whose number of nodes agrees, if there is one.
+    assigned in place of the requested ones. The job therefore joins a group of pending jobs with the same key whose
+    requested partitions include its own and whose number of nodes agrees, if there is one.
     """
     wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
     arrays: dict[Any, _Job] = {}
@@ -353,7 +353,7 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
     """Form a user from a group of jobs with the demand `asks` per task; `node` is the largest capacity by resource."""
     parts, waits = sum(job.split * job.count for job in group if job.holds), any(job.phase == "waits" for job in group)
     for what, amount in _sum(each for job in group for each in job.holds.values()).items():
-        # Running jobs show the true use of a task, which may be rounded up to whole cores or a whole node.
+        # Running jobs show the actual use of a task, which may be rounded up to whole cores or a whole node.
         asks[what] = max(amount / parts, asks.get(what, 0.0) * waits)
     shape = Shape("/".join(group[0].path), asks, eligible)
     running = Counter(job.array for job in group if job.phase == "runs" and job.array)
@@ -365,9 +365,9 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
         shape.leaving += sum(tasks.values()) if job.phase == "leaves" else 0
         if job.phase != "waits":
             continue
-        # Tasks that would not start even on free nodes are capped, since they are no demand now.
+        # Tasks that could not start even on free nodes count as capped, since they are no demand now.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
-        # The throttle of an array counts, not its reason, which may be older than the end of other elements.
+        # The throttle of an array decides rather than its reason, which may be older than the end of other elements.
         stale = job.throttle is not None and job.array and job.reason.startswith("JobArrayTaskLimit")
         start = job.count if stale or kind in _slurm_reasons.WANTED else 0
         if job.split > sum(eligible):

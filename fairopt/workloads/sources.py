@@ -48,7 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and perhaps a `stand_in`."""
+    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and optionally a `stand_in`."""
 
     name: str
     description: str
@@ -157,8 +157,8 @@ class Sources(Generic[Made]):
     ) -> Callable[[Function], Function]:
         """Register a function of `directory`, `rng` and options as the source `name`: a trace.
 
-        Its folder below the traces root begins with `folder`; if it is missing, the generator `stand_in` is used, if
-        any.
+        The name of the trace's folder below the traces root begins with `folder`. If the folder is missing, the
+        generator `stand_in` is used, if there is one.
 
         >>> from fairopt.workloads.sources import Sources
         >>> texts = Sources("text")
@@ -255,7 +255,7 @@ class Sources(Generic[Made]):
         return self.entries[kind]
 
     def _generator_for(self, entry: Entry, options: Mapping[str, Any]) -> Entry:
-        """Generator of an entry, or that in place of a missing trace, which must accept the options."""
+        """Generator of an entry, or the generator in place of a missing trace, which must accept the options."""
         if not entry.folder:
             return entry
         if not entry.stand_in:
@@ -399,7 +399,7 @@ def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
     Parameters
     ----------
     name : str
-        As of `open_source`.
+        Name of a source, as in `open_source`.
     traces : str or Path, optional
         Folder of the traces. Default: the environment variable FAIROPT_TRACES.
 

@@ -17,20 +17,20 @@ its `claims`. Of a claim, `ours` names a reading with its arguments, a function 
 `correct` is the correct value, or `derived` the function that computes it; `printed` is the text of the paper, with
 `value` and `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim
 with `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number
-or a direction in the five papers, or of others, from 243 on; `assuming` is an assumption without which the printed
-value does not come out.
+or a direction in the five papers, or of other sources, from 243 on; `assuming` is an assumption without which the
+printed value does not come out.
 
 A `[[judged]]` statement is about simulated or measured results: `statistic` has the arguments of
 `statistics.compared`, or the `name` of another function there with its arguments, which reads the cells of the
-`experiment`, and `low`, `high` bound the values that agree. It is judged for each combination of the options in
-`[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or `not said`), what its values mean,
-the value of cells that do not state it (none for a column that the statistic makes), and the value that is `decided` if
-the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in `judged-PAPER.csv`. An experiment
-`explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
+`experiment`, and `low`, `high` bound the values that agree. The statement is judged for each combination of the options
+in `[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or `not said`), what its values
+mean, the value of cells that do not state it (none for a column that the statistic makes), and the value that is
+`decided` if the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in `judged-PAPER.csv`. An
+experiment `explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
 
-The table `[statements]` has all others by number: place, text, and a verdict that begins with `definition` or `cannot
-be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are compared
-with the table of properties.
+The table `[statements]` has all other statements by number: place, text, and a verdict that begins with `definition` or
+`cannot be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are
+compared with the table of properties.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ __all__ = [
 ]
 
 
-#: For finite alpha a duality gap g bounds the error of tasks by about sqrt(2 g); `_ours` solves to g = 1e-11.
+#: Relative tolerances between computed and correct values: `_RTOL` in general, `_SMOOTH` for finite alpha, where a
+#: duality gap g bounds the error of tasks by about sqrt(2 g); `_ours` solves to g = 1e-11.
 _RTOL, _SMOOTH = 1e-6, 1e-5
 #: Modules with functions of papers.
 _MODULES = {name: name for name in ("drf", "drfh", "pf", "counterexamples")} | dict.fromkeys(
@@ -255,7 +256,8 @@ COLUMNS = (
     "item", "statement", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds",
     "note",
 )  # fmt: skip
-#: The printed value of a statement that has no claim, and the two origins of values that no paper prints.
+#: `_AS_STATED`: the printed value of a statement that has no claim. `_FROM_DATA`, `_FOUND_HERE`: the two origins of
+#: values that no paper prints.
 _AS_STATED, _FROM_DATA, _FOUND_HERE = "as stated", "derived from the paper's data", "found here"
 #: Verdicts that `summary` states first.
 _FIRST = (REPRODUCED, UNDER, PAPER_IN_ERROR, NOT_REPRODUCED, CANNOT)

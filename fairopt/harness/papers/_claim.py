@@ -30,7 +30,8 @@ MEASURED_OTHERWISE = "not reproduced under any set-up tried"
 NOT_REPRODUCED = "NOT REPRODUCED"
 #: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
 DEFINITION, CANNOT = "definition", "cannot be judged here:"
-#: Words of `summary` for verdicts by their beginnings; of several on a statement the last in this order counts.
+#: Words of `summary` for verdicts by their beginnings; of several verdicts on a statement the last in this order
+#: counts.
 KINDS = {
     DEFINITION: "definitions",
     REPRODUCED: "reproduced",
@@ -92,7 +93,7 @@ class Claim:
     correct : numbers, Fractions, bools, or nested sequences of these
         Value derived by hand, never an earlier output of the package.
     printed : Printed or None
-        None: the paper prints no value, and it is derived here.
+        None: the paper prints no value, and the correct value is derived here.
     note : str
     rtol : float
         Relative tolerance between `ours` and `correct`, absolute if the latter is 0; 1e-5 for finite alpha.
@@ -100,7 +101,7 @@ class Claim:
         For claims on measurements: the numbers that decide, as text for the note; `ours` is then a function of the
         `Measurements`.
     states : tuple of int
-        Numbers of the statements that the claim decides: of the five papers 1 to 242, of others from 243 on.
+        Numbers of the statements that the claim decides: of the five papers 1 to 242, of other sources from 243 on.
     agreed : str
         Verdict if the printed value is right: `REPRODUCED`, `UNDER` with its assumption, or `PROPERTY`.
 
@@ -175,7 +176,7 @@ def _leaves(value: object) -> list[object]:
 
 
 def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
-    """Compare leaf by leaf: numbers within `slack` of the right one, other leaves equal and of the same type."""
+    """Compare leaf by leaf: numbers within `slack` of the correct number, other leaves equal and of the same type."""
 
     def same(a: object, b: object) -> bool:
         if isinstance(a, Number) and isinstance(b, Number) and bool not in (type(a), type(b)):

@@ -21,12 +21,13 @@ import numpy as np
 from ...base.libraries import pd
 from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
 
-#: Outcomes of a combination of assumptions: the interval is within the values that agree, outside, or across a bound.
+#: Outcomes of a combination of assumptions: the interval is within the values that agree (`AGREES`), outside of them
+#: (`DIFFERS`), or contains a bound (`UNDECIDED`).
 AGREES, DIFFERS, UNDECIDED = "comes out", "does not", "undecided"
 
 #: Relative slack of bounds for rounding errors of statistics.
 _ROUNDING = 1e-9
-#: Values of an option that a verdict lists; of more it has the number.
+#: Largest number of values of an option that a verdict lists; of more values it states only how many there are.
 _FEW = 3
 
 
@@ -39,7 +40,7 @@ class Assumption:
     name : str
         Option of the source, parameter of the policy, or column of the cells or of a statistic.
     paper : str
-        Sentence of the paper that decides it; `not said` without one.
+        Sentence of the paper that decides the option; `not said` if there is no such sentence.
     means : mapping
         Values, as text, with what they mean in a verdict.
     default : str
@@ -55,7 +56,7 @@ class Assumption:
     decided: str = ""
 
     def said(self, values: Iterable[str]) -> str:
-        """Values in words, `one or another`; those that mean nothing by themselves are left out."""
+        """Values in words, `one or another`; values without a meaning of their own are left out."""
         return " or ".join(filter(None, (self.means.get(value, f"{self.name}={value}") for value in values)))
 
 
@@ -66,7 +67,7 @@ class Judged:
     Attributes
     ----------
     states, where, statement, printed
-        As of `Claim`.
+        The attributes of `Claim`.
     experiment : str
         Experiment whose cells the statistic reads.
     statistic : mapping
@@ -75,7 +76,7 @@ class Judged:
         Bounds of the statistic that agree with the paper.
     assumptions : tuple of Assumption
     only : mapping
-        Columns of cells with the value, or the values, of those that the statistic reads.
+        Columns of cells, each with the value or values of the cells that the statistic reads.
     note : str
 
     >>> import fairopt as fo
@@ -142,8 +143,8 @@ class Judged:
 def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumption]) -> str:
     """Describe combinations that agree: a large product of values of the options within them, and how many agree.
 
-    Of the product of all values that agree somewhere, the value with the largest part of others is left out until all
-    agree. Options that follow from others are not named.
+    From the product of all values that agree somewhere, the value whose combinations most often disagree is left out
+    repeatedly until all combinations agree. Options that follow from others are not named.
     """
     varying = [one for one in axes if setups[one.name].nunique() > 1]
     rows = [tuple(row) for row in setups[[one.name for one in varying]].to_numpy().tolist()]
@@ -200,7 +201,7 @@ def _bounds(low: float, high: float) -> str:
 
 @cache
 def shipped(paper: str) -> dict[str, pd.DataFrame]:
-    """Intervals shipped with fairopt by statement: options of the set-up, `mean`, `half`, `n`; none without a file."""
+    """Intervals shipped with fairopt by statement: options of the set-up, `mean`, `half`, `n`; empty without a file."""
     file = resources.files(__package__) / "data" / f"judged-{paper.lower()}.csv"
     if not file.is_file():
         return {}

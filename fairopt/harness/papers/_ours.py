@@ -20,16 +20,17 @@ from ...scheduling import Schedule, Workload, memory, simulate
 from ...workloads._draw import measured
 from ...workloads.jobs.paper_setups import mqdrf_figure2
 
-#: Tolerances below the default, since all engines reach them on the small instances of the papers.
+#: Tolerances of solutions, in general and at finite alpha (`_SMOOTH_TOL`). Both are smaller than the default, since all
+#: engines attain them on the small instances of the papers.
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
-#: Relative difference by whole tasks of 10 s.
+#: Relative difference that is attributed to whole tasks of 10 s.
 _GRAIN = 0.02
-#: Seconds of a simulation, and of its tasks, which outlast it.
+#: Seconds: `_UNTIL` is the length of a simulation, `_LASTS` that of its tasks, which outlast the simulation.
 _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`; for an error its first words."""
+    """Tasks (users,) under a tree of queues, with the entries with `wants` as users, or the first words of an error."""
     from ...mechanisms.tree import Tree  # instances alone do not need it
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
@@ -61,9 +62,10 @@ def weights_with_memory(_: object, weight: Sequence[float], usage: Sequence[floa
 
 
 def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
-    """Factors of the entries without others below them, by effective usage; entries stand behind their parents.
+    """Factors of the leaves among the entries, by effective usage; entries come after their parents.
 
-    The effective usage of a child is its own, and its part, by shares, of what its siblings add to that of the parent.
+    The effective usage of a child is its own usage, plus its part, by shares, of the usage that its siblings add to the
+    effective usage of the parent.
     """
     by_name: dict[str | None, tuple[float, float]] = {None: (1.0, 0.0)}  # share of the whole, effective usage
     for one in entries:
@@ -94,7 +96,7 @@ def google_machines(_: object) -> tuple[int, int]:
 def properties(_: object, cells: Iterable[tuple[str, str]]) -> list[bool | str]:
     """Cells (mechanism, property) of the table of properties: True if proved, False if refuted, `open` otherwise.
 
-    What is proved under conditions on clusters counts as proved, since the papers presuppose them.
+    A property that is proved under conditions on clusters counts as proved, since the papers presuppose the conditions.
     """
     from ...mechanisms import one  # instances alone do not need them
 
@@ -218,7 +220,7 @@ def idle(cluster: Cluster, mechanism: str) -> Array:
 
 
 def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
-    """True if users who have all that they demand demand less than the others, at any capacity of one resource."""
+    """True if users with all wanted tasks demand less than other users, at any capacity of one resource."""
     for units in range(2, int(cluster.max_tasks.sum()) + 1):
         found = tasks(cluster.replace(capacity=[[units]]), mechanism)
         done = found >= cluster.max_tasks * (1 - TOL)
@@ -228,7 +230,7 @@ def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
 
 
 def trades_off(cluster: Cluster, alphas: tuple[float, ...]) -> bool:
-    """True if under alpha-fairness the sum of dominant shares never rises with alpha, and the smallest never falls."""
+    """True if alpha-fair dominant shares never have a larger sum, or a smaller minimum, at a larger alpha."""
     shares = np.array([dominant_shares(cluster, f"alpha-fair(alpha={alpha})") for alpha in alphas])
     sums, least = np.diff(shares.sum(axis=1)), np.diff(shares.min(axis=1))
     return bool((sums <= 1e-6).all() and (least >= -1e-6).all())
@@ -245,7 +247,7 @@ def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
 
 
 def total_shares(cluster: Cluster, unit: float, mechanism: str | None = None) -> Array:
-    """Sums of all shares of a user in the given unit, or of one of its tasks if no mechanism is named, (users,)."""
+    """Sums of all shares of a user in the given unit, or of one task of the user if no mechanism is named, (users,)."""
     used = cluster.demand if mechanism is None else bundles(cluster, mechanism)
     return np.asarray((used / cluster.pooled_capacity).sum(axis=1) * unit)
 
@@ -285,7 +287,7 @@ def use(cluster: Cluster, server: str, resources: tuple[str, ...], mechanism: st
 
 
 def incentive_shortfall(cluster: Cluster, mechanism: str) -> float:
-    """Largest shortfall of tasks relative to the partition by weight; 0 without one."""
+    """Largest shortfall of tasks relative to the partition by weight; 0 if there is none."""
     return max(0.0, float((uniform_division(cluster) - tasks(cluster, mechanism)).max()))
 
 
@@ -335,7 +337,7 @@ def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None)
     return np.asarray(running.groupby("user", observed=False).size().reindex(cluster.users), dtype=float)
 
 
-#: Seconds at which users come in MQDRF's experiment.
+#: Seconds at which users arrive in MQDRF's experiment.
 _COME = (0.0, 100.0, 300.0)
 
 
@@ -375,24 +377,24 @@ def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: flo
 
 
 def earlier_have_more(_: object, policy: str, until: float) -> bool:
-    """True if no later user of the experiment has more dominant share x seconds than an earlier one (theorem 4)."""
+    """True if no later user of the experiment has more dominant share x seconds than an earlier user (theorem 4)."""
     return bool((np.diff(dominant_seconds(_, policy, until)) <= TOL).all())
 
 
 def earlier_have_more_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> bool:
-    """The same if levels change at the ends of slots."""
+    """`earlier_have_more` if levels change at the ends of slots."""
     return bool((np.diff(seconds_in_slots(_, caps, slot, until)) <= TOL).all())
 
 
 def later_have_as_much(_: object, policy: str, until: float) -> bool:
-    """True if every user has, since it came, as many dominant share x seconds as each earlier one (theorem 4)."""
+    """True if every user has, since its arrival, as many dominant share x seconds as each earlier user (theorem 4)."""
     total = dominant_seconds(_, policy, until)
     since = [total - dominant_seconds(_, policy, come) for come in _COME[1:]]
     return all((had[k] >= had[:k] * (1 - _GRAIN)).all() for k, had in enumerate(since, start=1))
 
 
 def shortchanges_later(_: object, policy: str, until: float) -> bool:
-    """True if a user has less since it came than an earlier one."""
+    """True if a user has fewer dominant share x seconds since its arrival than an earlier user."""
     return not later_have_as_much(_, policy, until)
 
 
@@ -440,13 +442,13 @@ def used(cluster: Cluster, policy: str) -> Array:
     return filled(cluster, policy) @ cluster.share_per_task
 
 
-#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory below, and only CPU above
-#: it (derived here).
+#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory at smaller alpha, and only
+#: CPU at larger alpha (derived here).
 _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 
 def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
-    """Largest alpha at which a mechanism uses as much of the resources as at any alpha."""
+    """Largest alpha at which a mechanism uses as much of all resources as at any other alpha."""
     from ...study.find_alpha import find_alpha  # deferred, as instances do not need CVXPY
 
     return find_alpha(cluster, mechanism, target=1 - 1e-9, tol=_SMOOTH_TOL, accuracy=1e-7).alpha

@@ -2,8 +2,8 @@
 
 `data/accelerators.csv` has the measured rates of Gavel's 26 types of jobs on 1 to 8 GPUs of three kinds, and
 `data/accelerator-pairs.csv` those of two jobs that share one GPU, each unordered pair of types
-once, by their numbers, without pairs of which neither runs. They are Gavel's measurements (stanford-futuredata/gavel,
-simulation_throughputs.json) to eight digits.
+once, by the indices of the types, without pairs of which neither job runs. The rates are Gavel's measurements
+(stanford-futuredata/gavel, simulation_throughputs.json) to eight digits.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def flat_test(number: int) -> Cluster:
 def water_filling(cluster: Cluster) -> Array:
     """Soroush's `approx_waterfiller`, aware of priority and throughput: time is split in proportion to 1.7^rate.
 
-    As in its code, a job for which this overflows, with a rate above 1337, gets no time.
+    As in Soroush's code, a job for which the power overflows, with a rate above 1337, gets no time.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         part = 1.7**cluster.rate * (cluster.rate >= 1e-7)
@@ -121,8 +121,9 @@ def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
 def _filled(cluster: Cluster, use: Array) -> Array:
     """Tasks (users, servers) after one pass of water-filling over kinds of GPUs and own times of jobs.
 
-    Every pair (user, server) begins at level 1, at which it takes `use` GPUs. Each constraint once lowers the highest
-    levels of its pairs until it holds, in the order of the level at which it would bind if all its pairs had the same.
+    Every pair (user, server) begins at level 1, at which it uses `use` GPUs. Each constraint, once, lowers the highest
+    levels of its pairs until it is satisfied. Constraints are processed in the order of the common level of their
+    pairs at which they would bind.
     """
     time, level, free = use / cluster.demand, np.ones_like(use), np.ones(len(use), dtype=bool)
     own, shared = ratio(1.0, time.sum(axis=1), np.inf), ratio(cluster.capacity[:, 0], use.sum(axis=0), np.inf)
@@ -142,15 +143,15 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
     below = np.cumsum(sorted_level * sorted_use, axis=1) - sorted_level * sorted_use
     above = sorted_use[:, ::-1].cumsum(axis=1)[:, ::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Cuts if levels below each are kept; the right one is the largest.
+        # Candidates for the cut, if the levels smaller than each are kept; the largest candidate is the cut.
         cut = np.where(above > 0, (capacity - below) / above, 0.0)
     fits = (sorted_level * sorted_use).sum(axis=1, keepdims=True) <= capacity
     return np.where(fits, level, np.minimum(level, cut.max(axis=1, keepdims=True)))
 
 
 def pop(cluster: Cluster, parts: int = 4) -> Array:
-    """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each of these exactly."""
-    from ...mechanisms.tsf import TSF  # instances alone do not need it
+    """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each fraction exactly."""
+    from ...mechanisms.tsf import TSF  # not needed if only instances are used
 
     tasks = np.zeros((len(cluster.users), len(cluster.servers)))
     for part in range(parts):
@@ -181,7 +182,7 @@ def exact(cluster: Cluster) -> list[float]:
 
 
 def distance(found: Array, fair: Array) -> list[float]:
-    """Levels relative to the fair ones: smallest, mean (the `quality` of POP), and fraction of jobs below .9."""
+    """Levels relative to the fair levels: smallest, mean (the `quality` of POP), and fraction of jobs below .9."""
     part = found / fair
     return [part.min(), part.mean(), (part < 0.9).mean()]
 

@@ -14,9 +14,9 @@ from ._ours import solve, tasks
 def naive() -> Cluster:
     """Counterexample to per-server DRF: server i has 1 unit of resource i and 100 of all others, as user i demands.
 
-    The nine other users compete for its scarce resource, and take nine tenths of it for a ninetieth of their tasks.
-    With `l = 1/100` naive per-server DRF gives a user `e = (1 + 8 l + l^2) / 10` elsewhere, at a utilization of `(l + 9
-    e) / (l + 9)` of each resource.
+    On server i the nine other users compete for the scarce resource i, and use nine tenths of it for a ninetieth of
+    their tasks. With `l = 1/100` naive per-server DRF gives a user `e = (1 + 8 l + l^2) / 10` elsewhere, at a
+    utilization of `(l + 9 e) / (l + 9)` of each resource.
     """
     like = np.full((10, 10), 100.0)
     np.fill_diagonal(like, 1.0)

@@ -14,7 +14,7 @@ from ...model.cluster import Cluster
 from ...scheduling.discrete_drf import _decisions, discrete_drf
 from ._ours import properties, shares, tasks
 
-#: Random clusters of theorem 7; their seed is a constant of the claim.
+#: Number of random clusters for theorem 7, and their seed, which is a constant of the claim.
 _DRAWS, _SEED = 20, 2011
 
 
@@ -99,7 +99,7 @@ def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:
 
 
 def within_one_max_task(_: object) -> bool:
-    r"""True if dominant shares of whole tasks differ by at most that of the largest task, on random clusters.
+    r"""True if dominant shares of whole tasks differ by at most that share of the largest task, on random clusters.
 
     In the continuous scenario they are equal. The scheduler is that of the proof: the user with the lowest share is
     served on the first machine with room, and nobody else; machines hold the largest task, `max_n d_nr`.

@@ -9,7 +9,7 @@ from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import monopoly_tasks, tasks
 
-#: Random clusters of claims about every cluster; their seed is a constant of the claims.
+#: Number of random clusters for claims about every cluster, and their seed, which is a constant of the claims.
 _DRAWS, _SEED = 40, 1308
 
 
@@ -64,7 +64,7 @@ def beyond_7(cluster: Cluster) -> Array:
 
 
 def non_wasteful(_: object) -> tuple[bool, bool]:
-    """Whether all bundles proportional to demands are non-wasteful, and whether all others waste something.
+    """Whether all bundles proportional to demands are non-wasteful, and whether all other bundles waste something.
 
     A bundle is non-wasteful if it runs fewer tasks without a small part of any of its resources.
     """

@@ -51,7 +51,7 @@ def bottlenecks(cluster: Cluster) -> list[int]:
 
 
 def is_psdsf(cluster: Cluster) -> bool:
-    """True if the certificate of PS-DSF passes: no user rises unless one with a smaller share falls."""
+    """True if the certificate of PS-DSF passes: no user can gain tasks unless one with a smaller share loses some."""
     return solve(cluster, "ps-dsf").certificate.passes(1e-6)
 
 
@@ -82,8 +82,8 @@ def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 below, and only CPU above it (derived
-#: here).
+#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 at smaller alpha, and only CPU at
+#: larger alpha (derived here).
 _THRESHOLD = math.log(2) / math.log(1.5)
 
 

@@ -1,8 +1,8 @@
 """Claims of PF on time and convergence (abstract, sections 5.2 and 6), judged by measurements (`Measurements`).
 
-Rounds do not depend on the machine; seconds do, and PF's are of another machine. `about` states whether seconds are CPU
-time or, in older measurements, wall time, an upper bound of it. PF does not state its tolerance: 1e-3 is assumed, the
-largest relative change of any user's tasks by a further response.
+Rounds do not depend on the machine; seconds do, and PF's seconds were measured on another machine. `about` states
+whether seconds are CPU time or, in older measurements, wall time, an upper bound of it. PF does not state its
+tolerance: 1e-3 is assumed, the largest relative change of any user's tasks by a further response.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ._claim import CANNOT, REPRODUCED, UNDER, Claim, Printed
 
 EXPERIMENT = "alpha_convergence"
 
-#: Clusters: PF's locations with virtual machines of Bitbrains, and one of thousands of users.
+#: Clusters: `_PF` has PF's locations with virtual machines of Bitbrains, `_MANY` has thousands of users.
 _PF, _MANY = "bitbrains", "thousands"
-#: Residual at which tasks are accurate to 1e-3, and those that define convergence.
+#: Residuals: at `_CLOSE` tasks are accurate to 1e-3; `_ROUGH` and `_LAST` define convergence.
 _CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
 #: Factor that "around" a time allows, about three.
 _AROUND = math.sqrt(10)
@@ -38,9 +38,9 @@ class Measurements:
     Attributes
     ----------
     reached : DataFrame
-        By cluster, alpha, order, damping (NaN: that of the order) and residual `level`: of `n` games the number `there`
-        that reach it, medians of `rounds`, `messages` and `seconds` (infinite if fewer than half do), and the ends
-        `rounds low`, ... of 95% confidence intervals of the medians.
+        By cluster, alpha, order, damping (NaN: the damping of the order) and residual `level`: of `n` games the number
+        `there` that reach it, medians of `rounds`, `messages` and `seconds` (infinite if fewer than half do), and the
+        ends `rounds low`, ... of 95% confidence intervals of the medians.
     solved : DataFrame
         By cluster and alpha, for the engine of equilibria: median `seconds` with the ends of its interval, and means of
         utilization, smallest share, Jain's index and price of fairness with half-widths of intervals (`+- jain`).
@@ -164,7 +164,7 @@ def _psdsf_around(data: Measurements) -> tuple[bool, str]:
 
 
 def _all_converge(data: Measurements, level: float) -> tuple[bool, str]:
-    """True if all undamped games of few users in cyclic or random order, played sequentially, reach the level."""
+    """True if all undamped games of few users in cyclic or random order, played sequentially, attain the level."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
     at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]

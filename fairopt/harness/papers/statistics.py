@@ -1,9 +1,9 @@
 """Statistics of stored cells, on which papers make statements: a value for each draw and combination of options.
 
 Every function takes stored cells (`fairopt.report.StoredCells`, with a column for each option in `axes`), the names of
-these columns, and its parameters, which are in the data of a paper; it returns a frame with `axes`, `repetition` and
-`value`. A statistic that may be read in several ways has a further column. Policies are named by their text, or by
-their name, such as `slots`.
+these columns, and its parameters, which are in the data of a paper; the function returns a frame with `axes`,
+`repetition` and `value`. A statistic that may be read in several ways has a further column. Policies are named by their
+text, or by their name, such as `slots`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTS = 0.1
 #: Sizes of jobs by number of tasks: DRF figure 14, of which the paper prints two, and five bins for DRFH figure 6.
 SIZES = {"DRF": (1, 2, 11, 51, np.inf), "DRFH": (1, 2, 11, 101, 501, np.inf)}
 
-#: Comparisons of a value with another one; in per cent or in points, but for `times`.
+#: Comparisons of a value with another value, in per cent or in points, except `times`, which is a ratio.
 CONTRASTS: Mapping[str, Callable[[Any, Any], Any]] = {
     "gain": lambda a, b: 100 * (a / b - 1),
     "gain of numbers": lambda a, b: 100 * (a - b) / b.clip(lower=1),
@@ -47,28 +47,30 @@ def compared(
     by: Sequence[str] = (), how: str = "mean", across: str = "", better: Any = None, than: Any = None,
     contrast: Mapping[str, str] | str = "gain", others: str = "min", over: str = "mean",
 ) -> pd.DataFrame:  # fmt: skip
-    """Values of a table, or comparisons of them between policies, mechanisms, alphas or clusters.
+    """Values of a table, or comparisons of values between policies, mechanisms, alphas or clusters.
 
     Parameters
     ----------
     of, value : str
-        Long table, or `cells`, and its column.
+        Name of a long table, or `cells`, and the column of that table.
     where : mapping, optional
-        Columns with the values of rows that count: one or several, or the ends of a range of times.
+        Columns, each with the values of the rows that count: one or several values, or the ends of a range of times.
     by, how
         Rows of a draw that are equal in the columns `by` are aggregated by `how`.
     across : str
         Column in which compared rows differ; '' compares nothing, and values are fractions in per cent.
     better, than
-        The value of `across` that is compared, and those with which it is: by default all others. Without `better` each
-        is compared with the one before it in order, and the column `range` has both.
+        `better` is the value of `across` that is compared, `than` are the values that it is compared with, by default
+        all others. Without `better` each value is compared with the previous value in order, and the column `range`
+        names both.
     contrast : str or mapping
-        A key of `CONTRASTS`; several by their readings, the column `reading`.
+        A key of `CONTRASTS`, or several keys by the name of their reading, which is in the column `reading`.
     others : str
-        Aggregate over what is compared with: `min` or `max`.
+        Aggregate over the values that `better` is compared with: `min` or `max`.
     over : str
         Aggregate over `by`; `apart` is the difference between the largest and the smallest, `largest` and `largest
-        size` take the value of the row and of the other whose mean over draws is largest; '' keeps all rows.
+        size` use the value of the row and column whose mean over draws, or its absolute value, is largest; '' keeps
+        all rows.
     """
     rows, draw = _rows(found, axes, of, where or {}), [*axes, "repetition"]
     if across == "number":  # number of slots of a policy
@@ -166,7 +168,7 @@ def instants_above(
 ) -> pd.DataFrame:
     """Part of all instants at which a policy uses at least as much of resources as another, in per cent.
 
-    With `busy`, of those at which tasks wait under both.
+    With `busy`, part of the instants at which tasks wait under both policies.
     """
     times = found.long("timeline")
     by = [*axes, "repetition", "time", "what"]
@@ -182,7 +184,8 @@ def sooner(
 ) -> pd.DataFrame:
     """Reductions of completion times against another policy of jobs in a bin of sizes, in per cent, by `statistic`.
 
-    Without `which`, their rank correlation with the bins: 1 if they rise from each bin to the next, -1 if they fall.
+    Without `which`, their rank correlation with the bins: 1 if reductions increase from each bin to the next, -1 if
+    they decrease.
     """
     gains = reductions(found, axes, better, than, sizes)
     if which is not None:
@@ -194,7 +197,7 @@ def sooner(
 
 
 def reductions(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
-    """Reductions by bin of sizes and `statistic`: of the means, or medians and trimmed means of those of each job."""
+    """Reductions by bin of sizes and `statistic`: of means, or medians and trimmed means of reductions of each job."""
     jobs, bins = found.long("each_job"), SIZES[sizes]
     size = pd.cut(jobs["tasks"], bins, right=False, labels=range(len(bins) - 1)).astype(int)
     by = [*axes, "repetition", "size"]
@@ -225,12 +228,12 @@ def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.D
     return _named((100 * (first - second)).map(np.min))
 
 
-#: Times in DRFH figure 4 from 100 s after a user comes or leaves to the next change.
+#: Intervals of time in DRFH figure 4, each from 100 s after a user arrives or leaves until the next change.
 _STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
 
 
 def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = False) -> pd.DataFrame:
-    """Largest difference of dominant shares, in points, from those under fluid DRFH, and between users at one time.
+    """Largest difference of dominant shares, in points, from shares under fluid DRFH, and between users at one time.
 
     Times are those of `_STEADY`, in DRFH figure 4. With `least`, the smallest ratio of a user's share to that under
     fluid DRFH instead, in per cent. Fluid DRFH divides among jobs, of which each user has one.
@@ -255,10 +258,10 @@ def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = Fal
 
 
 def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots: Sequence[int] = ()) -> pd.DataFrame:
-    """Tasks that demand more of the resource `heavy`, `first` or `second`, than of the other, in per cent.
+    """Tasks that demand more of the resource `heavy`, `first` or `second`, than of the other resource, in per cent.
 
     Or tasks whose larger demand differs from a slot by more than a fifth; servers of mean size have `slots[0]` to
-    `slots[1]` of them, and the number with the fewest such tasks counts.
+    `slots[1]` slots, and the number with the fewest such tasks counts.
     """
     demands, draw = found.long("demands"), [*axes, "repetition"]
     both = demands[["first", "second"]]
@@ -273,7 +276,7 @@ def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots:
 
 
 def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
-    """Gain on the two most skewed of the four largest classes of servers, less that on the other two, in points.
+    """Gain on the two most skewed of the four largest classes of servers, less the gain on the other two, in points.
 
     A class is the more skewed, the more its ratio of the two resources differs from that of all servers.
     """
@@ -291,10 +294,10 @@ def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str)
 
 
 def seconds_needed(found: Any, axes: Sequence[str], cluster: str) -> pd.DataFrame:
-    """Seconds until best responses reach a residual, the column `level`, the largest over alphas; infinite if never.
+    """Seconds until best responses reach a residual, the column `level`; the largest over alphas; infinite if never.
 
-    By the column `servers`, they compute in turn on one machine, or at once, each on its own: then a round takes the
-    mean of a server.
+    The column `servers` states whether servers compute in turn on one machine, or simultaneously, each on its own
+    machine; a round then takes the mean time of a server.
     """
     games = found.long("reached")
     games = games[(games["cluster"] == cluster) & games["level"].isin([1e-2, 1e-3])]

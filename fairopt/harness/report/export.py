@@ -1,6 +1,7 @@
 """Tables as formatted text, and as CSV, JSON, Parquet, Markdown and LaTeX files.
 
-Files are written atomically, and cells are escaped, so that none is read as markup or a formula. `typeset` has LaTeX.
+Files are written atomically, and cells are escaped, so that no cell is read as markup or as a formula. The module
+`typeset` formats LaTeX.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .typeset import FRACTIONS, INTERVAL, PAGE, distinct, flat, informative, lat
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
 #: First characters of cells that spreadsheets evaluate as formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Characters that are markup in Markdown: underscores only at the edge of a word, and stars only before one.
+#: Characters that are markup in Markdown: underscores only at the edge of a word, and stars only before a word.
 _MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
 #: Columns in seconds whose names do not include the unit.
 _SECONDS = ("mean_response", "median_response", "mean_wait", "until", "every", "simulate")
@@ -52,8 +53,8 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     Booleans are yes or no, headings of times have the unit, and half-widths of intervals of equal values are empty.
 
     The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column with the name of the resource; if
-    another column has that name, in `tasks (use)` and so on. Measures over users with unmet demand are omitted if they
-    equal those over all users.
+    another column has that name, such as `tasks`, the column is `tasks (use)`. Measures over users with unmet demand
+    are omitted if they equal the measures over all users.
     """
     shown = {}
     frame = distinct(frame)
@@ -182,7 +183,7 @@ def exportable(path: Path) -> None:
     Raises
     ------
     DataError
-        There is none; the message lists the formats.
+        There is no format for the suffix; the message lists the formats.
     """
     if path.suffix not in FORMATS:
         raise DataError(f"cannot export to {path.name}: choose {', '.join(FORMATS)}")

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
-#: Styles beside those of Matplotlib: the one of the papers, and the current settings.
+#: Styles beside those of Matplotlib: `PAPER` is the style of the papers, `NONE` keeps the current settings.
 PAPER, NONE = "paper", "none"
-#: Width in inches of a figure that has none of its own: one column.
+#: Width in inches of a figure that states no width: one column.
 COLUMN = 3.4
 
 #: Format of the mark across figures of tiny versions, which must not be mistaken for results.

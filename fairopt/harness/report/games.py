@@ -18,7 +18,7 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
     r"""Cells with `rounds to 1e-3` and so on, `linear_factor` and `linear_fit`, from the long table `reached` of games.
 
     Rounds, messages and seconds, in total and per server, count until the residual stays at or below a level, at least
-    the tolerance; they are infinite if it never does. The linear factor q is the factor by which a round
+    the tolerance; they are infinite if the residual never does. The linear factor q is the factor by which a round
     reduces the residual, fitted by least squares to the rounds k of at least three levels, and `linear_fit` its R^2:
 
     .. math:: k(\epsilon) = a + \frac{\log \epsilon}{\log q}
@@ -39,14 +39,14 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], same: Sequence[str]) -> pd.DataFrame:
-    """Cells with differences from the reference cell, which has equal columns `same` and the values of `less`.
+    """Cells with differences from the reference cell, which agrees in the columns `same` and has the values of `less`.
 
     Reference cells are omitted. If both values are infinite, as for games that do not converge, the difference is 0.
 
     Raises
     ------
     DataError
-        There is no reference cell, or none that is like another one.
+        There is no reference cell, or no other cell is like a reference cell.
     """
     base = np.logical_and.reduce([cells[name] == value for name, value in less.items()])
     same = [name for name in same if name not in less]

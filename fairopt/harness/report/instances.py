@@ -1,8 +1,9 @@
 """Library of instances: clusters with certified answers of all mechanisms, exact where rational arithmetic permits.
 
-`data/instances.toml` has the recipe, and `data/instances.sha256` the checksums of data and of exact answers. These do
-not depend on the processor: drawn amounts are rounded to 12 binary digits, and max-min is solved in fractions. Other
-answers are floating-point numbers, which `tools/check.py` verifies to 1e-8. docs/instances.md has the format.
+`data/instances.toml` has the recipe, and `data/instances.sha256` the checksums of data and of exact answers. Data and
+exact answers do not depend on the processor: drawn amounts are rounded to 12 binary digits, and max-min is solved in
+fractions. Other answers are floating-point numbers, which `tools/check.py` verifies to 1e-8. docs/instances.md has the
+format.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def checker() -> Table:
 @cache
 def known() -> dict[str, Table]:
     """Kind, origin, mechanisms and queues of each instance by name; `make()` builds its cluster."""
-    # More papers and witnesses come after a set is made, which never changes.
+    # Papers and witnesses that are added later are not part of the set, which never changes.
     found: dict[str, Table] = {}
     of_set = {line.split()[-1] for line in _checksums()}
     for name, one in of_papers().items():
@@ -102,7 +103,7 @@ def _double(text: str | None) -> float:
 
 
 def _of_vector(vector: Table, kind: str) -> Table:
-    """Instance of a vector in `vectors/`; of queues also their table, and their tasks as fractions."""
+    """Instance of a vector in `vectors/`; for queues also the table of queues, and the tasks as fractions."""
     users, about = [node for node in vector["nodes"] if node["demand"]], {"kind": kind, "about": vector["source"]}
     amounts = [[*map(_double, vector["capacity"])]], [[*map(_double, node["demand"])] for node in users]
     weight, limits = ([_double(node[key]) for node in users] for key in ("weight", "wants"))
@@ -153,16 +154,16 @@ def rounded(cluster: Cluster) -> Cluster:
 
 
 def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> Iterator[Table]:
-    """Yield an exact answer where there is one, then one in floating point.
+    """Yield an exact answer where there is one, then an answer in floating point.
 
-    Those of `tasks` (users,) that a vector states for a tree are exact; otherwise max-min is solved in fractions, and
+    The `tasks` (users,) that a vector states for a tree are exact; otherwise max-min is solved in fractions, and
     PS-DSF by nearby fractions that satisfy its definition. Such an answer of PS-DSF is not `fixed`, since
     there may be others.
 
     Raises
     ------
     DataError
-        The mechanism is not defined on the cluster, or pools its servers, which makes another cluster.
+        The mechanism is not defined on the cluster, or pools its servers, so that the answer is about another cluster.
     """
     if len(mechanism.prepare(cluster)[0].servers) != len(cluster.servers):
         raise DataError(f"{mechanism} is for one server")
@@ -193,7 +194,7 @@ def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> 
 
 
 def _full(cluster: Cluster, tasks: Any) -> Any:
-    """Tables of prices of one server: for each exhausted resource one in which only that has a price."""
+    """Tables of prices of one server: for each exhausted resource, a table in which only this resource has a price."""
     use = (rational.numbers(cluster.demand).T @ tasks)[:, 0]
     return [np.diag(use)[None, r] for r in np.flatnonzero(use == rational.numbers(cluster.capacity)[0])]
 
@@ -255,7 +256,7 @@ def content(name: str) -> Table:
         try:
             for answer in answers(mechanism, cluster, about.get("tasks")):
                 p, *errors = checker()["verify"](file, answer)
-                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # prices of a level that limits alone hold
+                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # for levels that task limits fix
                     pairs = zip(answer["prices"], p.proofs, strict=True)
                     answer["prices"] = [prices for prices, rise in pairs if rise <= p.tol]
                     p, *errors = checker()["verify"](file, answer)
@@ -308,7 +309,7 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
     DataError
         There is no such instance.
     FairoptError
-        Data or exact answers are not those of the set, by its checksums, or a file that exists has a wrong answer.
+        Data or exact answers differ from the checksums of the set, or a file that exists has a wrong answer.
     """
     wanted = [*known()] if chosen is None else chosen
     if unknown := [name for name in wanted if name not in known()]:
@@ -336,7 +337,7 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
     index = {"set": SET, "licence": "Apache-2.0", "made_by": made, "instances": rows, "files": files}
     texts["index.json"] = json.dumps(index, indent=1) + "\n"
     with zipfile.ZipFile(archive := io.BytesIO(), "w") as bundle:
-        for path in sorted(texts):  # ZipInfo has a date of its own, so that equal files make equal archives
+        for path in sorted(texts):  # the default date of ZipInfo is fixed, so that equal files make equal archives
             bundle.writestr(zipfile.ZipInfo(path), texts[path], zipfile.ZIP_DEFLATED, 9)
     _files.write(folder.with_name(f"{folder.name}.zip"), archive.getvalue(), "archive")
     if other := {*sums} - {*_checksums()}:

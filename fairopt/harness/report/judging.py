@@ -45,7 +45,7 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     keyed = values.assign(**{name: values[name].astype(str) for name in by}, all="")
     table = interval(keyed, [*by, "all"], "value").drop(columns="all")
     table["half"] = table["half"].mask(table["n"] == 1, 0.0 if certain else float("inf"))
-    if table.empty:  # no draw has a value
+    if table.empty:  # no draw has a value of the statistic
         table = pd.DataFrame({"mean": [np.nan], "half": [np.nan], "n": [0]})
     pairs = zip(table["mean"], table["half"], strict=True)
     return table.assign(outcome=[one.outcome(mean, half) for mean, half in pairs])
@@ -59,7 +59,7 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
     statements : iterable of Judged
     results : Results
     of : callable
-        Function from the experiment of a statement to the one whose cells are read, such as `wide`.
+        Function from the experiment of a statement to the experiment whose cells are read, such as `wide`.
     """
     parts = []
     for one in statements:

@@ -1,4 +1,4 @@
-"""Tables of an experiment from stored cells: one per cluster with a row per mechanism, or one of means."""
+"""Tables of an experiment from stored cells: one table per cluster with a row per mechanism, or one table of means."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ _PROPERTIES = (
 def tables_of(experiment: str, results: Results) -> list[Table]:
     """Build the tables of an experiment by its key `table`.
 
-    `clusters` is one for each, `means` one over repetitions, `properties` one of properties by mechanism.
+    `clusters`: one table for each cluster; `means`: one table of means over repetitions; `properties`: one table of
+    properties by mechanism.
 
-    If games were played on several draws, a table `NAME-reached` has the rounds in which they reach each residual. Each
-    of its `tables` follows as `NAME-name`.
+    If games were played on several draws, a table `NAME-reached` has the rounds in which the games reach each residual.
+    Each entry of the experiment's `tables` follows as a table `NAME-name`.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
     elif chosen.table == "properties":
         made = [_of_properties(chosen, found)]
     else:
-        names = found.cells["cluster"].unique()  # clusters of which all cells failed have no table
+        names = found.cells["cluster"].unique()  # clusters whose cells all failed have no table
         made = [_of_cluster(chosen.name, name, found) for name in names]
     for k, asked in enumerate(chosen.tables):
         options = structs.asdict(asked)
@@ -200,7 +201,7 @@ def _of_properties(chosen: Experiment, found: StoredCells) -> Table:
 
 
 def _heading(instance: str, cells: pd.DataFrame) -> str:
-    """Description of a cluster: a paper's example, or a source with its numbers of users N and servers K."""
+    """Description of a cluster: a paper's example, or a source with the number of users N and of servers K."""
     if known := papers.instances().get(instance):
         about = f"{known.description} ({papers.CITATIONS.get(known.paper, known.paper)}, {known.where})"
         return about[0].upper() + about[1:]

@@ -13,7 +13,7 @@ import msgspec
 VERSION = 1
 
 Number = float | None
-#: The number on which an alert is based.
+#: Type of the number on which an alert is based.
 Distance = Annotated[Number, msgspec.Meta(
     description="dominant shares that would have to change hands until every user runs what it is entitled to: near 0 "
     "where all do (tasks are whole, entitlements are not); alert where it stays above a threshold such as 0.1",
@@ -21,7 +21,7 @@ Distance = Annotated[Number, msgspec.Meta(
 
 
 class Below(msgspec.Struct):
-    """A user that lacks a whole task of its entitlement, or more."""
+    """A user that runs fewer tasks than its entitlement, by a whole task or more."""
 
     user: str
     group: str
@@ -36,7 +36,7 @@ class Below(msgspec.Struct):
 
 
 class Above(msgspec.Struct):
-    """A user that runs a whole task more than its entitlement, or more."""
+    """A user that runs more tasks than its entitlement, by a whole task or more."""
 
     user: str
     group: str
@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct):
 
 
 class User(msgspec.Struct):
-    """A user; `entitled` is by mechanism, and numbers that depend on running tasks are null where these are unknown."""
+    """A user; `entitled` is by mechanism. Numbers that depend on running tasks are null where those are unknown."""
 
     user: str
     group: str
@@ -84,7 +84,7 @@ class User(msgspec.Struct):
 
 
 class WhatIf(msgspec.Struct):
-    """A change, the entitlement after it, and how many more tasks would then start if none is stopped (or null)."""
+    """A change, the entitlement after it, and how many more tasks would then start if none is stopped, or null."""
 
     change: str
     entitled: float
@@ -92,7 +92,7 @@ class WhatIf(msgspec.Struct):
 
 
 class Stage(msgspec.Struct):
-    """Users of a queue that stop at a level of max-min filling, each with its bottleneck, and the number of others."""
+    """Users of a queue that stop at a level of max-min filling, each with its bottleneck; `others` counts the rest."""
 
     level: float
     users: list[str]
@@ -103,7 +103,7 @@ class Stage(msgspec.Struct):
 class Why(msgspec.Struct):
     """Explanation of the running tasks of a user or queue (`--user`, `--queue`): bottleneck, competitors and what-ifs.
 
-    Tasks of a queue are sums over its users, and shares dominant ones of the cluster; only queues have stages.
+    Tasks of a queue are sums over its users, and shares are dominant shares of the cluster; only queues have stages.
     """
 
     user: str

@@ -18,7 +18,7 @@ _AMOUNTS = {
     "description": "of every resource: a table by its name, or a list in the order of `resources`",
 }
 _NAME = {"type": "string"}
-#: Values of the keys of a cluster file; the keys themselves are those of the reader.
+#: Schemas of the values of a cluster file, by key; the list of keys is that of the reader.
 _CLUSTER: dict[str, dict[str, Any]] = {
     "name": _NAME,
     "count": {"type": "integer", "minimum": 1, "description": "how many such servers there are; default 1"},

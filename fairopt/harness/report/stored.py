@@ -115,7 +115,8 @@ class StoredCells:
     ----------
     cells : DataFrame
         One row per cell with results, in the order of the experiment. `experiment` and `cluster` (for simulations
-        `workload`) are names in this experiment, whichever computed the cell; `alpha` is infinite for PS-DSF.
+        `workload`) are names in this experiment, whichever experiment computed the cell; `alpha` is infinite for
+        PS-DSF.
     failed : DataFrame
         Cells that failed.
     notes : tuple of str
@@ -161,11 +162,11 @@ class StoredCells:
             Columns that name rows: `mechanism`, a parameter such as `alpha`, an option of the source such as `load`, or
             any column of the cells.
         values : str or sequence of str
-            Measures: columns of the cells, and of games `rounds to 1e-3`, `messages to 1e-3`, `seconds to 1e-3`,
+            Measures: columns of the cells, and for games `rounds to 1e-3`, `messages to 1e-3`, `seconds to 1e-3`,
             `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (`games`). Cells
-            without the first are left out.
+            without the first measure are left out.
         columns : str, optional
-            Column whose values stand beside each other.
+            Column whose values become columns of the table.
         level : float
             Level of confidence, in (0, 1).
         medians : bool
@@ -179,7 +180,7 @@ class StoredCells:
         Raises
         ------
         DataError
-            There is no such column; the message lists those that there are.
+            There is no such column; the message lists the existing columns.
 
         >>> import fairopt as fo
         >>> found = fo.report.Results().of("drfh_slots")  # doctest: +SKIP
@@ -262,7 +263,7 @@ class Results:
         Raises
         ------
         MissingCells
-            The store lacks some of them, or all failed; the message has the command that computes them.
+            The store lacks some cells, or all cells failed; the message has the command that computes them.
         DataError
             There is no such experiment.
         """
@@ -333,8 +334,8 @@ def means(found: StoredCells) -> pd.DataFrame:
     """Means by source, mechanism or policy, and parameters over `n` draws: all measures, with half-widths `+-`.
 
     `missed` counts cells whose certificate misses their tolerance, which are included. Mechanisms on the pool are
-    marked, and come last. Of simulations the use of every resource is a measure, and jobs and tasks that are done are
-    fractions of all of them.
+    marked, and come last. For simulations the use of every resource is a measure, and finished jobs and tasks are
+    stated as fractions of all jobs and tasks.
 
     >>> import fairopt as fo
     >>> fo.report.means(fo.report.Results().of("comparison"))  # doctest: +SKIP
@@ -358,7 +359,7 @@ def means(found: StoredCells) -> pd.DataFrame:
 
 
 def with_fractions(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells of simulations with the fractions of jobs and tasks that are done."""
+    """Cells of simulations with the fractions of finished jobs and tasks."""
     given = [what for what in ("jobs", "tasks") if f"{what}_done" in cells]
     return cells.assign(**{f"fraction_of_{what}_done": cells[f"{what}_done"] / cells[what] for what in given})
 
@@ -414,7 +415,7 @@ def option(cells: pd.DataFrame, name: str, default: str) -> pd.Series[str]:
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """Parameters of a mechanism or policy with their defaults, by its name; none if it is not installed."""
+    """Parameters of a mechanism or policy with their defaults, by its name; empty if it is not installed."""
     kind: Any = ({**POLICIES, **REGISTRY}).get(re.sub(r"^\w+:|\*$", "", name))
     return {} if kind is None else {one.name: one.default for one in fields(kind) if one.default is not MISSING}
 
@@ -442,7 +443,7 @@ def with_medians(
 ) -> pd.DataFrame:
     """Append to a table the medians of columns of cells by group, under new names, followed by ends of intervals.
 
-    Intervals need six values, and are omitted if no group has these.
+    Intervals need six values, and are omitted if no group has six.
     """
     for measure, name in names.items():
         found = median_interval(cells.dropna(subset=[measure]), by, measure, level).drop(columns="n")
@@ -456,8 +457,8 @@ def reached(found: StoredCells) -> pd.DataFrame:
     """Medians of convergence by game and residual: `n` draws, of which `there` reach the residual.
 
     `rounds`, `messages` and `seconds` are medians over all draws until the residual stays at or below `level`, infinite
-    if fewer than half reach it; `rounds low`, `rounds high` and those of seconds are the ends of 95% confidence
-    intervals. Games with a tolerance above a level are excluded from it.
+    if fewer than half reach it; `rounds low`, `rounds high`, `seconds low` and `seconds high` are the ends of
+    95% confidence intervals. Games whose tolerance is larger than a level are excluded at this level.
 
     >>> import fairopt as fo
     >>> fo.report.reached(fo.report.Results().of("convergence"))  # doctest: +SKIP
@@ -501,7 +502,8 @@ def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: 
     Returns
     -------
     DataFrame
-        One row per group in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
+        One row per group in order of appearance: the group, `median`, `low`, `high` (NaN for fewer than 6 values, at
+        95%), `n`.
 
     Raises
     ------

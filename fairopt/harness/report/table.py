@@ -21,7 +21,7 @@ class Table:
     Parameters
     ----------
     name, title : str
-        Base name of its files, and the first sentence of the caption.
+        Base name of the table's files, and the first sentence of the caption.
     frame : DataFrame
     notes : tuple of str
         Notes below the table.
@@ -30,7 +30,7 @@ class Table:
     groups : mapping
         Columns under common headings.
     whole : bool
-        Columns were selected explicitly, and a LaTeX table that is too wide for them is an error.
+        Columns were selected explicitly, so that a LaTeX table in which they do not fit is an error.
     keep : tuple of str
         Columns that are kept at any width: row labels, and the main measures.
 
@@ -111,7 +111,7 @@ def draws_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
 
 
 def medians_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
-    """Number of draws of medians, and the kind of their intervals, if there are some."""
+    """Number of draws of medians, and the kind of their intervals, if there are medians."""
     known = frame.filter(regex=" low$").notna().any(axis=None)
     of = "95% intervals between order statistics in brackets" if known else "without intervals"
     return f"Medians of {counts_said(counts)} draws, {of}"

@@ -1,8 +1,8 @@
-"""Tables for LaTeX, as wide as a column or page of a paper: columns are chosen to fit, digits by their certainty.
+"""Tables for LaTeX, as wide as a column or page of a paper: columns are chosen to fit, and digits by accuracy.
 
 The preamble needs `booktabs` and `array`. Widths are those of Computer Modern, in \\footnotesize at 10 points.
 
-Notation is the field's: words for columns, names of mechanisms, letters in math.
+Notation is that of the literature: words for columns, usual names of mechanisms, and letters in math.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...mechanisms import REGISTRY
 from ...model._arrays import Array
 from ...scheduling.policies import REGISTRY as POLICIES
 
-#: Headings of columns, where these are not the name with spaces for underscores.
+#: Headings of columns that differ from the name with spaces for underscores.
 HEADS = {
     "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
     "tol": "tolerance", "simulate": "seconds to simulate",
@@ -120,7 +120,7 @@ def words(name: str) -> str:
 
 
 def power(value: float, digits: int = 12) -> str:
-    """Format a number with at most `digits` significant digits; below 0.001 as a power of ten."""
+    """Format a number with at most `digits` significant digits; if smaller than 0.001 as a power of ten."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else "$\\infty$"
     plain = f"{value:.{digits}g}"
@@ -147,13 +147,13 @@ def width(text: str) -> float:
 PAGE = 6.5
 #: Prefix of the names of columns of half-widths of intervals.
 INTERVAL = "+- "
-#: Points per inch, points per em in \\footnotesize, and ems between columns.
+#: `_INCH`: points per inch. `_EM`: points per em in \\footnotesize. `_GAP`: ems between columns.
 _INCH, _EM, _GAP = 72.27, 8.5, 0.9
-#: Fraction of the largest value of its column below which a number is a rounding error, and is printed as 0.
+#: Fraction of the largest value of a column; smaller numbers in the column are rounding errors, and are printed as 0.
 _ROUNDING = 1e-12
-#: Power of ten below which certificates are printed as an upper bound only.
+#: Power of ten; smaller certificates are printed as smaller than this bound.
 _LEAST = -12
-#: Significant digits of values of unknown accuracy, and of seconds, which are measured once.
+#: Significant digits: `_DIGITS` of values of unknown accuracy, `_OF_SECONDS` of seconds, which are measured once.
 _DIGITS, _OF_SECONDS = 4, 2
 #: Number of lines of a table that fit on a page with caption, heading and notes.
 _LINES = 40
@@ -200,12 +200,12 @@ def latex(
     whole: bool = False,
     keep: Sequence[str] = (),
 ) -> str:
-    """A table for LaTeX that floats: `table` of a column, wider ones `table*`, which spans both columns of a page.
+    """A floating table for LaTeX: `table` in a column, or a wider `table*`, which spans both columns of a page.
 
     Row labels are the first columns. Half-widths follow means, ends of intervals follow medians. Values equal in all
     rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important
-    first; comments in the first lines name them, and state if the table is wider than requested. A table of more than a
-    page is continued in further tables with the same columns.
+    first; comments in the first lines name them, and state whether the table is wider than requested. A table of more
+    than a page is continued in further tables with the same columns.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def differing(sources: Sequence[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def _with_data(frame: pd.DataFrame) -> pd.DataFrame:
-    """Shorten sources to the options in which those of one cluster or workload differ; captions state the rest."""
+    """Shorten sources to the options in which sources of one cluster or workload differ; captions state the others."""
     names = frame.get("cluster", frame.get("workload", pd.Series("", frame.index)))
     if "source" not in frame or not (names.any() or frame["source"].str.contains("?", regex=False).any()):
         return frame
@@ -345,7 +345,7 @@ def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.Dat
 
 
 def _columns(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]], room: float) -> list[_Column]:
-    common = [("use (%)", "use_", uses(frame))]  # common heading, prefix that is removed from the others, columns
+    common = [("use (%)", "use_", uses(frame))]  # common heading, prefix to remove from column headings, columns
     for group, names in groups.items():
         word = next((each for each in ("user ", f"{group} = ") if all(name.startswith(each) for name in names)), "")
         common.append((f"{group} user" if word == "user " else group, word, [name for name in names if name in frame]))
@@ -390,7 +390,7 @@ def _numbers(
     halves: Array,
     alike: Array,
 ) -> list[str]:
-    """Format the cells of a column, with the number of decimals that is certain for the largest of equal kind."""
+    """Format the cells of a column, with the number of decimals that is certain for the largest value of equal kind."""
     if name in _GIVEN:
         return [power(value) for value in values]
     if name == "certificate":
@@ -406,7 +406,7 @@ def _numbers(
 
 
 def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
-    """Format a number with its half-width, to two digits of the latter; one that would round to 0 is a power of ten."""
+    """Format a number with its half-width, to two digits of the latter; what would round to 0 is a power of ten."""
     if not math.isfinite(value):
         return power(value)
     order = _order(value)
@@ -428,7 +428,7 @@ def _order(value: float) -> int:
 
 
 def _in_lines(head: str, longest: float) -> list[str]:
-    """Break a heading into two lines if it is wider than its cells; otherwise the first is empty."""
+    """Break a heading into two lines if it is wider than its cells; otherwise the first line is empty."""
     blanks = [found.end() for found in re.finditer("[ -](?=.{4})", head)]  # units are not separated from the name
     if width(head) <= longest or not blanks:
         return ["", head]
@@ -437,10 +437,10 @@ def _in_lines(head: str, longest: float) -> list[str]:
 
 
 def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> tuple[list[_Column], list[str]]:
-    """Columns that fit, with their widths, and names of those that do not.
+    """Columns that fit, with their widths, and names of columns that do not.
 
-    Columns are added in order, the needed ones first and those of `_LAST` last; a group with a common heading takes the
-    place of its first column. Folded columns share the remaining width.
+    Columns are added in order, needed columns first and columns in `_LAST` last; a group with a common heading takes
+    the place of its first column. Folded columns share the remaining width.
     """
     ranks: dict[str, tuple[int, int]] = {}  # ranks of single columns and of groups, by name
     for k, one in enumerate(columns):

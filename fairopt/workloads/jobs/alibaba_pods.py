@@ -30,9 +30,10 @@ def alibaba_pods(
 ) -> Workload:
     """Read the pods of the trace as jobs of one task, on all nodes; resources are cores, GiB and GPUs.
 
-    The trace has no users: pods of one quality of service and GPU shape form one. A pod arrives at its creation, and
-    lasts from its scheduling (for 897 that were never scheduled, from its creation) to its deletion. Its `gpu_spec`
-    restricts its nodes. GPUs of a node are divisible: a pod with half a GPU may be served by fractions of two.
+    The trace has no users: pods of one quality of service and GPU shape form a user. A pod arrives at its creation, and
+    lasts from its scheduling (for 897 pods that were never scheduled, from its creation) to its deletion. Its
+    `gpu_spec` restricts its nodes. GPUs of a node are divisible: a pod with half a GPU may be served by fractions of
+    two.
 
     Parameters
     ----------

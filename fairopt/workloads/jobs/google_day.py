@@ -47,9 +47,10 @@ def google_day(
     """Draw a day of jobs with demands, numbers of tasks and users like those of Google's sample.
 
     Demands and numbers of tasks have the marginals and rank correlations of jobs in the 2011 sample. Jobs of one user
-    are as similar as there (`alike` is the between-user fraction of the variance of log demands), and a few users have
-    most jobs. The duration of a job is lognormal with the quantiles that PF states for Google's day: 38% of jobs end
-    within five minutes, and 16% last longer than a day. Durations of its tasks vary as those observed to end.
+    are as similar as in the sample (`alike` is the between-user fraction of the variance of log demands), and a few
+    users have most of the jobs. The duration of a job is lognormal with the quantiles that PF states for Google's day:
+    38% of jobs end within five minutes, and 16% last longer than a day. Durations of its tasks vary like the durations
+    of tasks that ended in the sample.
 
     Parameters
     ----------
@@ -67,16 +68,16 @@ def google_day(
     machines : str
         Mix of servers: "2011", ten types, or "2019", the twelve types of cell a.
     durations : str
-        As of the sample (`google`): `fitted`, as drawn; `seen`, truncated at the end of the interval for a start on
-        arrival; `day`, a day for tasks that would be truncated.
+        Treatment of durations, as in the sample (`google`): `fitted`, as drawn; `seen`, truncated at the end of the
+        interval for a start on arrival; `day`, a day for tasks that would be truncated.
     density : float
-        Probability in (0, 1] that a user may use a type of servers; each may use at least one. A job whose tasks fit
-        none of its user's types may use all that they fit.
+        Probability in (0, 1] that a user may use a type of servers; each may use at least one type. A job whose tasks
+        fit on none of its user's types may use all types on which they fit.
 
     Raises
     ------
     DataError
-        The load cannot be reached, however long tasks last.
+        The load cannot be attained, however long tasks last.
     """
     marginals, table = measured("google_jobs")
     kinds = np.array(table[f"servers {machines}"], dtype=float)
@@ -132,7 +133,7 @@ def google_day(
 def _jobs(
     rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int
 ) -> tuple[Whole, Array, Whole]:
-    """Draw users, demands and numbers of tasks of jobs up to the given total, at which the last job is truncated."""
+    """Draw users, demands and numbers of tasks of jobs up to the given total, to which the last job is truncated."""
     active = Marginals.one("jobs", table["jobs of a user"]).draw(rng, users, 1)[:, 0]
     alike = table["alike"]
     of_user = rng.standard_normal((users, len(marginals.columns)))
@@ -154,7 +155,7 @@ def _jobs(
 
 
 def _factor(demand: Array, duration: Array, arrival: Array, total: Array, end: float, load: float) -> float:
-    """Factor of durations that yields the load, by bisection of its logarithm, in which the load increases."""
+    """Factor of durations that yields the load, by bisection of its logarithm; the load increases with the factor."""
 
     def reached(factor: float) -> float:
         lasts = np.minimum(duration * factor, end - arrival)

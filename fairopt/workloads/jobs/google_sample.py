@@ -69,9 +69,9 @@ def google_sample(
 ) -> Workload:
     """Read the users, jobs and tasks of the trace, and its 12,583 machines.
 
-    Each submitted task counts once, with the requests of its first SUBMIT; those submitted before the trace arrive at
-    0. Most durations are censored: of 190,635 tasks with requests 52,000 end in the trace. Results depend on the
-    treatment of the others, so variants should be compared.
+    Each submitted task counts once, with the requests of its first SUBMIT; tasks submitted before the trace arrive at
+    time 0. Most durations are censored: of 190,635 tasks with requests 52,000 end in the trace. Results depend on the
+    treatment of the other tasks, so that variants should be compared.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def google_sample(
     durations : str
         `fitted`: censored durations are drawn from a lognormal distribution conditional on the observed part; it is
         fitted to tasks that started in the trace, or, for tasks running at its start, to their remaining time
-        (`_draw.py`). `seen`: tasks end with the trace, and those that never start last for the median. `day`: they last
-        for a day.
+        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median. `day`: tasks
+        that do not end in the trace last for a day, or for the observed part if that is longer.
     servers, users : int, float or None
-        Sample with `rng`: a number, a fraction, or all (None).
+        Numbers to sample with `rng`, each as a number, a fraction, or None for all.
     rng : Generator, optional
     skip_malformed : bool
         Skip malformed rows, and count them.
@@ -122,7 +122,7 @@ def google_sample(
 
 
 def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
-    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier ones."""
+    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier tasks."""
     started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
     seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
     old = rows["before"].to_numpy()

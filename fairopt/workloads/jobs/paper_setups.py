@@ -15,7 +15,8 @@ from ..sources import workload_generator
 
 #: DRF 7.1: demands (CPUs, GB) of tasks of job 1 and of job 2 in the three phases.
 _PHASES = {"1": ((1, 10), (1, 1)), "2": ((2, 4), (1, 3)), "3": ((1, 7), (1, 4))}
-#: DRFH, figure 4: CPU and memory of the six most frequent of Google's types of servers, and how many there are.
+#: DRFH, figure 4: `_TYPES` has CPU and memory of the six most frequent of Google's types of servers, `_FREQUENT` the
+#: number of servers of each type.
 _TYPES = ((0.5, 0.4995), (0.5, 0.2493), (0.5, 0.749), (1, 1), (0.25, 0.2498), (0.5, 0.1241))
 _FREQUENT = (6732, 3863, 1001, 795, 126, 52)
 
@@ -27,7 +28,7 @@ def drf_7_1(
     """Two jobs with more tasks than fit on 48 initially empty servers of 4 CPUs and 14 GB.
 
     Durations have mean `seconds`, of which a fraction `spread` is exponentially distributed and the rest constant, as
-    the paper does not state them. A phase lasts two minutes; tasks suffice for five.
+    the paper does not state durations. A phase lasts two minutes; there are enough tasks for five minutes.
     """
     number = int(300 / seconds * 192)
     lasts = seconds * (1 - min(spread, 1.0) + min(spread, 1.0) * rng.exponential(1.0, (2, number)))
@@ -45,7 +46,7 @@ def drf_7_1(
 def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count = 30, loop: bool = False) -> Workload:
     """Four users with jobs of 80 tasks of 1 CPU and .5 GB, and four of 2 CPUs and 2 GB, on servers of 8 CPUs and 6 GB.
 
-    Durations have mean `seconds`, of which half is exponentially distributed, as the paper does not state them.
+    Durations have mean `seconds`, of which half is exponentially distributed, as the paper does not state durations.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def drfh_figure4(
     """Users with tasks of (.2, .3), (.5, .1) and (.1, .3) of CPU and memory that arrive at 0, 200 and 500 s.
 
     The first user departs at 1080 s. Durations have mean `seconds`, half constant and half exponential, as the paper
-    does not state them. Tasks of all users suffice for 1500 s.
+    does not state durations. All users have enough tasks for 1500 s.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def drfh_figure4(
         `totals`: a mix of the first six types of table I with the printed totals, 52.75 CPUs and a memory of 51.32.
         `drawn`: 100 servers drawn from table I.
     mix : int
-        Which of the mixes with the printed totals: 1 is the most probable one if servers are drawn from table I.
+        Index, from 1, of the mix with the printed totals, in order of decreasing probability if servers are drawn from
+        table I.
     """
     kinds, mixes = np.array(_TYPES), figure4_mixes()
     count = mixes[min(mix, len(mixes)) - 1]
@@ -108,8 +110,8 @@ def drfh_figure4(
 def figure4_mixes() -> NDArray[np.int64]:
     """Numbers of servers by type, (mixes, 6): mixes of 100 with the totals of DRFH figure 4, most probable first.
 
-    With n4 of 1 CPU and n5 of .25 the CPUs are 52.75 if and only if n4 = 5.5 + n5 / 2. Mixes beyond these ranges have
-    less than a thousandth of the probability of the first.
+    With n4 servers of 1 CPU and n5 servers of .25 CPUs the total is 52.75 CPUs if and only if n4 = 5.5 + n5 / 2. Mixes
+    outside of the ranges in the code have less than a thousandth of the probability of the first mix.
     """
     n5, n2, n3, n6 = np.meshgrid((1, 3, 5), np.arange(61), np.arange(41), np.arange(5), indexing="ij", sparse=True)
     n4 = (11 + n5) // 2
@@ -130,7 +132,7 @@ def mqdrf_figure2(rng: np.random.Generator, seconds: Positive = 10.0, users: Cou
     Parameters
     ----------
     seconds : float
-        Duration of tasks, which the paper does not state. If tasks end before the next arrival, caps are met at once.
+        Duration of tasks, which the paper does not state. If tasks end before the next arrival, caps apply at once.
     """
     n = np.arange(users)
     tasks = pd.DataFrame(

@@ -28,15 +28,15 @@ def sacct(
     """Read the jobs that ran as a workload of tasks, each the part of a job on one node.
 
     Resources are those of `AllocTRES`: `cpu`, `memory` [GiB], and generic ones. Servers are the nodes of `NodeList`,
-    each with the most that jobs of the file held there at once, which is at most what it has. Steps of jobs are
-    skipped; jobs that did not start, or have not ended, are left out and counted.
+    each with the largest amounts that jobs of the file used there at once, which are at most its capacities. Steps of
+    jobs are skipped; jobs that did not start, or have not ended, are left out and counted.
 
     Parameters
     ----------
     directory : str or Path
         File.
     by : str
-        Definition of users: "account", or "user", the persons.
+        Definition of users: "account", or "user" (persons).
     rng : Generator, optional
         Not used.
 
@@ -122,7 +122,7 @@ def _time(text: str) -> float | None:
 
 
 def _servers(jobs: pd.DataFrame, resources: list[str]) -> pd.DataFrame:
-    """Nodes, with the largest amounts held at once as capacities; if unnamed, as many as the largest job needs."""
+    """Nodes, with the largest amounts used at once as capacities; if unnamed, as many as the largest job needs."""
     parts = jobs.explode("nodes").dropna(subset=["nodes"])
     if parts.empty:
         return pd.DataFrame([{"count": int(jobs["tasks"].max())} | jobs[resources].max().to_dict()])

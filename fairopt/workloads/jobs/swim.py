@@ -2,7 +2,7 @@
 
 Source: Y. Chen, A. Ganapathi, R. Griffith, R. Katz, "The case for evaluating MapReduce performance using workload
 suites", MASCOTS 2011. A row is a job: its time of submission, and the bytes of map input, shuffle and reduce output.
-Users, tasks, demands and durations are missing; the assumptions about them are options.
+Users, tasks, demands and durations are missing; the assumptions about missing data are options.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def swim(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """Read the jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (those of DRF, section 7.3).
+    """Read the jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (the servers of DRF, section 7.3).
 
     A job with b bytes of input and s bytes of shuffle has `ceil(b / block)` maps and `ceil(s / block)` reduces, each
     number at most `most` (with more work per task), without precedence. A task of b bytes lasts `1 + b / rate` seconds
-    and needs one core and 1 GB; tasks of a fraction `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: for most tasks
-    CPU is the dominant resource, for some memory). Users are drawn, the k-th with weight 1/k.
+    and needs one core and 1 GB; tasks of a fraction `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: the dominant
+    resource of most tasks is CPU, and of some tasks memory). Users are drawn, the k-th with weight 1/k.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _workload(
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
     parts = []
     maps, moved, written = jobs[["input", "shuffle", "output"]].to_numpy(dtype=float).T
-    # A job without input has one map as well.
+    # A job without input has one map, too.
     for least, size in ((1, maps), (0, moved)):
         number = np.maximum(np.minimum(np.ceil(size / (block * _MB)), most), least)
         some = number > 0
