@@ -1,4 +1,4 @@
-"""Allocations as text and HTML, with significant digits by the certificate."""
+"""Allocations as text and HTML, with as many digits as the certificate shows to be certain."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..certificates import Certificate
 from ..model._arrays import Array
 from .arrays import NOTHING, ROUNDING, SOME, Answer
 
-#: Arrays (users,) by name of column.
+#: Arrays (users,) by column name.
 Columns = Mapping[str, Array]
 
-#: Largest number of users, and of resources, displayed.
+#: Largest number of users, and largest number of resources, that are displayed.
 _ROWS = 20
 
 
@@ -30,7 +30,7 @@ def cut(text: str, most: int) -> str:
 
 
 def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
-    """Join columns (header first, cells padded) to a table; wider ones than `most` are broken, repeating the first."""
+    """Join columns (header first, cells padded) to a table, in parts of width `most` that all have the first column."""
     parts = [columns] if most is None else _parts(columns, most)
     return "\n\n".join("\n".join(" ".join(row).rstrip() for row in zip(*part, strict=True)) for part in parts)
 
@@ -59,7 +59,7 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 
 
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
-    """Table of users; of many only the first and the last."""
+    """Table of users; of more than 20 users only the first ten and the last ten."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
     shown = {"user": users} | certain(columns, allocation)
     table: list[list[str]] = []
@@ -126,7 +126,7 @@ _MOST = 6
 def off(certificate: Certificate) -> Array | None:
     """First-order bound on the relative error of tasks, (users,): residual times condition number."""
     known = certificate.conditions
-    # The residual is at least that of rounding.
+    # The residual is at least the rounding error.
     return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
@@ -139,9 +139,9 @@ def uncertain(certificate: Certificate) -> Array:
 def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[str]]:
     """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
 
-    Tasks that the certificate does not tell from 0 (`Arrays.nothing`) print as 0, and so do tasks on one server (the
-    columns after the weight) below the residual or the error bound, relative to the user's tasks. Others of given
-    tasks, which have no residual, are displayed as they are.
+    Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. So do tasks on one server (the
+    columns after the weight) that are less than the residual or the error bound, relative to all tasks of the user.
+    Tasks that were given have no residual, and all other digits of theirs are displayed.
     """
     certificate, given, nothing = allocation.certificate, allocation._given, allocation.arrays.nothing
     bound, tasks = None if given else off(certificate), columns["tasks"]
@@ -155,7 +155,7 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
-        # The first three columns are tasks, share and weight, the others are servers.
+        # The first three columns are tasks, share and weight, further columns are servers.
         kept = np.where((nothing & (place != 2)) | ((values < dust) & (place >= 3)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip

@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 
     from .sensitivity import Sensitivity
 
-#: Smallest tolerance that an error message recommends: below it rounding errors dominate.
+#: Smallest tolerance that an error message recommends, as rounding errors dominate smaller residuals.
 _FINE = 1e-9
-#: Number of rounds up to which a plot marks every round, since a line through a single point is invisible.
+#: Largest number of rounds for which a plot marks every round, since a line through a single point is invisible.
 _FEW = 20
 
-Judge = Callable[[Cluster, Any, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
+#: Function of a cluster, tasks and log prices, which returns their certificate and the log prices that prove it.
+Judge = Callable[[Cluster, Any, Array | None], tuple[Certificate, Array | None]]
 
 
 @dataclass(frozen=True)
 class Stats:
     """Engine, solver and its status (which certificates do not rely on), CPU seconds and versions of a solve.
 
-    `compile` is the time of CVXPY. Work that a process does once, compilation or loading of loops and imports, is only
-    in `loops`.
+    `compile` is the time of CVXPY. The time of work that a process does once (compilation or loading of loops, and
+    imports) is in `loops` only.
     """
 
     engine: str
@@ -71,7 +72,7 @@ class Trace:
     frame : DataFrame by round
         `residual`: largest change of a response in the round, relative to the user's tasks; `exploitability`: as in
         certificates, at the servers' latest prices; `utilization`: mean used fraction of capacity; cumulative CPU
-        `seconds`, `messages`, and `numbers` in these.
+        `seconds`, numbers of `messages`, and `numbers` in these messages.
     reason : str
         Reason of termination, with a remedy.
     order : str
@@ -93,7 +94,7 @@ class Trace:
         return len(self.frame)
 
     def rounds_to(self, residual: float) -> int | None:
-        """First round from which the residual remains at or below this value; None if there is none."""
+        """First round from which on residuals are at most `residual`; None if there is no such round."""
         above = self.frame.index[self.frame["residual"] > residual]
         first = 1 if not len(above) else int(above[-1]) + 1
         return first if first <= len(self.frame) else None
@@ -108,7 +109,7 @@ class Trace:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)
-            zero = self.frame.index[shown.isna()]  # which a logarithmic scale leaves out
+            zero = self.frame.index[shown.isna()]  # rounds that a logarithmic scale leaves out
             label = f"{column} (0 in round {zero[0]})" if len(zero) else column
             axes.semilogy(self.frame.index, shown, style, label=label, marker="." if len(shown) <= _FEW else None)
         axes.set_xlim(0.5, max(len(self.frame), 1) + 0.5)
@@ -169,23 +170,26 @@ class Allocation(Frozen):
     mechanism : str
         Label of the mechanism, such as `alphaPF-VDS(alpha=3)`.
     cluster : Cluster
-        The cluster of the certificate: the pooled one for single-pool mechanisms.
+        The cluster of the certificate: the pooled cluster for single-pool mechanisms.
     tasks : (users, servers)
         :math:`x_{ni}`, in tasks. For merged servers the array is expanded at first access; quantities by user or by
         server (`user_tasks`, `utilization`, measures) do not require it.
     certificate : Certificate
         Infeasibility and suboptimality, computed independently of the solver.
     criterion : Criterion
-        The objective. Tasks that are certified for feasibility only (`Allocation.of`) have none, and raise `DataError`.
+        The objective. It raises `DataError` if tasks are certified for feasibility only (`Allocation.of`).
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
-        :math:`\log \lambda_{ir}` per resource unit, -inf for zero prices, by which the certificate is proved: in units
-        of marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha exceed the range of floating
-        point, hence the logarithms.
+        Log prices :math:`\log \lambda_{ir}` per resource unit, with which the certificate is proved; -inf for zero
+        prices. Prices are in units of marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha
+        exceed the range of floating point, hence the logarithms.
     stats : Stats
+        Engine, solver, CPU seconds and versions.
     notes : tuple of str
         Remarks, such as that servers were pooled, or that users cannot run tasks.
     tol : float
-        The requested tolerance; `flagged` tells if the certificate misses it (only with `throw=False`).
+        The requested tolerance; `flagged` tells if the certificate exceeds it (only with `throw=False`).
+    judge : callable
+        The function that certifies tasks.
     trace : Trace or None
         Rounds of the distributed game, for allocations by `best_response`.
     index : int or None
@@ -194,7 +198,7 @@ class Allocation(Frozen):
         (docs/equilibria.md). None for other mechanisms, with active task limits, and for residuals above 1e-7. For more
         than 500 (user, server) pairs it is computed at first access.
     warm : object
-        Warm start of the engine: pass the allocation to `solve(..., start=...)`.
+        State for a warm start of the engine: pass the allocation to `solve(..., start=...)`.
 
     >>> import fairopt as fo
     >>> found = fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"]))
@@ -218,7 +222,7 @@ class Allocation(Frozen):
 
     @cached_property
     def _split(self) -> Split | None:
-        """Tasks of merged servers, if the engine returned these."""
+        """Tasks of merged servers, if the engine returned tasks of merged servers."""
         made_by = self._maker("tasks")
         return made_by if isinstance(made_by, Split) else None
 
@@ -245,7 +249,7 @@ class Allocation(Frozen):
         return pd.Index(getattr(self.cluster, f"{axis}s"), name=axis)
 
     def __getitem__(self, user: str) -> pd.Series:
-        """Tasks of a user by server, as `allocation["bob"]`."""
+        """Tasks of a user by server: `allocation["bob"]`."""
         n = int(self.cluster._indices("users", [user])[0])
         split = self._split
         row = self.tasks[n] if split is None else split.merging.split_servers(split.merged[[n]])[0]
@@ -265,7 +269,7 @@ class Allocation(Frozen):
 
     @property
     def tasks_by_type(self) -> pd.DataFrame:
-        """Tasks (users, types of servers); servers of a type have proportional capacities, and tasks likewise."""
+        """Tasks (users, types of servers). Servers of a type have proportional capacities, and proportional tasks."""
         split = self._split or Split.from_answer(self.cluster, self.tasks)
         types = pd.Index(split.merging.cluster.servers, name="type")
         return pd.DataFrame(split.merged, self._named("user"), types)
@@ -288,20 +292,20 @@ class Allocation(Frozen):
 
     @property
     def used_parts(self) -> pd.DataFrame:
-        """Used fraction of each capacity, (servers, resources); NaN where it is 0."""
+        """Used fraction of each capacity, (servers, resources); NaN where the capacity is 0."""
         return pd.DataFrame(self.arrays.used_parts, self._named("server"), self._named("resource"))
 
     @property
     def utilization(self) -> pd.Series:
-        """Used fraction of the total capacity by resource; NaN where it is 0."""
+        """Used fraction of the total capacity by resource; NaN where the capacity is 0."""
         return pd.Series(self.arrays.utilization, index=self._named("resource"), name="utilization")
 
     @property
     def prices(self) -> pd.DataFrame | None:
         r"""Prices :math:`\lambda_{ir}` per resource unit, a row per server, or per level and server for max-min.
 
-        Scaled such that users' expenditures sum to the weights; in the game, by server, such that the largest price of
-        a whole capacity is 1. None if there are no prices.
+        The expenditures of all users sum to the sum of the weights. In the game the prices of each server are scaled
+        such that the largest price of a whole capacity is 1; max-min prices are not scaled. None without prices.
         """
         prices, servers = self.arrays.prices, self._named("server")
         if prices is None:
@@ -325,8 +329,8 @@ class Allocation(Frozen):
     def load(cls, path: str | Path) -> Self:
         """Read an allocation file, and recompute the certificate from its cluster, criterion, tasks and log prices.
 
-        The certificate is that of the criterion, even for mechanisms with their own (bottleneck fairness). An
-        allocation that misses the file's tolerance is returned flagged.
+        The certificate is computed from the criterion, even if the mechanism has a certificate of its own (bottleneck
+        fairness). An allocation whose certificate exceeds the tolerance of the file is returned, and `flagged`.
 
         Raises
         ------
@@ -356,9 +360,9 @@ class Allocation(Frozen):
         tasks : (users, servers)
             An array, a frame, or a dict of dicts by name; for a single server also (users,).
         label : str
-            Label in place of the mechanism's.
+            Label of the allocation, in place of the label of a mechanism.
         criterion : Mechanism or Criterion, optional
-            By which the tasks are certified; `flagged` tells if `tol` is missed. Default: feasibility only.
+            What tasks are certified for; `flagged` tells if the certificate exceeds `tol`. Default: feasibility only.
         tol : float
             Tolerance of feasibility and of the criterion (dimensionless).
         throw : bool
@@ -367,7 +371,7 @@ class Allocation(Frozen):
         Raises
         ------
         DataError
-            Tasks have another shape or other names, or are infeasible; or the criterion is that of a pool.
+            Tasks have another shape or other names, or are infeasible; or the mechanism is defined on the pool.
         """
         tol, table = _validate.tolerance(tol), _frames.tasks(tasks, expected(cluster).users, cluster.servers)
         return cls._judged(cluster, table, str(label), criterion, tol, throw)
@@ -398,9 +402,10 @@ class Allocation(Frozen):
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame by user: `tasks`, `work` if there are rates, `dominant_share`, `weight`, and of 2 to 20 servers tasks.
+        """Frame by user: `tasks`, `work` if there are rates, `dominant_share`, `weight`, and tasks on each of 2 to 20
+        servers.
 
-        A server with the name of one of these columns is labelled `tasks (server)` etc.
+        A server whose name is that of another column is labelled as in `tasks (server)`.
         """
         return pd.DataFrame(self._columns(), index=self._named("user"))
 
@@ -415,20 +420,20 @@ class Allocation(Frozen):
     def bottlenecks(self) -> pd.DataFrame:
         r"""Frame by user of the bottlenecks of a lexicographic max-min allocation, with proofs.
 
-        Resource r of server i is a bottleneck of user n if it is exhausted, n demands it, and users above n's level
-        hardly use it.
+        Resource r of server i is a bottleneck of user n if it is exhausted, n demands it, and users of higher levels
+        than n hardly use it.
 
         Columns: `level` (:math:`\sigma_n / \phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run`, or
-        `unproved` where the bound misses `tol`; `server` and `resource`, the bottleneck of users bound by capacity
-        (among several the one of largest share in the cost of a task, at the prices of the proof, on the cheapest
-        server; merged servers are represented by the first); `bound`, the proved bound on the relative rise of tasks.
+        `unproved` if the bound exceeds `tol`; `server` and `resource`, the bottleneck of users bound by capacity (among
+        several bottlenecks, that of largest share in the cost of a task on the cheapest server, at the prices of the
+        proof; merged servers are represented by the first); `bound`, the proved bound on relative increases of tasks.
 
         Raises
         ------
         DataError
             The mechanism is not lexicographic max-min over a pool or over servers.
         SolverError
-            An engine other than `native` made it, and it is too large to search for prices.
+            The allocation is of another engine than `native`, and too large for a search for prices.
         """
         tasks = self._split or self.tasks
         found = blocking(self.cluster, tasks, self.criterion, self.arrays.prices, self.tol)
@@ -443,13 +448,13 @@ class Allocation(Frozen):
         Parameters
         ----------
         measures : iterable of str or callable, optional
-            Names of `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`. Default: all of
-            `MEASURES`; measures relative to entitlements require another solve, and are computed only on request.
+            Names in `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`. Default: all measures
+            in `MEASURES`; measures relative to entitlements require another solve, and are computed only on request.
 
         Raises
         ------
         DataError
-            There is no measure of this name.
+            A name is not the name of a measure.
         """
         plugins.installed()
         row: dict[str, Any] = {}
@@ -462,7 +467,7 @@ class Allocation(Frozen):
         return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Plot the use of every server and resource, stacked by user, as `fairopt.plot.allocation`."""
+        """Plot the use of every server and resource, stacked by user (`fairopt.plot.allocation`)."""
         from . import plot
 
         return plot.allocation(self, ax=ax)
@@ -470,13 +475,15 @@ class Allocation(Frozen):
     def sensitivity(self) -> Sensitivity:
         """Derivatives of tasks and measures with respect to alpha, weights, demands, capacities and limits, as frames.
 
-        They follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md); where tasks
-        are not differentiable they are NaN, with a reason. Capacities of pooled mechanisms are those of the pool.
+        Derivatives follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md); where
+        tasks are not differentiable, derivatives are NaN, with a reason. For pooled mechanisms capacities are those of
+        the pool.
 
         Raises
         ------
         DataError
-            Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
+            The mechanism is neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor lexicographic
+            max-min over a pool or over servers.
         SolverError
             The allocation is not accurate enough; the message says what to do instead.
         """

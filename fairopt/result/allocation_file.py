@@ -1,8 +1,8 @@
 """Allocation files: tasks with all that is needed to check them, in JSON. See `docs/allocation-file.md`.
 
-The cluster stands in the file as the arrays of `Cluster`, so that any program can write and read it in a few lines.
-Numbers keep every digit; null is infinity, or the log of no price.
-What is read is a claim: nothing in the file says how good the tasks are, whoever reads it computes that.
+A file has the cluster as the arrays of `Cluster`, so that any program can write and read it in a few lines. Numbers
+keep all digits; null stands for infinity, or in log prices for minus infinity. The tasks of a file are a claim: the
+file does not state how good they are, and a reader computes that.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ from ..model.tree_filling import TreeCriterion, tree_criterion
 
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
+#: Keys of a file.
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
-_FACTORS = ("fair", "efficient")  # of FDS
+#: Keys of the exponents in the criterion of FDS.
+_FACTORS = ("fair", "efficient")
+#: Keys of the criterion of a tree of queues.
 _TREE = ("queues", "combine")
+#: All keys of a criterion.
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS, *_TREE)
-#: Scopes in which shares follow from the cluster.
+#: Scopes of criteria whose shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
 #: Axes of the arrays of a cluster, and the value for which null stands.
 _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
@@ -44,6 +48,7 @@ _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "eligible": (("users", "servers"), None),
     "rate": (("users", "servers"), None),
 }
+#: Axes of the arrays, whose names a file lists.
 _NAMES = ("resources", "servers", "users")
 
 
@@ -52,7 +57,7 @@ class StatedAnswer:
     """The claim of an allocation file: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
 
     `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
-    `tol` is what their certificate should reach. Without a criterion the claim is that they are feasible, and no more.
+    `tol` bounds the certificate of tasks and prices. Without a criterion the claim is only that tasks are feasible.
     """
 
     mechanism: str
@@ -64,7 +69,7 @@ class StatedAnswer:
 
 
 def write(path: str | Path, claim: StatedAnswer) -> None:
-    """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
+    """Write an allocation file, through another file, so that a failure does not change an existing file."""
     files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
@@ -82,7 +87,7 @@ def read(path: str | Path) -> StatedAnswer:
 
 
 def tables(cluster: Cluster) -> Table:
-    """The entry `cluster` of a file: 1 and 0 for true and false; rates are left out if all are 1."""
+    """Entry `cluster` of a file, with 1 and 0 for true and false, and without rates if all rates are 1."""
     names: Table = {name: list(getattr(cluster, name)) for name in _NAMES}
     arrays = {name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated}
     return names | arrays
@@ -102,7 +107,7 @@ def _document(claim: StatedAnswer) -> Table:
 
 
 def _stated(rule: Criterion, cluster: Cluster) -> Table:
-    if isinstance(rule, TreeCriterion):  # its weights follow from the tree
+    if isinstance(rule, TreeCriterion):  # the weights follow from the tree
         tree = {"queues": rule.queues.to_dict(), "combine": rule.combine}
         return {"alpha": "inf", "scope": rule.scope, "share": _plain(rule.share)} | tree
     if type(rule) not in (Criterion, FairnessEfficiency):
@@ -211,7 +216,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
 
 
 def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
-    """Read an array of this shape, with `null`, if given, for null. Errors name the entry, such as `tasks[2][0]`."""
+    """Read an array of the given shape; `null`, if given, replaces null. Errors name entries, such as `tasks[2][0]`."""
     if shape:
         if not isinstance(value, list) or len(value) != shape[0]:
             found = f"has {len(value)} entries" if isinstance(value, list) else f"is {short(value)}"

@@ -75,9 +75,11 @@ class Answer(Protocol):
         """Measures by name."""
 
 
-#: Without a criterion tasks count as rounding errors up to this dominant share, if they are also at most this number.
+#: Without a criterion, tasks of a user count as rounding errors if their dominant share is at most NOTHING, and their
+#: number at most SOME.
 NOTHING, SOME = 1e-9, 1e-3
-#: Under a criterion tasks count as rounding errors up to a dominant share equal to the residual, within these bounds.
+#: Under a criterion, tasks of a user count as rounding errors if their dominant share is at most the residual, which is
+#: clipped to at least ROUNDING and at most MOST.
 ROUNDING, MOST = 1e-12, 1e-6
 
 
@@ -96,7 +98,7 @@ def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
 
 
 class Arrays:
-    """Arrays of an `Allocation` under the same names, with axes users, servers, resources of its cluster."""
+    """Quantities of an `Allocation` under the same names, as arrays (users, servers, resources) of its cluster."""
 
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation
@@ -110,7 +112,7 @@ class Arrays:
 
     @property
     def work(self) -> Array:
-        """Work on all servers, `w_n = sum_i a[n,i] x[n,i]`, (users,), which is `user_tasks` without rates."""
+        """Work on all servers, `w_n = sum_i a[n,i] x[n,i]`, (users,); equal to `user_tasks` without rates."""
         split, cluster = self._of._split, self._of.cluster
         if not cluster.rated:
             return self.user_tasks
@@ -119,16 +121,16 @@ class Arrays:
     @property
     @_kept
     def dominant_shares(self) -> Array:
-        """Dominant shares `k_n x_n`, (users,); 0 for users that cannot run tasks."""
+        """Dominant shares `x_n max_r d[n,r] / C_r`, (users,); 0 for users that cannot run tasks."""
         tasks = self.user_tasks
         return np.multiply(self._of.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
 
     @property
     def nothing(self) -> Mask:
-        """Mask of users whose tasks the certificate does not tell from 0, (users,), which therefore print as 0.
+        """Mask (users,) of users whose tasks the certificate does not distinguish from 0; these tasks print as 0.
 
-        These are dominant shares up to the residual, where a criterion may leave a user without tasks; of tasks without
-        a criterion small ones with a share below 1e-9.
+        Under a criterion that may leave a user without tasks: users whose dominant share is at most the residual
+        (`ROUNDING`). Without a criterion: users with few tasks and a small dominant share (`NOTHING`).
         """
         certificate, share = self._of.certificate, self.dominant_shares
         if not certificate.judged:
@@ -139,7 +141,7 @@ class Arrays:
     def virtual_dominant_shares(self) -> Array:
         r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN if unusable.
 
-        With rates x is work, and gamma monopoly work.
+        With rates, x is work, and gamma is monopoly work.
         """
         return ratio(self.work[:, None], self._of.cluster.monopoly_work, np.nan)
 
@@ -150,7 +152,7 @@ class Arrays:
 
     @property
     def used_parts(self) -> Array:
-        """Used fraction of each capacity, (servers, resources); NaN where it is 0."""
+        """Used fraction of each capacity, (servers, resources); NaN where the capacity is 0."""
         split, cluster = self._of._split, self._of.cluster
         used = cluster.used(self._of.tasks) if split is None else split.use
         return ratio(used, cluster.capacity, np.nan)
@@ -166,8 +168,8 @@ class Arrays:
     def prices(self) -> Array | None:
         """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`.
 
-        They are scaled such that users' expenditures sum to the weights. In the game the prices
-        of each server are scaled such that the largest price of a whole capacity is 1.
+        The expenditures of all users sum to the sum of the weights. In the game the prices of each server are scaled
+        such that the largest price of a whole capacity is 1; max-min prices are not scaled.
         """
         log_prices = self._of.log_prices
         if log_prices is None:

@@ -2,10 +2,10 @@ r"""Derivatives with respect to all data by the adjoint method: one linear solve
 
 For the linearised conditions :math:`J \delta = -B\,d\theta` and an output whose differential is :math:`\eta^T \delta`,
 the adjoint equation :math:`J^T w = \eta` gives all derivatives, :math:`-w^T B`. A datum for which the linearised
-equations have no solution (:math:`\nu^T B \ne 0` for some nu with :math:`\nu^T J = 0`) has no derivative, nor has one
-that enters through either of two tied resources: these are NaN.
+equations have no solution (:math:`\nu^T B \ne 0` for some :math:`\nu` with :math:`\nu^T J = 0`) has no derivative, nor
+has a datum that enters through the larger of two tied quantities: the derivatives are NaN.
 
-Active sets of global programs are computed here: pooled servers, and the levels of max-min with their prices.
+This module computes the groups of servers that a global program may pool, and the active sets of max-min solutions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, Split, unmerged
 from ..model.polytope import Polytope
 
-#: Relative slack below which a capacity is exhausted, fraction below which a price is zero, and smallest eigenvalue of
-#: `A'A` with which demands have full rank.
+#: A capacity is exhausted if its relative slack is at most SMALL, a price is zero if it is at most this fraction of the
+#: cost, and demands A have full rank if the smallest eigenvalue of `A'A` is larger.
 SMALL = 1e-6
 
 
@@ -42,8 +42,8 @@ class Pooling:
     Attributes
     ----------
     pool_of : (servers,), group of each server
-    first : (pools,), a server of each group, which has the group's prices
-    part : (servers, resources), fraction of the group's capacity
+    first : (groups,), one server of each group, whose prices are the prices of the group
+    part : (servers, resources), capacity of each server as a fraction of the capacity of its group
     """
 
     cluster: Cluster
@@ -53,28 +53,29 @@ class Pooling:
 
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
-    r"""Group servers of a solution of a global program whose derivatives depend on sums of capacities only.
+    r"""Group servers of a solution of a global program such that derivatives depend only on the total capacity of a
+    group.
 
-    If servers i and j of a global program have equal prices, users on both are indifferent: after a change of one of
-    them tasks move, and only the sum of capacities matters. Let P be the resources with a positive price. Small changes
-    of users' totals in a group of servers, and of its capacities, can be split over its servers if and only if they
-    preserve the exhausted sums over the group, provided that
+    If servers i and j of a global program have equal prices, users that run on both are indifferent between them: if
+    one capacity changes, tasks move, and only the sum of the capacities matters. Let P be the resources with a positive
+    price. Small changes of users' totals in a group of servers, and of its capacities, can be split over its servers
+    if and only if they preserve the exhausted sums over the group, provided that
 
     .. math::
         \nu_i \cdot d_n = \eta_n \text{ for all pairs } (n, i) \text{ with tasks} \quad \Rightarrow \quad
         \nu_{ir} = \nu_r \ (r \in P), \quad \nu_{ir} = 0 \ (\text{other exhausted } r)
 
-    by Farkas' lemma, with multipliers nu of the resources exhausted on i, and eta of users' totals. This is verified
-    server by server: i joins a group if the demands of those of its users that also run on a server of the group have
-    full rank in the resources exhausted on i. The solution then has the derivatives of that of the cluster with one
-    server per group; the split of tasks is not determined, as in the solution itself. (In the game a server's own
-    gammas matter, so that servers are not grouped.)
+    by Farkas' lemma, with multipliers :math:`\nu` of the resources exhausted on i, and :math:`\eta` of the totals of
+    users. This is verified server by server: i joins a group if the demands of those of its users that also run on a
+    server of the group have full rank in the resources exhausted on i. Derivatives of totals are then those of the
+    cluster with one server per group; the split of tasks over servers is not determined, neither by the derivatives nor
+    by the solution. (In the game, servers are not grouped, since gamma of every single server matters.)
 
     Parameters
     ----------
     tasks : (users, servers)
-    log_prices : per unit of resource, (servers, resources), or (levels, servers, resources) for max-min; without any
-        no servers are grouped
+    log_prices : (servers, resources), or (levels, servers, resources) for max-min
+        Log prices per resource unit; without prices no servers are grouped.
     """
     chosen = servers = np.arange(cluster.shape[1])
     if criterion.scope != "game" and log_prices is not None and len(servers) > 1:
@@ -126,7 +127,7 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
 
 
 def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Active:
-    """Active set of a max-min solution `tasks`, (all users, servers); `hint` has prices (levels, servers, resources).
+    """Active set of a max-min solution `tasks` (all users, servers); `hint` may be prices (levels, servers, resources).
 
     Raises
     ------
@@ -186,7 +187,7 @@ def _level_groups(polytope: Polytope, level: Array) -> Index:
 def _prices(
     polytope: Polytope, tasks: Array, level: Array, limited: Mask, hint: Array | None
 ) -> tuple[list[Array], Mask]:
-    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the mask (users,)."""
+    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the mask of these."""
     sets, proof = held(polytope, tasks, level, np.zeros(len(level)), ~limited, hint, ZERO)
     blocked = proof.rise <= 10 * ZERO
     open = ~limited & ~blocked
@@ -199,7 +200,7 @@ def _prices(
     return [polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)) for unit in some], blocked
 
 
-#: Relative difference below which resources are tied.
+#: Resources are tied if their relative difference is at most this.
 TIED = 1e-7
 #: Relative residual of equations and adjoints due to rounding.
 ROUNDING = 1e-6
@@ -210,7 +211,7 @@ _SUPPORTED = (
 
 
 class ShareDerivative(NamedTuple):
-    """Derivatives of log shares by log demands (users, resources), and by log C_r (users, resources) or log c_ir."""
+    """Derivatives of log shares by log d_nr and log C_r, (users, resources), and by log c_ir."""
 
     by_demand: Array
     by_pool: Array
@@ -218,7 +219,7 @@ class ShareDerivative(NamedTuple):
 
 
 def apportioned(largest: Mask) -> list[Array]:
-    """Weights (..., resources): 1 for the first largest one; in a tie also random weights of the tied ones."""
+    """Weights (..., resources): 1 for the first largest resource; in a tie also random weights of tied resources."""
     first = np.zeros(largest.shape)
     np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
     if not (largest.sum(axis=-1) > 1).any():
@@ -327,7 +328,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
-    """Describe why parts (parts,) of the equations have no solution, and ties for gamma."""
+    """Describe why the parts of the equations in the mask `stuck` (parts,) have no solution, and ties for gamma."""
     active, polytope, criterion = equations.active, equations.active.polytope, equations.active.criterion
     cluster, user, server = polytope.cluster, equations.user, equations.server
     names = [f"user {cluster.users[n]!r}" for n in polytope.users]
@@ -353,8 +354,9 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
     return f"cannot stay as it is: {whose}" + (f" ({reasons})" if reasons else "")
 
 
-#: Kinds of data, in the order of rows: field of the cluster, and levels of the index. Derivatives are by logarithms
-#: except for alpha; capacities are those of original servers; `counts` are numbers of servers of a (merged) type.
+#: Kinds of data, in the order of rows, each with its field of the cluster and the levels of its index. Derivatives are
+#: by logarithms, except for alpha. `capacities` are those of original servers, `counts` numbers of servers of a merged
+#: type.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
     "weights": ("weight", ("user",)),
@@ -366,7 +368,7 @@ DATA = {
 
 
 class Derivatives:
-    """Derivatives at a solution; `rows` are slices of the data of each kind."""
+    """Derivatives at a solution by all data; `rows` has the slice of the data of each kind (`DATA`)."""
 
     def __init__(self, active: Active, merging: Merging, pooling: Pooling) -> None:
         self.equations, self.criterion = Equations(active), active.criterion
@@ -379,7 +381,7 @@ class Derivatives:
         self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
         #: Dependence of shares on the data, if tasks depend on shares.
         rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
-        #: Alternatives of B, several in a tie.
+        #: Pairs of B and derivatives of shares; more than one pair in a tie.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
     def of_tasks(self, gradient: Array) -> Array:
@@ -460,7 +462,7 @@ class Derivatives:
 
 
 def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None) -> Derivatives:
-    """Derivatives of `tasks` (users, servers) under `criterion`, with log prices as those of an allocation.
+    """Derivatives of `tasks` (users, servers) under `criterion`, with log prices (`Allocation.log_prices`).
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """Bottlenecks of users, for allocations of any mechanism.
 
-For lexicographic max-min over a pool or servers they are proved (`certificates.blocking`). For others the bottleneck is
-the resource with the largest share in the cost of a task, at the prices of the allocation, on the server where the user
-runs most tasks; without prices the exhausted resource of which a task uses the largest fraction. In a tree of queues it
-may be the limit of a queue.
+For lexicographic max-min over a pool or over servers, bottlenecks are proved (`certificates.blocking`). For other
+mechanisms the bottleneck of a user is, on the server where the user runs most tasks, the resource with the largest
+share in the cost of a task at the prices of the allocation; without prices, the exhausted resource of which a task
+uses the largest fraction. In a tree of queues the limit of a queue may bind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .allocation import Allocation
 
 
-#: Relative slack below which a capacity or a task limit counts as exhausted.
+#: Largest relative slack with which a capacity or a limit counts as exhausted.
 _FULL = 1e-6
 
 
@@ -31,8 +31,8 @@ class Holds(NamedTuple):
     """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
     the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
 
-    `server` and `resource` are indices in the allocation's cluster, -1 unless bound by `capacity`; merged servers are
-    represented by the first.
+    `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`; merged servers
+    are represented by the first.
     """
 
     by: NDArray[np.str_]
@@ -50,13 +50,13 @@ def holds(allocation: Allocation) -> Holds:
             tasks = allocation._split or allocation.tasks
             found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
             return Holds(found.held_by, found.server, found.resource)
-        except (DataError, SolverError):  # such as tasks that only the mechanism's own certificate accepts
+        except (DataError, SolverError):  # e.g. tasks that satisfy only the own certificate of a mechanism
             pass
     return _read_off(allocation)
 
 
 def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds:
-    """Bottlenecks with the exhausted limits of queues; of several above a user that with the fewest users below it."""
+    """Bottlenecks with exhausted limits of queues; of several limits on a user, the limit on the fewest users."""
     cluster = allocation.cluster
     users = np.flatnonzero(cluster.runnable)
     filling, by = rule.filling(cluster, users), found.by.astype(object)

@@ -18,14 +18,15 @@ from .arrays import Answer
 Measure = Callable[[Answer], float]
 M = TypeVar("M", bound=Callable[..., float])
 
-#: Measures of every summary, in order, by name; `measure` registers further ones.
+#: Measures in every summary, in order, by name; `measure` registers further measures.
 MEASURES: dict[str, Measure] = {}
 
 
 def measure(function: M, name: str = "") -> M:
     """Register a function of an allocation as a measure: an entry of summaries, a column of comparisons and paths.
 
-    Sweeps store it if an experiment lists it: `measures = ["utilization", "my_measure"]`. Usable as a decorator.
+    Sweeps store a measure if the experiment lists it: `measures = ["utilization", "my_measure"]`. Usable as a
+    decorator.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def measure(function: M, name: str = "") -> M:
 
 
 def named(asked: str | Measure) -> tuple[str, Measure]:
-    """Name and function of a measure, given by either.
+    """Name and function of a measure that is given by its name or as a function.
 
     Raises
     ------
@@ -78,9 +79,9 @@ def tasks(allocation: Answer) -> float:
 
 @measure
 def min_share(allocation: Answer) -> float:
-    r"""Smallest weighted dominant share of users that can run tasks, dimensionless; infinite if there are none.
+    r"""Smallest weighted dominant share of users that can run tasks, dimensionless; infinite if no user can.
 
-    .. math:: \min_n k_n x_n / \phi_n
+    .. math:: \min_n k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> round(fo.metrics.min_share(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -91,9 +92,9 @@ def min_share(allocation: Answer) -> float:
 
 @measure
 def max_share(allocation: Answer) -> float:
-    r"""Largest weighted dominant share of users that can run tasks, dimensionless; 0 if there are none.
+    r"""Largest weighted dominant share of users that can run tasks, dimensionless; 0 if no user can.
 
-    .. math:: \max_n k_n x_n / \phi_n
+    .. math:: \max_n k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> round(fo.metrics.max_share(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -103,7 +104,7 @@ def max_share(allocation: Answer) -> float:
 
 
 def utilization(allocation: Answer) -> pd.Series:
-    r"""Used fraction of the total capacity by resource, as `Allocation.utilization`.
+    r"""Used fraction of the total capacity by resource (`Allocation.utilization`).
 
     .. math:: \frac{1}{C_r} \sum_n x_n d_{nr}
 
@@ -115,7 +116,7 @@ def utilization(allocation: Answer) -> pd.Series:
 
 
 def mean_utilization(allocation: Answer) -> float:
-    r"""Mean utilization over the R resources with capacity, in [0, 1]; NaN if there are none.
+    r"""Mean utilization over the R resources with capacity, in [0, 1]; NaN if R = 0.
 
     .. math:: \frac{1}{R} \sum_r \frac{1}{C_r} \sum_n x_n d_{nr}
 
@@ -130,14 +131,14 @@ measure(mean_utilization, "utilization")
 
 
 def jain_index(values: ArrayLike) -> float:
-    r"""Jain's index of values (n,), from 1/n (a single positive value) to 1 (all equal).
+    r"""Jain's index of n values v, from 1/n (a single positive value) to 1 (all values equal).
 
     .. math:: \frac{(\sum_k v_k)^2}{n \sum_k v_k^2}
 
     Raises
     ------
     DataError
-        There are no values, or one is negative or not finite.
+        There are no values, or a value is negative or not finite.
 
     Source: Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
 
@@ -157,9 +158,9 @@ def jain_index(values: ArrayLike) -> float:
 
 @measure
 def jain(allocation: Answer) -> float:
-    r"""Jain's index of the weighted dominant shares :math:`l_n` of users that can run tasks; NaN if there are none.
+    r"""Jain's index of the weighted dominant shares :math:`l_n` of the N users that can run tasks; NaN if N = 0.
 
-    .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = u_n x_n / \phi_n
+    .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> round(fo.metrics.jain(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -175,7 +176,7 @@ def _jain(levels: Array) -> float:
 def social_welfare(allocation: Answer) -> float:
     r"""Sum of dominant shares, the objective of the utilitarian mechanism.
 
-    .. math:: W(x) = \sum_n k_n x_n
+    .. math:: W(x) = \sum_n k_n x_n, \qquad k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> round(fo.metrics.social_welfare(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -188,7 +189,7 @@ welfare = measure(social_welfare, "welfare")
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
-    r"""Price of fairness: relative loss of welfare W (`social_welfare`) against an efficient allocation x*.
+    r"""Price of fairness: relative loss of welfare W (`social_welfare`) of x compared with an efficient allocation x*.
 
     .. math:: 1 - W(x) / W(x^*)
 
@@ -227,7 +228,7 @@ def _levels(allocation: Answer, some: Mask) -> Array:
 
 
 def wanting(allocation: Answer) -> Mask:
-    r"""Mask (users,) of users that can run tasks and are below their task limits.
+    r"""Mask (users,) of users that can run tasks and have fewer tasks x than their task limits q.
 
     .. math:: x_n < q_n (1 - 10^{-6})
 
@@ -242,9 +243,10 @@ def wanting(allocation: Answer) -> Mask:
 
 @measure
 def min_share_wanting(allocation: Answer) -> float:
-    r"""Smallest weighted dominant share of users below their task limits (`wanting`); NaN if there are none.
+    r"""Smallest weighted dominant share of users with fewer tasks than their limits q (`wanting`); NaN if there are
+    none.
 
-    .. math:: \min_{n : x_n < q_n} k_n x_n / \phi_n
+    .. math:: \min_{n : x_n < q_n} k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
@@ -257,9 +259,10 @@ def min_share_wanting(allocation: Answer) -> float:
 
 @measure
 def jain_wanting(allocation: Answer) -> float:
-    r"""Jain's index of the weighted dominant shares :math:`l_n` of users W below their task limits; NaN without any.
+    r"""Jain's index of the weighted dominant shares :math:`l_n` of the set W of `wanting` users; NaN if W is empty.
 
-    .. math:: \frac{(\sum_{n \in W} l_n)^2}{|W| \sum_{n \in W} l_n^2}, \qquad l_n = u_n x_n / \phi_n
+    .. math:: \frac{(\sum_{n \in W} l_n)^2}{|W| \sum_{n \in W} l_n^2}, \qquad l_n = k_n x_n / \phi_n, \qquad
+        k_n = \max_r d_{nr} / C_r
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])

@@ -1,11 +1,12 @@
-"""Colours of users: one for each position in a cluster, the same in every figure and in the explorer."""
+"""Colours of users by their positions in a cluster, the same in every figure and in the explorer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Colours by position in the cluster, on light and on dark ground. The first nine are Paul Tol's muted scheme, dark and
-#: light ones in turn; the others are far from those before them (in CIELAB, also as seen without red or green cones).
+#: Colours by position in the cluster, each on light and on dark ground. The first nine colours are Paul Tol's muted
+#: scheme, dark and light colours in turn; each further colour is far from all colours before it (in CIELAB, also as
+#: seen without red or green cones).
 USERS = (
     ("#332288", "#8c86e8"), ("#88ccee", "#bfe6fa"), ("#117733", "#2f9e58"), ("#ddcc77", "#efe19a"),
     ("#aa4499", "#c85fb6"), ("#44aa99", "#5fd0bd"), ("#882255", "#b0406f"), ("#999933", "#b9b94a"),
@@ -13,15 +14,15 @@ USERS = (
     ("#6b2f05", "#b66342"), ("#f03cf0", "#ff6efb"), ("#ffc814", "#eedd17"), ("#1e8cff", "#72b5f9"),
     ("#14e0a0", "#57f698"), ("#006987", "#408aa2"), ("#ff96ff", "#eab7fb"),
 )  # fmt: skip
-#: Colours of all other users together.
+#: Colours of all other users together, on light and on dark ground.
 OTHERS = ("#c8c8c8", "#484848")
 
 
 def of_users(positions: Sequence[int]) -> list[int]:
-    """Indices in `USERS` of the users at the given positions of a cluster, distinct for at most 19 of them.
+    """Indices in `USERS` of the users at the given positions of a cluster, distinct for at most 19 positions.
 
-    A user's index is its position, modulo 19; of users with the same remainder, the later ones have the next indices
-    that are free.
+    The index of a user is its position modulo 19, or, if a user of an earlier position has that index, the next unused
+    index.
 
     >>> from fairopt.result.palette import of_users
     >>> of_users([4, 0, 19])

@@ -29,14 +29,15 @@ from .arrays import Answer
 
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
-#: Length at which names in legends are truncated.
+#: Largest length of names in legends, which are truncated to it.
 _LONGEST = 28
-#: Hatches of a stack, for two colours each, so that neighbours that are similar in greyscale differ as well.
+#: Hatches of a stack, each for two colours in turn, so that neighbours that are similar in greyscale differ by hatch.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
+#: Dashes of lines, in turn.
 _DASHES = ("-", "--", "-.", ":")
 #: Colour of the combined remaining users.
 OTHERS = palette.OTHERS[0]
-#: Width in inches from which figures have more ticks.
+#: Width in inches from which on figures have more ticks.
 NARROW = 5.0
 
 
@@ -50,9 +51,9 @@ class Picture(Figure):
 
 
 def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """Figure and `count` axes: the given ones, or a row of a new figure.
+    """Figure and `count` axes: the given axes `ax`, or a row of axes of a new figure.
 
-    The size of a new figure in inches is that of rcParams if the user set it, or else the given one.
+    The size of a new figure in inches is `figure.figsize` of rcParams if the user set it, and else `size`.
     """
     if ax is None:
         own = list(mpl.rcParams["figure.figsize"])
@@ -88,19 +89,19 @@ def level(axes: Axes) -> None:
 
 
 def colours(count: int) -> list[str]:
-    """First colours of rcParams, for everything but users."""
+    """First `count` colours of rcParams, for everything but users."""
     return [to_hex(f"C{k}") for k in range(count)]
 
 
 def users(positions: Sequence[int]) -> list[str]:
-    """Colours of the users at these positions of a cluster, those of rcParams if the user set them."""
+    """Colours of the users at the given positions of a cluster, from rcParams if the colours there were changed."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
         return [palette.USERS[k][0] for k in palette.of_users(positions)]
     return [to_hex(f"C{n}") for n in positions]
 
 
 def looks(fills: Sequence[str]) -> list[dict[str, Any]]:
-    """Styles of lines of these colours: dashes, and decreasing widths, so that coinciding lines remain visible."""
+    """Styles of lines of given colours: dashes, and decreasing widths, so that coinciding lines remain visible."""
     width = mpl.rcParams["lines.linewidth"]
     return [
         {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}
@@ -130,10 +131,11 @@ def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
         axes.set_xlabel(label)
 
 
-#: Number of users from which only the largest are plotted and the others combined, and number of these.
+#: From _MANY users on only the _SHOWN users of largest use are plotted one by one, and the others combined.
 _MANY, _SHOWN = 20, 11
-#: Default measures, and their titles.
+#: Default measures.
 _MEASURES = ("utilization", "min_share", "jain")
+#: Titles of measures, where they differ from the names.
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
 #: Number of users with an individual colour.
 _COLOURED = 10
@@ -143,8 +145,8 @@ Point = Array
 def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     """Plot the used fraction of every capacity, stacked by user, with a bar per server and resource.
 
-    Of 20 users and more the 11 with the largest use are plotted, and the others combined; for more than 24 bars servers
-    are pooled. The plot is drawn in the axes `ax`, or in a new figure, which is returned.
+    Of 20 or more users, the 11 with the largest use are plotted one by one, and the others combined. Servers are pooled
+    if there were more than 24 bars. The plot is drawn in the axes `ax`, or in a new figure, which is returned.
 
     >>> import fairopt as fo
     >>> figure = fo.plot.allocation(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
@@ -197,14 +199,14 @@ def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any = None) -> Figure:
     """Plot mechanisms side by side: a row for each, a panel for each measure.
 
-    A missing value, as of a mechanism that is not applicable, has no bar.
+    A missing value, for example of a mechanism that is not applicable, has no bar.
 
     Parameters
     ----------
     frame : DataFrame
         As returned by `fairopt.compare`.
     measures : sequence of str
-        Columns, a panel each.
+        Columns of the frame, a panel each.
     ax : optional
         As many axes as measures; by default those of a new figure.
 
@@ -256,7 +258,7 @@ def paths(
     measures : sequence of str
         Columns of the frames, a panel each.
     marks : mapping of str to float, optional
-        Alphas to mark by vertical lines, by their labels.
+        Alphas to mark by vertical lines, with the labels as keys.
     ax : optional
         As many axes as measures; by default those of a new figure.
 
@@ -301,18 +303,18 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     Parameters
     ----------
     frame : DataFrame (alphas, users)
-        Tasks, as `AlphaPath.user_tasks`.
+        Tasks, such as `AlphaPath.user_tasks`.
     most : int
         Number of users with an individual line, at most 19.
     jumps : DataFrame, optional
-        Discontinuities of tasks, as `attrs["jumps"]` of a path.
+        Discontinuities of tasks, such as `attrs["jumps"]` of a path.
     ax : optional
         Axes; by default those of a new figure.
 
     Raises
     ------
     DataError
-        `frame` is not a frame of tasks, or `most` out of range.
+        `frame` is not a frame of tasks, or `most` is out of range.
 
     >>> import fairopt as fo
     >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4], mechanism="alpha-fair")
@@ -414,7 +416,7 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
 def marginal_values(frame: pd.DataFrame, right: set[Any], mechanism: str, most: int, ax: Any = None) -> Figure:
     """Plot gains by user, a bar per (server, resource): gains to the right, losses to the left.
 
-    Those of `right` are marked as derivatives from the right; a row with NaN has a remark in place of a bar.
+    Rows in `right` are marked as derivatives from the right; a row with NaN has a remark in place of a bar.
     """
     total = frame.sum(axis=1, skipna=False).sort_values(ascending=False, kind="stable", na_position="last")
     shown = frame.loc[total.index].head(most)
@@ -449,8 +451,8 @@ def misfit(
 ) -> Figure:
     """Plot the misfit by alpha with the interval shaded (left), and fitted against observed tasks by user (right).
 
-    `curve` is by alpha, `residuals` has the columns `observed` and `fitted`, and `interval` the ends, 0 and infinity
-    if unbounded.
+    `curve` has the misfit by alpha, `residuals` the columns `observed` and `fitted`. `interval` has the lower end (0 if
+    unbounded) and the upper end (infinity if unbounded).
     """
     figure, [left, right] = panels(ax, (7.2, 3.0), 2)
     fill = colours(1)[0]
@@ -473,8 +475,9 @@ def border(cluster: Cluster) -> Point:
 
         x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
 
-    The set is the Minkowski sum of those of servers, intersected with the limits: its edges are normal to demands for
-    a resource or to an axis. A direction between two such normals is maximal at a single vertex.
+    The set is the Minkowski sum of the feasible sets of servers, intersected with the limits. The normals of its edges
+    are the demands of both users for a resource, and the axes. In a direction between two neighbouring normals a single
+    vertex is maximal.
 
     Raises
     ------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Tasks (users,) after a step in the logarithm of a datum, given by its kind and its index.
+#: Function of the kind of a datum, its index, and a step in its logarithm (or in alpha), which returns tasks (users,).
 Solve = Callable[[str, int, float], Array]
 
 
@@ -53,7 +53,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(answer: Answer) -> dict[str, list[Gradient]]:
-    """Gradients by measure: several (one-sided) ones in a tie of users or resources, none for a measure that is NaN."""
+    """Gradients by measure: several (one-sided) gradients in a tie of users or resources, none if a measure is NaN."""
     cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
     rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
     level = np.where(cluster.runnable, share / cluster.weight, np.nan)
@@ -85,7 +85,7 @@ def gradients(answer: Answer) -> dict[str, list[Gradient]]:
 
 
 def _by(data: str, doc: str) -> property:
-    """Property that returns the frame of one kind of data."""
+    """Property that returns the derivatives of tasks by one kind of data."""
     return property(lambda self: self.tasks(data), doc=doc)
 
 
@@ -96,17 +96,19 @@ class Sensitivity:
     .. math:: \frac{\partial \log x_n}{\partial \log \theta}, \qquad \frac{\partial \log x_n}{\partial \alpha}, \qquad
         \frac{\partial m(x)}{\partial \log \theta}
 
-    Frames have a row per datum theta and a column per user: elasticities, the change of n's tasks in percent by a
-    change of the datum by 1%. NaN: tasks are not differentiable (`not_differentiable` gives reasons), or zero.
+    Frames have a row per datum :math:`\theta` and a column per user n. Derivatives by logarithms are elasticities: the
+    change in percent of :math:`x_n`, for a change of :math:`\theta` by 1%. They are NaN where tasks are not
+    differentiable (`not_differentiable` has reasons), or zero. Measures are :math:`m(x)`.
 
     Attributes
     ----------
     alpha, weights, demands, capacities, max_tasks, counts : DataFrame (data, users)
-        `counts`: with respect to the log number of servers of a type; proportional servers are of one type.
+        Derivatives of log tasks by each kind of data. `counts` are numbers of servers of a type; servers of
+        proportional capacities are of one type.
     measures : DataFrame
-        A row per datum, a column per measure of `Allocation.summary`.
+        Derivatives of measures: a row per datum, a column per measure of `Allocation.summary`.
     not_differentiable : DataFrame
-        Every datum with a NaN, the number of users concerned, and the reason.
+        Every datum with a NaN, the number of users without a derivative, and the reason.
     """
 
     answer: Answer
@@ -155,13 +157,14 @@ class Sensitivity:
     def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
         """One-sided derivatives where tasks are not differentiable, by certified solves of perturbed clusters.
 
-        Difference quotients for `step` and half of it must agree to 1e-3, relatively; otherwise the result is NaN, as
-        where tasks jump. For at most `most` data, in the order of `not_differentiable`, with four solves each.
+        Difference quotients for `step` and `step / 2` must agree to 1e-3, relatively; otherwise, for example where
+        tasks jump, the result is NaN. For at most `most` data, in the order of `not_differentiable`, with four solves
+        each.
 
         Raises
         ------
         DataError
-            The mechanism of the allocation is unknown (it was loaded from a file), or there are too many data.
+            The mechanism is unknown, as the allocation was loaded from a file, or there are more than `most` data.
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
@@ -216,8 +219,8 @@ class Sensitivity:
         most : int
             Number of bars; the picture says how many resources it omits.
         one_sided : bool
-            Where tasks have no derivative, draw that from the right, of a little more of the resource, by two certified
-            solves a bar. Otherwise, or if tasks jump there, the bar is replaced by a remark.
+            Where tasks have no derivative, draw the derivative from the right, for a small increase of the capacity, by
+            two certified solves for each bar. If False, or if tasks jump there, a remark replaces the bar.
         ax : optional
             Axes; by default those of a new figure.
         """
@@ -294,7 +297,7 @@ class Sensitivity:
         return np.asarray(count)
 
     def _of_measure(self, gradient: Gradient, through: Array) -> Array:
-        """Derivative of a measure by all data, (data,), from that `through` tasks and the direct one."""
+        """Derivative of a measure by all data, (data,): the part `through` tasks plus the direct part."""
         cluster = self.answer.cluster
         direct = -gradient.demand.sum(axis=0) * ratio(cluster.capacity, cluster.pooled_capacity)
         per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
@@ -317,7 +320,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Function that solves the mechanism of a certifying method; None without one, as for an allocation from a file."""
+    """Function that solves the mechanism of the certifying method `judge`; None if it has none, as after loading."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None

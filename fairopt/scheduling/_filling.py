@@ -39,15 +39,16 @@ def normalised(pool: Cluster) -> Array:
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
     """Largest M with `sum_n max(phi_n M, have_n) D_nr <= part` for every r.
 
-    With users sorted by have/phi, and j of them below M, the sum is `M A_r + B_r`, where A is the sum of `phi D` over
-    these and B that of `have D` over the others.
+    If the first j users in the order of `have / phi` have ratios of at most M, the sum is `M A_r + B_r`: `A_r` is the
+    sum of `phi_n D_nr` over the first j users, and `B_r` the sum of `have_n D_nr` over the other users.
     """
     ratio = have / weight
     order = np.argsort(ratio, kind="stable")
     rising = np.cumsum((weight[:, None] * demand)[order], axis=0)
     kept = (have[:, None] * demand)[order]
-    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # of the users above
-    # On the piece with j + 1 users below M, M is at most the next ratio; the first feasible piece is the solution.
+    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # sums over the users after each in the order
+    # On piece j the first j + 1 users have ratios of at most M, and M is at most the next ratio. The solution is on the
+    # first piece on which the bound by capacity is at most the next ratio.
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(rising > 0, (part - kept) / rising, np.inf)
     ends = np.append(ratio[order][1:], np.inf)

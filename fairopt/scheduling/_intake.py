@@ -19,16 +19,17 @@ Whole = NDArray[np.int64]
 SECOND = 1_000_000
 #: Time of events that do not occur.
 NEVER = int(np.iinfo(np.int64).max)
-#: Largest total capacity, or demand, of a resource in units, such that sums are exact in floating point, and decimal
-#: fractions of up to 12 digits are integers of units.
+#: Largest total capacity, or demand of a task, of a resource in units: sums are then exact in floating point, and
+#: decimal fractions of up to 12 digits are whole multiples of a unit.
 _MOST = 2**43
 #: Longest time in seconds, a thousand years, well within the range of microseconds.
 LONGEST = 3.2e10
 
-#: Columns of tables of tasks, and of servers, that are not resources.
+#: Columns of the table of tasks that are not resources.
 _OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after", "walltime")
+#: Columns of the table of servers that are not resources.
 _OF_SERVERS = ("server", "type", "count")
-#: Largest numbers of servers and tasks, bounded by memory.
+#: Largest number of servers and largest number of tasks, bounded by memory.
 _MOST_OF = {"servers": MOST_SERVERS, "tasks": 10**8}
 
 
@@ -99,7 +100,7 @@ def _columns(table: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any
 
 
 def _servers(frame: pd.DataFrame) -> tuple[Sequence[str], list[str], Array, list[str]]:
-    """Names, types, capacities and resources; a row stands for `count` servers."""
+    """Names, types and capacities of servers, and names of resources; a row stands for `count` servers."""
     if frame.empty:
         raise DataError("there is no server; give the table of servers at least one row")
     resources = [str(column) for column in frame.columns if column not in _OF_SERVERS]
@@ -154,7 +155,7 @@ def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
 
 
 def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
-    """Predecessor of every job, (jobs,), or -1; empty if there are none."""
+    """Index of the predecessor of every job, (jobs,), or -1 for no predecessor; empty without a column `after`."""
     if "after" not in tasks:
         return np.zeros(0, dtype=np.int64)
     texts = _texts(tasks["after"])
@@ -164,7 +165,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     found[job] = before
     differs = "comes after another job than other tasks of its job; they must agree"
     _refuse(tasks, "tasks", found[job] != before, differs)
-    back = np.append(found, -1)  # predecessors at distance 1, 2, 4, ... until beyond the number of jobs; (jobs + 1,)
+    back = np.append(found, -1)  # predecessors at distance 1, 2, 4, ...; more than the number of jobs at the end
     for _ in range(len(jobs).bit_length()):
         back = back[back]
     _refuse(tasks, "tasks", back[job] >= 0, "comes after {}, and so after itself: break the circle", texts)
@@ -172,7 +173,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
 
 
 def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, Mask]:
-    """Row of `eligible` for every row of tasks, from texts of servers or types separated by |."""
+    """Row of `eligible` for every row of tasks, from texts that list servers or types, separated by `|`."""
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
@@ -191,7 +192,7 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
 
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:
-    """Rows in the order of (user, arrival, input), the first row of every group, and the group of every row."""
+    """Rows in the order of groups (by user, arrival and input), first row of every group, and group of every row."""
     order = np.lexsort([key[:, 1], key[:, 0]])
     number = pd.DataFrame(key[order]).groupby([*range(key.shape[1])], sort=False).ngroup().to_numpy()
     group = np.empty(len(key), dtype=np.intp)
@@ -218,7 +219,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
 
 
 def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
-    """Raise `DataError` unless a table is a frame with unique, known columns, as others would be ignored."""
+    """Raise `DataError` unless a table is a frame with unique, known columns, as unknown columns would be ignored."""
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
     if not table.columns.is_unique:
@@ -229,7 +230,7 @@ def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[str]:
-    """Column of names, '' where missing; floats, as of integers with missing cells, are converted without ".0"."""
+    """Column of names, '' where missing. Floats (integers, if cells are missing) are converted without ".0"."""
     texts = column.astype(str)
     if column.dtype.kind == "f":
         texts = texts.str.removesuffix(".0")
@@ -243,7 +244,7 @@ def _cell(column: pd.Series[Any], row: int) -> str:
 
 
 def _refuse(frame: pd.DataFrame, table: str, wrong: Any, what: str, shown: pd.Series[Any] | None = None) -> None:
-    """Raise `DataError` for the first invalid row, with its position and name; `{}` in the text is its value."""
+    """Raise `DataError` for the first invalid row, with position and name; `{}` in `what` is its value in `shown`."""
     for row in np.flatnonzero(wrong)[:1].tolist():
         named = [f" ({column} {_cell(frame[column], row)})" for column in ("job", "server", "user") if column in frame]
         said = what if shown is None else what.replace("{}", _cell(shown, row))
@@ -264,7 +265,7 @@ def _column(
     good: Callable[[Array], Mask],
     default: float | None = None,
 ) -> Array:
-    """Numeric column with values that are `good`, described by `must`; the default if it is missing."""
+    """Numeric column with values that are `good`, described by `must`; the default if the column is missing."""
     if column not in frame and default is not None:
         return np.full(len(frame), default)
     _needs(frame, table, column)
@@ -289,7 +290,7 @@ def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
 
 
 def _not_before(least: int) -> Callable[[Array], Mask]:
-    """Condition that times are at least so many microseconds, after rounding."""
+    """Condition that times are at least `least` microseconds after rounding, and at most `LONGEST`."""
     return lambda x: (np.rint(np.clip(x, -1, 1) * SECOND) >= least) & (x <= LONGEST)
 
 
@@ -298,14 +299,14 @@ def _microseconds(seconds: Array) -> Whole:
 
 
 def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
-    """Smallest powers of ten, (resources,), in which totals over all servers are below `_MOST`."""
+    """Smallest powers of ten, (resources,), in which total capacities and single demands are at most `_MOST`."""
     most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
     digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
     return np.array([float(f"1e{-int(d)}") for d in digits])
 
 
 def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
-    """Demands in units, rounded down, so that tasks that fit in real numbers fit in units, too (six times 1/6)."""
+    """Demands in units, rounded down: tasks that fit in real numbers, as six of 1/6, then also fit in units."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     none = ((demand > 0) & (whole == 0)).any(axis=1)
     less = "asks for too little of a resource to count it beside what servers have: leave it out or write 0"

@@ -19,13 +19,13 @@ from .workload import Whole, Workload
 def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **options: Any) -> dict[str, Schedule]:
     r"""Simulate every user separately on its part of the servers, the benchmark of the sharing incentive.
 
-    Of the `N_k` servers of capacity type k user n is assigned, by the method of largest remainders,
+    Of the :math:`N_k` servers with the k-th kind of capacity, user n is assigned, by the method of largest remainders,
 
     .. math:: \Big\lfloor \frac{\phi_n}{\sum_m \phi_m} N_k \Big\rfloor \text{ or one more}
 
-    over the users with tasks; ties are broken by order, and servers with failures are types of their own. Users without
-    a server are omitted, and tasks that fit no server of their user are "impossible" (`Schedule.state`), unless
-    `impossible="raise"` is given.
+    where :math:`\phi` are weights, m runs over the users with tasks, and ties are broken by the order of users. A
+    server with failures is a kind of its own. Users without a server are omitted, and tasks that fit no server of
+    their user are "impossible" (`Schedule.state`), unless `impossible="raise"` is given.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     Returns
     -------
     dict of str to Schedule
-        By user.
+        Schedule of every user with a server.
 
     Source: the comparison of Wang, Li, Liang, INFOCOM 2014 (DRFH), section VI (arXiv:1308.0083).
 
@@ -57,11 +57,11 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
 
 
 def servers_of(workload: Workload, users: Whole | Index) -> Whole:
-    """User of every server, (servers,), by largest remainders in each type."""
+    """User of every server, (servers,), by largest remainders for each kind of server."""
     w = workload
     part = w.weight[users] / w.weight[users].sum()
     changing = np.zeros(len(w.servers), dtype=np.int64)
-    changing[w.change_server] = 1 + w.change_server  # servers with changes are types of their own
+    changing[w.change_server] = 1 + w.change_server  # a server with changes is a kind of its own
     _, kind = np.unique(np.column_stack([w.capacity, changing]), axis=0, return_inverse=True)
     owner = np.full(len(w.servers), -1, dtype=np.int64)
     for one in range(int(kind.max()) + 1):

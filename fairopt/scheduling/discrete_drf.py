@@ -15,17 +15,18 @@ from ._filling import ordered
 def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool = False) -> pd.DataFrame:
     r"""Run DRF's scheduler of indivisible tasks on one pool, and return its decisions.
 
-    Repeatedly, the ready user with the lowest weighted dominant share starts one task if it fits,
+    Repeatedly, the ready user n with the lowest weighted dominant share starts one task, if the task fits:
 
     .. math:: \arg\min_n\ \frac{1}{\phi_n} \max_r \frac{x_n d_{nr}}{C_r}, \qquad x_n \in \{0, 1, 2, \dots\}
 
-    Servers are pooled. A user is ready until it runs `max_tasks`. A decision takes O(log users + resources) time.
+    where user n runs :math:`x_n` tasks. Servers are pooled: :math:`C_r` is their total capacity. A user is ready until
+    it runs `max_tasks`. A decision takes O(log users + resources) time.
 
     Parameters
     ----------
     cluster : Cluster
     ties : sequence of str, optional
-        Order of users with equal shares (to 12 digits). Default: the cluster's order.
+        Order in which users are served whose shares agree to 12 digits. Default: the cluster's order.
     skip : bool
         False: stop at the first selected user whose task does not fit, as in the pseudocode. True: only that user
         stops, according to the remark of section 4.2 that users without demand for an exhausted resource may continue.
@@ -33,8 +34,8 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     Returns
     -------
     DataFrame by step
-        `picked`, then by user the share of every resource and the dominant share after the step, and the used share of
-        every resource. `tasks_of` returns the final numbers of tasks.
+        `picked`, the user that starts a task; then, after the step, the shares of every user (of each resource, and the
+        dominant one), and the used share of every resource. `tasks_of` returns the final numbers of tasks.
 
     Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3
     (doi:10.5555/1972457.1972490).
@@ -51,7 +52,7 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
 
 
 def tasks_of(decisions: pd.DataFrame) -> pd.Series:
-    r"""Final tasks by user of the decisions of `discrete_drf`.
+    r"""Final number of tasks of every user after the decisions of `discrete_drf`.
 
     .. math:: x_n = \#\{\text{steps that start a task of n}\}
 

@@ -21,13 +21,13 @@ Engine = Literal["filling", "declarative"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicShares:
-    """Shares of users after every arrival; 0 before a user's arrival.
+    """Dominant shares of users after every arrival; a share is 0 before the arrival of its user.
 
     Attributes
     ----------
     cluster : the pool, with users in the order of arrival
-    level : (arrivals,), M, the smallest share over weight of present users
-    share : (arrivals, users), dominant shares x
+    level : (arrivals,), the level M of `dynamic_drf`, the smallest dominant share per weight of present users
+    share : (arrivals, users), dominant shares
     """
 
     cluster: Cluster
@@ -48,20 +48,21 @@ class DynamicShares:
 def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine: Engine = "filling") -> DynamicShares:
     r"""Allocate a pool to users that arrive sequentially, without revoking shares.
 
-    At the arrival of the k-th of N users, with dominant shares :math:`\sigma_n` and the parts
-    :math:`D_{nr} = d_{nr} / (C_r u_n)` of resources in these, :math:`u_n = \max_r d_{nr} / C_r`:
+    At the arrival of the k-th of N users, the dominant shares :math:`\sigma_n` are determined by
 
     .. math:: \max M \quad \text{s.t.} \quad \sigma_n \ge \phi_n M, \quad \sigma_n \ge \sigma_n^{\text{before}}, \quad
         \sum_{n \le k} \sigma_n D_{nr} \le \sum_{n \le k} \phi_n \ \text{ for every r}
 
-    with weights of sum 1; for equal ones the right-hand side is the paper's k/n (and M that of the paper times N). The
-    remaining capacity is reserved for later users. The solution is
-    :math:`\sigma_n = \max(\phi_n M, \sigma_n^{\text{before}})`, which the engine `filling` computes from piecewise
-    linear functions of M, and `declarative` by CVXPY. Servers are pooled.
+    with the share :math:`D_{nr} = d_{nr} / (C_r u_n)` of resource r per unit of dominant share, where
+    :math:`u_n = \max_r d_{nr} / C_r`, and with weights :math:`\phi` of sum 1. For equal weights the right-hand side is
+    k/N, as in the paper (whose M is the M here divided by N). The remaining capacity is reserved for later users. The
+    solution is :math:`\sigma_n = \max(\phi_n M, \sigma_n^{\text{before}})`, which the engine `filling` computes from
+    piecewise linear functions of M, and `declarative` by CVXPY. Servers are pooled.
 
     For positive demands: sharing incentive (:math:`\sigma_n \ge \phi_n` from arrival on), dynamic envy-freeness (an
-    envied user arrived earlier, and was allocated nothing since the other's arrival), dynamic Pareto optimality (within
-    the released capacity), strategy-proofness. With zero demands Pareto optimality need not hold.
+    envied user arrived before the envious one, and was allocated nothing since the arrival of the latter), dynamic
+    Pareto optimality (within the capacity released by then), and strategy-proofness hold. With zero demands Pareto
+    optimality need not hold.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
 
 
 def _declared(demand: Array, before: Array, weight: Array, part: float) -> float:
-    """Level M of one step by CVXPY; `before`, (users,), are the present shares."""
+    """Level M of one step by CVXPY; `before`, (users,), are the dominant shares before the step."""
     level, share = cp.Variable(name="M"), cp.Variable(len(before), name="x")
     problem = cp.Problem(cp.Maximize(level), [share >= weight * level, share >= before, demand.T @ share <= part])
     run = solvers.solve(problem, "HIGHS")

@@ -22,17 +22,17 @@ from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
-#: CPU seconds after which the compiled loop replaces the interpreted one, about the time of compilation. With nearly
-#: identical servers a decision may inspect thousands of them.
+#: CPU seconds after which the compiled loop replaces the interpreted one: about the time of compilation. Some
+#: simulations need it with few tasks, as a decision may inspect thousands of nearly identical servers.
 PATIENCE = 10.0
 
 
 class State:
     """State of a simulation, read-only for policies.
 
-    Shares are compared between *queues*, one per user or a single one (`Policy.queue`). Groups are numbered by (queue,
-    arrival, input). Capacities and demands are in the terms of the policy (`Policy.room`), by default amounts of
-    resources.
+    Shares are compared between *queues*, one per user or a single one (`Policy.queue`). Groups are in the order of
+    (queue, arrival, input). Capacities and demands are in the amounts of the policy (`Policy.room`), by default those
+    of resources.
 
     Attributes
     ----------
@@ -41,14 +41,15 @@ class State:
     capacity, free : (servers, amounts); `free` is -1 for unavailable servers
     pool : (amounts,), total over all servers
     demand : (groups, amounts), per task
-    cost : (groups, costs), charged to the queue per task (`Policy.cost`), `total` : (costs,)
-    queue, placement : (groups,)
+    cost : (groups, costs), charged to the queue per task (`Policy.cost`)
+    total : (costs,), total of every cost
+    queue, placement : (groups,), queue of every group, and its row of `eligible`
     weight : (queues,)
     allocated : (queues, costs), the costs of running tasks
-    running, waiting : (queues,), numbers of tasks
-    next_cost : (queues, costs), costs of the first waiting task, 0 without any
-    since : (queues,), time at which the queue became active (running or waiting tasks); -1 if it is idle
-    placed : (queues, servers, amounts) of running tasks, for policies with `Policy.per_server`
+    running, waiting : (queues,), numbers of running and of waiting tasks
+    next_cost : (queues, costs), costs of the first waiting task, 0 if no task waits
+    since : (queues,), time at which the queue became active (had running or waiting tasks); -1 if it is idle
+    placed : (queues, servers, amounts), amounts of running tasks, for policies with `Policy.per_server`
     started : (servers,), numbers of tasks started at this instant
     """
 
@@ -80,7 +81,7 @@ class State:
 
     @property
     def head(self) -> Whole:
-        """First waiting group of each queue, (queues,), or -1. Deprecated: -1 is a valid index; use `next_cost`."""
+        """First waiting group of each queue, (queues,), or -1. Deprecated, as -1 is a valid index: use `next_cost`."""
         warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
                       DeprecationWarning, stacklevel=2)  # fmt: skip
         return self._first()
@@ -95,9 +96,11 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Starts of tasks, (runs,) each: task, server, start and end in microseconds (`NEVER` if running), and outcome.
+    """Starts of tasks, (runs,) each: task, server, start and end in microseconds (`NEVER` if running), and outcome
+    `how`.
 
-    `time` is the end of the simulation, and `instants` the number of instants with events.
+    `time` is the end of the simulation in microseconds, `instants` the number of instants with events, and
+    `interrupted` tells whether Ctrl-C ended it.
     """
 
     task: Whole
@@ -118,7 +121,7 @@ class Runs:
 
 
 def knows(policy: Policy) -> bool:
-    """True if a policy consists of rules only, so that it can be compiled."""
+    """True if all steps of a policy are rules, so that they can be compiled."""
     kind = type(policy)
     return all(isinstance(getattr(kind, name), rule) for name in ("share", "score", "value", "limit"))
 
@@ -134,8 +137,9 @@ def run(
 ) -> Runs:
     """Simulate up to and including `until`; `progress` is called with the number of completed tasks.
 
-    Placements of up to `near` servers are scanned. The loop is interpreted for about `plainly` starts of tasks, unless
-    that takes too long, and then compiled.
+    The servers of a placement are scanned if there are at most `near` (for methods: always), and else found by an
+    index. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
+    compiled.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))
@@ -145,7 +149,8 @@ def run(
     interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
-            # The loop returns after 20,000 instants (interpreted 256) so that the clock and interrupts are checked.
+            # The compiled loop returns after 20,000 instants, the interpreted one after 256, so that the clock and
+            # interrupts are checked.
             while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:
                     t = grown(t, int(t.n[at.STARTED] + 2 * (t.n[at.OPEN] + t.n[at.ENDS])))
@@ -178,7 +183,7 @@ def compiled_by(setup: Setup) -> Loop:
 
 
 def _rules(setup: Setup) -> dict[str, Any]:
-    """Parts of the loop for a policy of rules."""
+    """Functions and options that the loop takes from a policy of rules."""
     policy = setup.policy
     kind: Any = type(policy)
     return {
@@ -190,7 +195,7 @@ def _rules(setup: Setup) -> dict[str, Any]:
 
 
 def _methods(setup: Setup, t: Tables) -> dict[str, Any]:
-    """Parts of the loop for a policy with methods, which use the whole state."""
+    """Functions and options that the loop takes from a policy with methods, which use the whole state."""
     policy, state, held = setup.policy, State(setup.workload, t), np.zeros(len(setup.weight))
     of_servers = policy.value if policy.pairs else policy.score
 

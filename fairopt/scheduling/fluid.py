@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Time resolution [s], that of workloads; completions within it are simultaneous.
+#: Time resolution in seconds, equal to that of workloads; completions within this time are simultaneous.
 _TOGETHER = 1 / SECOND
 
 
@@ -36,7 +36,7 @@ _OF_SOLVES = ("build", "solve", "certify", "rounds", "engine", "certificate", "f
 
 @dataclass
 class FluidRun:
-    """State of a fluid simulation, which `run(until)` continues, also after an interruption (`fluid`)."""
+    """State of a fluid simulation (`fluid`); `run(until)` continues the simulation, also after an interruption."""
 
     workload: Workload
     mechanism: Mechanism
@@ -49,10 +49,11 @@ class FluidRun:
     warm: bool = True
     idle: bool = False
     half_life: float | None = None
-    #: Rows of the timeline, intervals of constant rates; integrals of used and available amounts over these; and the
-    #: allocations of all solves.
+    #: Rows of the timeline, each an interval of constant rates.
     steps: list[dict[str, Any]] = field(default_factory=list)
+    #: Integrals of used and of available amounts over each interval.
     use: list[tuple[Array, Array]] = field(default_factory=list)
+    #: Tasks and dominant shares of players after every solve.
     shares: list[pd.DataFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -63,7 +64,7 @@ class FluidRun:
         self.left = seconds.copy()
         self.rate = np.zeros(w.groups)
         self.begun, self.ended = np.full(w.groups, np.nan), np.full(w.groups, np.nan)
-        # Masks (groups,): arrived, departed with the user, part of the last solve.
+        # Masks (groups,) of groups that have arrived, that departed with their users, and that the last solve included.
         self.came, self.departed, self.served = np.zeros((3, w.groups), dtype=bool)
         self.arrival: Array = w.arrival / SECOND
         self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)[w.user]
@@ -73,12 +74,12 @@ class FluidRun:
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.forced = False  # servers have changed since the last solve, which requires another one at once
         self.interrupted = False
-        #: Decayed use of users, as dominant shares, (users,).
+        #: Dominant shares of users, (users,), averaged over past time with weights that decay (`memory.decayed`).
         self.usage: Array = np.zeros(len(w.users))
-        self._start: OtherUsers | None = None  # the last allocation with a warm start for other users
+        self._start: OtherUsers | None = None  # the last allocation from which a solve can start
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Run until all work is done, no group can progress, or the time `until` [s]; Ctrl-C interrupts."""
+        """Run until all work is done, no group can progress, or the time is `until` [s]; Ctrl-C interrupts."""
         self.interrupted = False
         with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
             try:
@@ -95,16 +96,16 @@ class FluidRun:
 
     @property
     def due(self) -> bool:
-        """True if servers, present groups, or by their usage the weights of users have changed since the last solve."""
+        """True if servers or present groups have changed since the last solve, or weights by usage (`half_life`)."""
         return self.forced or self.half_life is not None or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
-        """One step: process events, solve if due, and advance to the next instant; False at the end."""
+        """Process events, solve if `due`, and advance to the next instant; False at the end of the simulation."""
         self._happens()
         everybody = self.forced or self.events or abs(self._tick(self.now) - self.now) < _TOGETHER
         released = not self.idle and bool((self.served & ~self.present).any())
         solved = {}
-        # Between regular solves only released capacity is reallocated, among the groups of the last one.
+        # Between regular solves only released capacity is reallocated, among the groups of the last solve.
         if self.due and (everybody or released):
             solved = self._solve(self.present if everybody else self.present & self.served)
         after = min(self._next(), until)
@@ -123,11 +124,11 @@ class FluidRun:
             self.forced = True
 
     def _tick(self, time: float) -> float:
-        """First multiple of `every` from a time on, to a microsecond."""
+        """First multiple of `every` that is at least the time, up to a microsecond."""
         return self.every * math.ceil((time - _TOGETHER) / self.every)
 
     def _solve(self, those: Mask) -> dict[str, Any]:
-        """Solve the mechanism for these groups, and return statistics of the solve."""
+        """Solve the mechanism for the groups of a mask, and return statistics of the solve."""
         here = np.flatnonzero(those)
         rate, about = np.zeros(len(those)), {}
         if len(here) and self.up.any():
@@ -154,7 +155,7 @@ class FluidRun:
         return about
 
     def _remembered(self, cluster: Cluster, groups: Index) -> Cluster:
-        """Cluster of players with the weights of users reduced by their usage, among those of these groups."""
+        """Cluster of players with the weights of users reduced by usage, relative to the users of `groups`."""
         if self.half_life is None:
             return cluster
         w = self.workload
@@ -165,7 +166,7 @@ class FluidRun:
         return cluster.replace(weight=cluster.weight * factor[who])
 
     def _next(self) -> float:
-        """Time of the next event or solve; infinite if there is none."""
+        """Time of the next event or solve; infinite if there is neither."""
         here, due = self.present, self.due
         ends = self._ends()[here]
         arrival, change = (float(times[times > self.now].min(initial=np.inf)) for times in (self.arrival, self.change))
@@ -189,7 +190,7 @@ class FluidRun:
         return self.now + ratio(self.left, self.rate, np.inf)
 
     def _advance(self, after: float, solved: dict[str, Any]) -> None:
-        """Serve all groups until the time `after`; capacity of completed groups remains idle."""
+        """Serve all groups until the time `after`; the capacity of groups that complete before remains idle."""
         here, span, end = self.present, after - self.now, self._ends()
         done = here & (end <= after + _TOGETHER)
         served = np.where(done, self.left, self.rate * span) * here
@@ -210,7 +211,7 @@ class FluidRun:
         self.now = after
 
 
-#: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" departed with its user.
+#: States of a job: a job "to come" arrives after the end of the simulation, a job "gone" departed with its user.
 STATES = ("done", "running", "waiting", "gone", "to come")
 
 
@@ -221,7 +222,7 @@ class FluidSchedule(Outcome):
     Attributes
     ----------
     run : FluidRun
-        The state: `run.run(until)` continues the simulation, and `FluidSchedule(run)` has its result.
+        State of the simulation: `run.run(until)` continues it, and `FluidSchedule(run)` has the new result.
     """
 
     run: FluidRun
@@ -262,7 +263,7 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """Frame by user: weight; jobs, and completed ones; tasks, total and remaining work; mean response time of
+        """Frame by user: weight; jobs and completed jobs; tasks, total and remaining work; mean response time of
         completed jobs; mean dominant share from the first arrival of all users to the end."""
         jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
         counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
@@ -276,7 +277,7 @@ class FluidSchedule(Outcome):
         return each[:, 0], each[:, 1]
 
     def _dominant_shares(self) -> Array:
-        """Mean dominant shares, (users,): `max_r` of the mean used amount relative to all servers."""
+        """Mean dominant shares, (users,): for each user the largest mean used fraction of a resource of all servers."""
         run, w = self.run, self.workload
         had = (run.work - run.left)[:, None] * w.demand
         span = max(run.now - float(run.arrival.min(initial=np.inf)), 0.0)
@@ -289,9 +290,10 @@ class FluidSchedule(Outcome):
     def timeline(self) -> pd.DataFrame:
         """Frame of intervals of constant rates, by start time, with their length `span` in seconds.
 
-        Mean used fraction of every resource of available servers; `players`, and groups of tasks that are `present`, or
-        `waiting` for their first start; `solved`, and if so the seconds to `build`, `solve` and `certify`, `rounds`,
-        `engine`, `certificate`, `flagged`, and `warm` for a warm start.
+        Columns: mean used fraction of every resource of available servers; numbers of `players`, of groups of tasks
+        that are `present`, and of groups `waiting` for their first start; `solved`, whether the interval begins with a
+        solve, and if so its seconds to `build`, `solve` and `certify`, and its `rounds`, `engine`, `certificate`
+        (residual), `flagged` and `warm` (started from an earlier solve).
         """
         columns = ["time", "span", "players", "present", "waiting", "solved", *_OF_SOLVES]
         steps = pd.DataFrame(self.run.steps, columns=columns).astype({"time": float}).set_index("time")
@@ -306,13 +308,13 @@ class FluidSchedule(Outcome):
 
     @property
     def utilization(self) -> pd.Series:
-        """Mean used fraction of every resource, from the first arrival to the end."""
+        """Mean used fraction of every resource of available servers, from the first arrival to the end."""
         used, there = self._use
         part = ratio(used.sum(axis=0), there.sum(axis=0), np.nan)
         return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Series of completed jobs, response times, utilization, number and seconds of solves, largest residual."""
+        """Series of numbers of jobs, response times, utilization, number and seconds of solves, largest residual."""
         solves = [step for step in self.run.steps if step["solved"]]
         states = {f"jobs {name}": count for name, count in self._counts().items()}
         found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})
@@ -360,18 +362,19 @@ def fluid(
 
     .. math:: \frac{dW_g}{dt} = -x_n \frac{k_g}{\sum_{h \text{ of } n} k_h}
 
-    with the mechanism's tasks x of the present players, solved at multiples of `every` seconds after a change, the work
-    `W_g` of group g of player n, its number of tasks :math:`k_g`, and the present groups h of n.
+    where :math:`W_g` is the remaining work of group g of player n, :math:`k_g` the number of tasks of group g, h runs
+    over the present groups of n, and :math:`x_n` are the tasks that the mechanism allocates to n among the present
+    players, solved at the first multiple of `every` seconds after a change.
 
-    Initially `W_g` is the sum of the durations of the group's tasks, and a group ends when it is 0. A player, all of
-    whose tasks run at one speed, has the mean demand of its unfinished groups, weighted by tasks, and leaves with the
-    last of them. Capacity that is released before the next multiple is reallocated among the remaining players by
-    another solve, as in PF; arriving players wait.
+    Initially :math:`W_g` is the sum of the durations of the tasks of g; group g ends when :math:`W_g = 0`. All tasks
+    of a player run at one speed, so that its demand is the mean over the tasks of its unfinished groups; the player
+    leaves when the last group ends. Capacity that is released before the next multiple is reallocated among the
+    remaining players by another solve, as in PF; arriving players wait.
 
-    PF's users arrive with one demand and an amount of work, and leave on its completion: these are jobs here
-    (`by="job"`, with the weight of the user). Their normalised demands, :math:`d_n / \max_r d_{nr}` with
-    :math:`q_n = 300 \max_r d_{nr}` tasks of one second, are tasks of 300 seconds here: resources, and the duration
-    :math:`q_n / x_n`, are the same.
+    A user of PF arrives with one demand and an amount of work, and leaves on its completion: it is a job here
+    (`by="job"`, with the weight of the user). In PF its demand is normalised, :math:`d_n / \max_r d_{nr}`, and its
+    work is :math:`q_n = 300 \max_r d_{nr}` tasks of one second; here its tasks last 300 seconds. The allocated
+    resources and the duration are the same.
 
     Parameters
     ----------
@@ -385,8 +388,8 @@ def fluid(
     by : str
         Players are single jobs ("job"), or users with all their present jobs ("user").
     limits : bool
-        Limit the tasks of players to those of their unfinished groups, so that no task runs faster than on its own. PF
-        has no such limit.
+        Limit the tasks of a player to the number of tasks of its unfinished groups, so that no task runs faster than on
+        its own. PF has no such limit.
     until : float, optional
         End in seconds. Default: when all work is done, or no remaining player can run tasks.
     tol, throw
@@ -396,8 +399,8 @@ def fluid(
     idle : bool
         Leave released capacity idle until the next multiple of `every`.
     half_life : float or str, optional
-        Half-life of the memory of use, in seconds or as `12h`, `7d`: at each multiple of `every` the weights of users
-        are reduced by their use before (`fairopt.scheduling.memory`). Default: no memory.
+        Half-life of the memory of use, in seconds or as a text such as `12h` or `7d`: at each multiple of `every` the
+        weights of users are reduced by their past use (`fairopt.scheduling.memory`). Default: no memory.
     progress : bool
         Show a progress bar of the work done. Ctrl-C ends the simulation; the schedule is then `interrupted`, and
         `schedule.run.run()` continues it.
@@ -413,8 +416,8 @@ def fluid(
     SolverError, NotConverged, CertificateError
         As `Mechanism.solve`.
 
-    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 6 (arXiv:1712.10114), "semi-dynamic"; its open
-    details are in docs/fluid.md.
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 6 (arXiv:1712.10114), "semi-dynamic"; details
+    that the paper leaves open are in docs/fluid.md.
 
     >>> import pandas as pd, fairopt as fo
     >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "cpu": [1, 1]})

@@ -1,4 +1,4 @@
-"""HUG: allocation of links with the optimal isolation guarantee, and of spare capacity under a cap."""
+"""HUG: allocation of links with the optimal isolation guarantee, and of the spare capacity under a cap."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from ._filling import highest, normalised, pool_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkShares:
-    """Shares of links by tenant, which are not proportional to demands, unlike those of an `Allocation`.
+    """Shares of links by tenant; unlike the amounts of an `Allocation` they need not be proportional to demands.
 
     Attributes
     ----------
     cluster : the pool, whose users are tenants and whose resources are links
     guarantee : float
-        P*, the largest progress per weight that all tenants can have, allocated in stage 1.
-    first, parts : (tenants, links), shares of every link after stage 1, and finally
+        P*, the largest progress per weight that all tenants can have at once; stage 1 of `hug` allocates it.
+    first : (tenants, links), shares of every link after stage 1
+    parts : (tenants, links), final shares of every link
     """
 
     cluster: Cluster
@@ -31,21 +32,22 @@ class LinkShares:
 
     @property
     def correlation(self) -> Array:
-        """Correlation vectors, (tenants, links): demands relative to links, with a maximum of 1 by tenant."""
+        """Correlation vectors, (tenants, links): demands over capacities, scaled to a maximum of 1 for each tenant."""
         return normalised(self.cluster)
 
     @property
     def progress(self) -> Array:
-        r"""Progress of tenants, :math:`\min_r a_{nr} / D_{nr}`, (tenants,)."""
+        r"""Progress of tenants, (tenants,): :math:`\min_r a_{nr} / D_{nr}` of `parts` a and `correlation` D."""
         return np.asarray(ratio(self.parts, self.correlation, np.inf).min(axis=1))
 
     @property
     def violation(self) -> float:
-        r"""Largest violation of the defining conditions, relative to a link, from shares and demands alone.
+        r"""Largest violation of the defining conditions, in fractions of a link, from shares and demands alone.
 
-        Shares are between :math:`\phi_n P^* D_{nr}` and :math:`\phi_n P^*`; a link is exhausted by the guarantees; no
-        link is overused; on a link with spare capacity all tenants with demand are at the cap; and a tenant with a
-        larger share per weight than another on a link has its guarantee only, unless the other is at its cap.
+        Shares are between :math:`\phi_n P^* D_{nr}` and :math:`\phi_n P^*`; a link is exhausted by the guarantees
+        alone; no link is overused; on a link with spare capacity all tenants with demand have the cap
+        :math:`\phi_n P^*`; and if a tenant has more of a link than its guarantee :math:`\phi_n P^* D_{nr}`, no tenant
+        with demand for the link has a smaller share per weight.
         """
         phi, d, a = self.cluster.weight[:, None], self.correlation, self.parts
         least, per, needs, spare = phi * self.guarantee * d, a / phi, d > 0, 1 - a.sum(axis=0)
@@ -64,7 +66,7 @@ class LinkShares:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame by tenant: weight, progress, and its amount of every link, in the link's units."""
+        """Frame by tenant: weight, progress, and amount of every link, in the units of its capacity."""
         columns = {"weight": self.cluster.weight, "progress": self.progress}
         columns |= {
             name: self.parts[:, i] * self.cluster.capacity[0, i] for i, name in enumerate(self.cluster.resources)
@@ -78,17 +80,17 @@ class LinkShares:
 def hug(cluster: Cluster) -> LinkShares:
     r"""Allocate links to tenants with correlated, elastic demands: first a guarantee, then the spare capacity.
 
-    Stage 1 allocates the optimal isolation guarantee P* for correlation vectors D (demand over capacity, scaled to a
-    maximum of 1 by tenant); stage 2 allocates every link r by max-min of :math:`a_{nr} / \phi_n` above stage 1, under a
-    cap:
+    Stage 1 allocates the optimal isolation guarantee P* for correlation vectors D (demands over capacities, scaled to a
+    maximum of 1 for each tenant). Stage 2 allocates every link r by max-min of the shares :math:`a_{nr} / \phi_n` per
+    weight, with the shares of stage 1 as lower bounds, and a cap as the upper bound:
 
     .. math:: P^* = \frac{1}{\max_r \sum_n \phi_n D_{nr}}, \qquad
         \phi_n P^* D_{nr} \le a_{nr} \le \phi_n P^*, \qquad \sum_n a_{nr} \le 1
 
     among the tenants with demand for the link. The progress :math:`\min_r a_{nr} / D_{nr}` of every tenant is
     :math:`\phi_n P^*`; further shares of single links serve elastic demand. Without the cap tenants could gain by a
-    misreport; with it their true progress does not increase by one (docs/fluid.md). Links have spare capacity only if
-    all tenants with demand are at the cap. The servers of a cluster are pooled; its resources are the links.
+    misreport; with the cap no misreport increases their true progress (docs/fluid.md). Links have spare capacity only
+    if all tenants with demand for it have the cap. The servers of a cluster are pooled; its resources are the links.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def hug(cluster: Cluster) -> LinkShares:
         A tenant demands a link without capacity, or has a task limit.
 
     Source: Chowdhury, Liu, Ghodsi, Stoica, "HUG: Multi-Resource Fairness for Correlated and Elastic Demands", NSDI
-    2016, extended by weights; stage 2 is interpreted as raising totals, and not increments over stage 1.
+    2016, extended by weights; stage 2 is interpreted as max-min of total shares, not of increments over stage 1.
 
     >>> import fairopt as fo
     >>> found = fo.scheduling.hug(fo.Cluster([[1, 1]], [[1, 1], [1, 0.5]]))

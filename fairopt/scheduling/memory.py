@@ -1,4 +1,4 @@
-"""Memory of use: usage that decays with a half-life, and weights that it reduces.
+"""Memory of use: usage that decays with a half-life, and weights that are reduced by usage.
 
 Source: the documentation of Slurm, "Classic Fairshare Algorithm" (doc/html/classic_fair_share.shtml of SchedMD/slurm),
 and of Kueue, KEP-4136, "Admission Fair Sharing" (keps/4136-admission-fair-sharing of kubernetes-sigs/kueue).
@@ -18,16 +18,17 @@ from ..model._arrays import Array, ratio
 
 #: Smallest factor of a weight, since the weights of clusters are positive and of limited range.
 _LEAST = 1e-6
+#: Seconds of each unit of a half-life.
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def half_life(given: float | str) -> float:
-    """Half-life in seconds, from a number of them, or a text such as `90`, `30m`, `12h` or `7d`.
+    """Half-life in seconds, from a number of seconds, or a text such as `90`, `30m`, `12h` or `7d`.
 
     Raises
     ------
     DataError
-        It is no positive duration.
+        The given value is no positive duration.
 
     >>> from fairopt.scheduling.memory import half_life
     >>> half_life("7d")
@@ -42,11 +43,11 @@ def half_life(given: float | str) -> float:
 
 
 def decayed(usage: Array, current: Array, seconds: float, life: float) -> Array:
-    r"""Usage after some seconds in which the parts `current` of the cluster were used.
+    r"""Usage U after s `seconds` in which users had the parts `current`, u, of the cluster.
 
     .. math:: U_n \leftarrow 2^{-s/h} U_n + (1 - 2^{-s/h}) u_n
 
-    It is the mean of past use with weights that halve with every half-life h.
+    with the half-life h (`life`): U is the mean of past use with weights that halve with every half-life.
 
     >>> from fairopt.scheduling.memory import decayed
     >>> decayed([0.8, 0.0], [0.0, 0.4], seconds=60, life=60).tolist()
@@ -57,7 +58,7 @@ def decayed(usage: Array, current: Array, seconds: float, life: float) -> Array:
 
 
 def factor(usage: Array, share: Array) -> Array:
-    r"""Factor of a weight, :math:`2^{-U/S}`: 1 without usage U, 1/2 where it is the share S; at least 1e-6.
+    r"""Factor of a weight, :math:`2^{-U/S}`: 1 if the usage U is 0, 1/2 if U is the share S; at least 1e-6.
 
     >>> from fairopt.scheduling.memory import factor
     >>> factor([0.0, 0.25, 0.5], [0.25, 0.25, 0.25]).tolist()
@@ -67,11 +68,11 @@ def factor(usage: Array, share: Array) -> Array:
 
 
 def reduced(weight: Array, usage: Array) -> Array:
-    r"""Weights of siblings that their usage reduces.
+    r"""Weights of siblings, reduced by their usage.
 
     .. math:: \phi_n 2^{-U_n / S_n}, \qquad S_n = \frac{\phi_n}{\sum_m \phi_m}
 
-    with usage U as parts of that of all siblings (`factor`).
+    where :math:`U_n` is the usage of n as a fraction of the usage of all siblings (`factor`).
 
     >>> from fairopt.scheduling.memory import reduced
     >>> reduced([1.0, 3.0], [0.1, 0.3]).tolist()

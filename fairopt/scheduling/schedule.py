@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: States of a task: "to come" arrives after the end of the simulation, "gone" departed with its user.
+#: States of a task: a task "to come" arrives after the end of the simulation, a task "gone" departed with its user.
 STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
 
 
 class Outcome:
-    """Common base of discrete and fluid schedules, which have `workload`, `jobs`, `end`, `utilization`."""
+    """Common base of discrete and fluid schedules, which define `workload`, `jobs`, `end` and `utilization`."""
 
     def _summary(self: Any, name: str, first: dict[str, Any], more: dict[str, Any]) -> pd.Series:
         """Series of the `first` entries, statistics of jobs, `more` entries, and utilization."""
@@ -54,7 +54,7 @@ class Outcome:
         return pd.DataFrame(columns | {"mean_response": response} | means, index=pd.Index(w.users, name="user"))
 
     def _per_job(self: Any, columns: dict[str, Any]) -> pd.DataFrame:
-        """Frame by job of these columns, with users and response times."""
+        """Frame by job of the given columns, with users and response times inserted."""
         frame = pd.DataFrame(columns, index=pd.Index(self.workload.jobs, name="job"))
         frame.insert(0, "user", _named(self.workload.job_user, self.workload.users))
         frame.insert(4, "response", frame["end"] - frame["arrival"])
@@ -124,7 +124,7 @@ class Schedule(Outcome):
 
     @cached_property
     def _job_ends(self) -> tuple[Whole, Whole, Whole]:
-        """Numbers of tasks and of completed ones, and completion times in microseconds or `NEVER`, (jobs,) each."""
+        """Numbers of tasks and of completed tasks, and completion times in microseconds or `NEVER`, (jobs,) each."""
         w, done = self.workload, self.runs.how == DONE
         job = w.job[w.group_of_task]
         count, finished = (np.bincount(of, minlength=len(w.jobs)) for of in (job, job[self.runs.task[done]]))
@@ -159,7 +159,7 @@ class Schedule(Outcome):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """Frame by task: job, user, server, arrival, start, end (of its last run), restarts, state."""
+        """Frame by task: job, user, arrival, restarts, state; server, start and end of its last run."""
         w, last, group = self.workload, self._last, self.workload.group_of_task
         start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
         server = np.append(self.runs.server, -1)[last]
@@ -239,7 +239,7 @@ class Schedule(Outcome):
         return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
-        """Number of tasks that entered the queue by these times, less those that departed with their users."""
+        """Number of tasks that entered the queue by each time, minus the number that departed with their users."""
         w, group = self.workload, self.workload.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
         comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)
@@ -248,7 +248,7 @@ class Schedule(Outcome):
         return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
-        """Frame (times, users) of dominant shares `max_r used / C_r` of users (default: all).
+        """Frame (times, users) of dominant shares of users (default: all), the largest used fraction of a resource.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class Schedule(Outcome):
         return np.minimum(self.runs.end, self.runs.time) - self.runs.start, max(self.runs.time - begun, 0)
 
     def _dominant_shares(self) -> Array:
-        """Time averages of dominant shares `max_r used / C_r`, (users,)."""
+        """Time averages of dominant shares, (users,)."""
         w, runs = self.workload, self.runs
         lasted, span = self._lasted()
         if span == 0 or not len(runs.task):
@@ -297,7 +297,7 @@ class Schedule(Outcome):
 
     @property
     def utilization(self) -> pd.Series:
-        """Mean used fraction of every resource of all servers, from the first arrival to the end."""
+        """Mean used fraction of the capacity of all servers, by resource, from the first arrival to the end."""
         w, (lasted, span) = self.workload, self._lasted()
         group = w.group_of_task[self.runs.task]
         # In floating point, since products of microseconds and amounts overflow integers.
@@ -305,7 +305,7 @@ class Schedule(Outcome):
         return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Series of completed tasks and jobs, response times, and utilization."""
+        """Series of numbers of tasks by state, jobs, restarts, response times, and utilization."""
         states = {f"tasks {name}": count for name, count in self._counts().items()}
         restarts = int((self.runs.how == EVICTED).sum())
         return self._summary(self.policy, {"tasks": self.workload.tasks} | states, {"restarts": restarts})
@@ -353,7 +353,7 @@ def _many_until(when: Whole, at: Whole) -> Whole:
 
 
 def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
-    """Sums of amounts at or before each time, (when, ...); they may wrap around, and differences are exact."""
+    """Sums of amounts at or before each time, (when, ...); sums may wrap around, but their differences are exact."""
     order = np.argsort(at, kind="stable")
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
@@ -375,7 +375,7 @@ def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
 
 @cache
 def used_parts() -> type[pd.Series]:
-    """Class of utilization by resource, which is callable until version 0.3, as `utilization` was a method."""
+    """Class of `utilization`, a series by resource; callable until version 0.3, since `utilization` was a method."""
 
     class Parts(pd.Series):  # type: ignore[misc]
         def __call__(self) -> pd.Series:

@@ -1,4 +1,4 @@
-"""`Setup`: a workload in the terms of a policy, and the tables of the simulation loop."""
+"""`Setup`: a workload in the amounts and costs of a policy, and the tables of the simulation loop."""
 
 from __future__ import annotations
 
@@ -47,21 +47,25 @@ class Thrashing:
         one_of(self.slows, "slows", Slows)
 
 
-#: Number of servers up to which a scan is faster than an index (`benchmarks/scheduling.py`).
+#: Largest number of servers for which a scan is faster than an index (`benchmarks/scheduling.py`).
 NEAR = 48
 #: Servers per block of the index of ratios; from 32 to 128 the effect on speed is small.
 BLOCK = 64
 
 
 class Setup:
-    """Groups in the order of (queue, arrival, input), with demands and costs in the terms of the policy.
+    """Groups in the order of (queue, arrival, input), with demands (`Policy.room`) and costs (`Policy.cost`) of a
+    policy.
 
     Attributes
     ----------
     workload, policy
     order : (groups,), index of every group in the workload
-    queue : (groups,)
-    capacity : (servers, amounts), demand : (groups, amounts), cost : (groups, costs), total : (costs,)
+    queue : (groups,), queue of every group
+    capacity : (servers, amounts)
+    demand : (groups, amounts), per task
+    cost : (groups, costs), per task
+    total : (costs,), total of every cost
     weight : (queues,)
 
     Raises
@@ -90,7 +94,7 @@ class Setup:
 
     @cached_property
     def possible(self) -> Mask:
-        """Mask (groups,) of groups whose tasks fit an eligible empty server, or of gangs that fit all of them."""
+        """Mask (groups,) of groups whose tasks fit an empty eligible server, or, for gangs, fit all such at once."""
         w, place = self.workload, self.workload.placement[self.order]
         found = fitting(self.capacity, self.demand, place, w.eligible)
         for g in np.flatnonzero(found) if self.policy.gangs else ():
@@ -105,7 +109,7 @@ class Setup:
         return self.policy.index == "ratios" and self.capacity.shape[1] > 1
 
     def tables(self, thrashing: Thrashing | None = None, near: int = NEAR) -> Tables:
-        """Initial state of the simulation; placements of up to `near` servers are scanned."""
+        """Initial state of the simulation; placements with at most `near` servers are scanned, others use an index."""
         w, capacity, demand, order = self.workload, self.capacity, self.demand, self.order
         (servers, amounts), queues, groups = capacity.shape, len(self.weight), len(order)
         changes, tasks = self._changes(), np.diff(w.first)[order]
@@ -115,7 +119,8 @@ class Setup:
         n = _zeros(at.SLOWS + 1)
         n[at.STRICT], n[at.TRACKED], n[at.LINKED] = self.policy.strict, evicts or slower, links.shape[1] > 0
         n[at.OPEN] = tasks[self.possible].sum()
-        # Products of capacities of one of two amounts and demands of the other must be exact in floating point.
+        # `EXACT`: products of the capacity of one of two amounts and the demand of the other are exact in floating
+        # point.
         largest = capacity.max(axis=0).astype(float)[::-1] * demand.max(axis=0, initial=0)
         n[at.EXACT] = largest.max() < 2**53
         if thrashing is not None:
@@ -127,8 +132,9 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
-        # Maxima of two resources may be attained by two servers. Mixtures (the smallest of all amounts relative to the
-        # pool, one of them tripled, as integers) give further necessary conditions, which fail if no server has both.
+        # Maxima of two amounts may be attained by two different servers. Mixtures (the smallest of all amounts relative
+        # to the pool, also with one amount tripled, as integers) give further necessary conditions, which may exclude
+        # a set of servers of which none has enough of both amounts.
         mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
         mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
         need = np.column_stack([demand, *mixed])
@@ -179,7 +185,7 @@ class Setup:
         )  # fmt: skip
 
     def _changes(self) -> Whole:
-        """Events (time / kind / index, changes) of servers, users and groups, by time."""
+        """Events of servers, users and groups in the order of time, as a table (time / kind / index, changes)."""
         w, coming = self.workload, np.flatnonzero(self.possible)
         leaving = np.flatnonzero(w.leaves < NEVER)
         time = np.concatenate([w.change_time, w.leaves[leaving], w.arrival[self.order][coming]])
@@ -212,7 +218,7 @@ def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
 
 
 def grown(t: Tables, runs: int) -> Tables:
-    """Enlarge the tables of runs."""
+    """Tables with room for at least so many `runs`."""
     more = _lines(runs + 16, t.runs.shape[1])
     more[: len(t.runs)] = t.runs
     pace = np.zeros((len(more) if len(t.pace) else 0, 3))
@@ -225,7 +231,7 @@ def _zeros(*shape: int) -> Whole:
 
 
 def _lines(rows: int, width: int, columns: Mapping[int, Any] = MappingProxyType({})) -> Whole:
-    """Table with these columns and zeros otherwise, aligned to cache lines of 64 bytes."""
+    """Table of zeros except for the given columns, aligned to cache lines of 64 bytes."""
     room = np.zeros(rows * width + 8, dtype=np.int64)
     begin = -room.ctypes.data % 64 // 8
     table = room[begin : begin + rows * width].reshape(rows, width)
@@ -240,6 +246,6 @@ def _power(count: Whole) -> Whole:
 
 
 def _trees(count: Whole) -> Whole:
-    """Layout of trees, (trees, 3): row below the root, number of leaves, and index of the first member."""
+    """Layout of trees, (trees, 3): index of the row before the root, number of leaves, index of the first member."""
     size = _power(count)
     return np.column_stack([2 * (np.cumsum(size) - size), size, np.cumsum(count) - count])

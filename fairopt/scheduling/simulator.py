@@ -18,8 +18,8 @@ from .schedule import Schedule
 from .setup import Setup, Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload, one_of
 
-#: Number of tasks that the interpreted loop starts in the time (one to two seconds) of loading the compiled one;
-#: compilation takes ten seconds.
+#: Number of tasks that the interpreted loop starts in the time of loading the compiled loop from a cache, one to two
+#: seconds; compilation takes ten seconds.
 PLAINLY = 12_000
 
 Engine = Literal["default", "plain", "compiled"]
@@ -43,9 +43,9 @@ def simulate(
 
     .. math:: \sum_{k \text{ running on i at t}} d_{kr} \le c_{ir} \quad \text{for every resource r}
 
-    in the policy's terms (`Policy.room`). Completions at an instant are processed first, then failures and recoveries
-    of servers and departures of users, then arrivals, and then decisions. Times and amounts are integers and ties are
-    ordered, so that simulations are reproducible exactly.
+    where d and c are demands and capacities in the amounts of the policy (`Policy.room`). Completions at an instant
+    are processed first, then failures and recoveries of servers and departures of users, then arrivals, and then
+    decisions. Times and amounts are integers and ties are ordered, so that simulations are reproducible exactly.
 
     Parameters
     ----------
@@ -55,19 +55,20 @@ def simulate(
     until : float, optional
         End of the simulation in seconds. Default: when no event remains.
     thrashing : Thrashing, optional
-        Slowdown of tasks on over-committed servers, for policies that over-commit (`slots(whole=False)`, `cpu-fair`).
-        Default: none.
+        Slowdown of tasks on over-committed servers, for policies that over-commit servers (`slots(whole=False)`,
+        `cpu-fair`). Default: none.
     impossible : str
         Treatment of tasks that fit no eligible server, even if it is empty: "raise" an error, or "report" them with the
         state "impossible".
     progress : bool
         Show a progress bar of completed tasks. Ctrl-C ends the simulation; the schedule is then `interrupted`.
     engine : str
-        "compiled" supports policies that consist of rules, "plain" all; both make the same decisions. Default: plain
-        for the first tasks in a process (`PLAINLY`), then compiled if possible, or at once from a cache.
+        "compiled" supports policies that consist of rules, "plain" all policies; both make the same decisions. Default:
+        plain for the first tasks in a process (`PLAINLY`), then compiled if possible; compiled from the start if a
+        compiled loop is loaded, or can be loaded from a cache for a workload of more tasks.
     timeline : float or "events", optional
-        Sampling interval in seconds of `Schedule.timeline` and `Schedule.shares`, or all instants. Default: 500
-        samples. `Schedule.at` evaluates other times.
+        Sampling interval in seconds of `Schedule.timeline` and `Schedule.shares`, or "events" for all instants with
+        events. Default: 500 samples. `Schedule.at` evaluates other times.
 
     Returns
     -------

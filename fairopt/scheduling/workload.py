@@ -22,7 +22,7 @@ from ._intake import Whole as Whole
 
 By = Literal["job", "user"]
 
-#: Line number of the first row of a table in a file, after the header.
+#: Line in a file of the first row of its table, after the header.
 FIRST_LINE = 2
 
 
@@ -41,25 +41,27 @@ class Workload(Frozen):
     unit : (resources,)
         Amount of one unit.
     capacity : (servers, resources)
-        In units.
+        Capacities in units.
     weight : (users,)
-        Positive.
+        Positive weights.
     leaves : (users,)
         Departure time, at which all tasks of the user are removed, or `NEVER`.
     job_user : (jobs,)
+        User of every job.
     after : (jobs,)
-        Job that must be completed before the arrival of a job's tasks, or -1; empty if there are no predecessors.
+        Job that must be completed before the tasks of a job arrive, or -1; empty if no job has a predecessor.
     job, arrival : (groups,)
+        Job of every group, and its arrival time.
     demand : (groups, resources)
-        In units per task.
+        Demand of one task in units.
     placement : (groups,)
-        Row of `eligible`.
+        Row of `eligible` that lists the servers of a group.
     eligible : (placements, servers) of bool
-        Row 0 is all True.
+        Servers on which a group may run; row 0 is all True.
     first : (groups + 1,)
-        First task of every group, and the number of tasks.
+        First task of every group; the last entry is the number of tasks.
     duration : (tasks,)
-        Positive.
+        Positive durations.
     change_time, change_server, change_up : (changes,)
         Failures (False) and recoveries (True) of servers by time; a server whose first change is a recovery is
         unavailable before.
@@ -68,11 +70,11 @@ class Workload(Frozen):
     report : dict
         Counts of records found, omitted and assumed, by name.
     walltime : (groups,)
-        Longest time that tasks may last, for backfilling; 0 where none is stated. Empty if there are none.
+        Longest time that tasks may last, for backfilling; 0 if no time is stated for a group, empty if for no group.
     row : (groups,)
         First row of each group in the table of tasks; empty without a table.
     file : str
-        File of that table, or ''.
+        File of the table of tasks, or ''.
 
     >>> import pandas as pd, fairopt as fo
     >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
@@ -123,7 +125,7 @@ class Workload(Frozen):
         ----------
         tasks : DataFrame
             A row per task, or per set of equal tasks: `user`, `duration`, a column per resource; optional `job`
-            (default: one per row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
+            (default: a job for every row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
             separated by `|`; '' for all), `after` (a preceding job; '' for none), on whose completion the tasks arrive,
             or at `arrival` if that is later, and `walltime` (the longest time that they may last; 0 for none), by which
             `easy` plans.
@@ -170,7 +172,7 @@ class Workload(Frozen):
 
     @cached_property
     def lasts(self) -> Whole:
-        """Time that tasks of every group may last, (groups,): the stated one, or the longest duration of its tasks."""
+        """Longest time that tasks of a group may last, (groups,): as stated, or the longest of their durations."""
         longest = np.maximum.reduceat(self.duration, self.first[:-1]) if self.groups else self.duration
         return frozen(np.where(self.walltime > 0, self.walltime, longest) if len(self.walltime) else longest)
 
@@ -212,9 +214,9 @@ class Workload(Frozen):
         return pd.Series(need / self.total, index=pd.Index(self.resources, name="resource"), name="seconds")
 
     def load(self, until: float | None = None) -> float:
-        """Offered load of the scarcest resource: `work` until a time over the time, dimensionless.
+        """Offered load of the scarcest resource: `work(until)` divided by `until`, dimensionless.
 
-        `until` is in seconds from the first arrival; default: the last arrival.
+        `until` is in seconds from the first arrival; default: the time of the last arrival.
 
         Raises
         ------
@@ -242,7 +244,7 @@ class Workload(Frozen):
         return players(self, np.arange(self.groups), up, "user", limits=True).cluster
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Convert to frames `tasks` (a row per task), `servers`, `users` and `changes`, as for `from_frames`."""
+        """Convert to the frames `tasks` (a row per task), `servers`, `users` and `changes` of `from_frames`."""
         return to_frames(self)
 
     def __repr__(self) -> str:
@@ -263,11 +265,11 @@ def fitting(capacity: Whole, demand: Whole, placement: Whole, eligible: Mask) ->
 
 
 class Players(NamedTuple):
-    r"""Players of an instant as users of a cluster, and the fractions of their tasks by group.
+    r"""Players at an instant as users of a cluster, and the fraction of every group in the tasks of its player.
 
-    A player's tasks run at one speed: with :math:`k_g` tasks in group g its demand is
-    :math:`\sum_g k_g d_g / \sum_g k_g` per task, and of its `x` tasks :math:`x k_g / \sum_g k_g` are of group g. The
-    demand is constant while the groups are unfinished.
+    All tasks of a player run at one speed. With :math:`k_g` tasks of demand :math:`d_g` in group g, the demand of the
+    player is :math:`\sum_g k_g d_g / \sum_g k_g` per task, and of x tasks :math:`x k_g / \sum_g k_g` belong to group
+    g. The demand is constant as long as no group is finished.
     """
 
     cluster: Cluster

@@ -1,4 +1,4 @@
-"""The efficiency-fairness frontier: one allocation per alpha, each warm-started from the previous one."""
+"""The efficiency-fairness frontier: one allocation per alpha, each warm-started from the previous allocation."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class AlphaPath(Blank):
     """Frame of measures by alpha, with the `allocations` (a series by alpha) and the label `mechanism`.
 
     `attrs["jumps"]` lists the jumps of alphaPF-VDS (alpha, user, before, after) if its curve was followed; `back` is
-    the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, is by alpha the
-    relative error of linear interpolation of tasks to the next alpha.
-    `user_tasks` are by alpha and user, `draw` plots measures or tasks, and `plot` is that of pandas. Operations
-    (slices, copies, ...) return a plain frame.
+    the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, has for every
+    alpha the relative error of linear interpolation of tasks to the next alpha. `user_tasks` are tasks by alpha and
+    user, `draw` plots measures or tasks, and `plot` is the method of pandas. Operations (slices, copies, ...) return a
+    plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back", "errors"]
@@ -62,7 +62,7 @@ class AlphaPath(Blank):
     def draw(self, *others: pd.DataFrame | Allocation | str, **options: Any) -> Figure:
         """Plot utilization, smallest share and Jain's index by alpha, with other paths or allocations (`plot.paths`).
 
-        `draw("user_tasks")` plots tasks by user (`plot.tasks`); `draw("jain", "tasks")` plots these columns.
+        `draw("user_tasks")` plots tasks by user (`plot.tasks`); `draw("jain", "tasks")` plots the named columns.
         """
         from ..result import plot
 
@@ -94,15 +94,16 @@ def alpha_path(
 
     .. math:: x(\alpha) \in \arg\max_{x \in \mathcal{X}} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
 
-    and by default that of the equilibria of alphaPF-VDS. `refine=1e-2` inserts alphas until linear interpolation of
+    where :math:`\mathcal{X}` is the set of feasible tasks and :math:`\sigma` are the shares of users. By default it is
+    the path of equilibria of alphaPF-VDS. `refine=1e-2` inserts alphas until linear interpolation of
     log tasks in `t = alpha / (1 + alpha)` between neighbours has a relative error below 1%; rows are then sorted, and
-    `errors` has the remaining errors (above `refine` where tasks jump or a solve fails; docs/sensitivity.md).
+    `errors` has the remaining errors (larger than `refine` where tasks jump or a solve fails; docs/sensitivity.md).
 
     Parameters
     ----------
     cluster : Cluster
     alphas : iterable of float, optional
-        In [0, infinity], at least one. Default: 39 values evenly spaced in log alpha from 0.1 to 64, and infinity.
+        At least one alpha in [0, infinity]. Default: 39 values evenly spaced in log alpha from 0.1 to 64, and infinity.
     mechanism : type or str
         A class with a parameter `alpha`, or its name.
     tol, throw
@@ -112,25 +113,26 @@ def alpha_path(
     refine : float, optional
         Bound (> 0) on the relative interpolation error. Default: no alphas are inserted.
     jumps : bool
-        Also follow the curve of equilibria of alphaPF-VDS from alpha = 1: every allocation is the first on the curve
-        (`select="curve"`), and `attrs["jumps"]`, and gaps of the plot, show its discontinuities.
+        Also follow the curve of equilibria of alphaPF-VDS from alpha = 1: every allocation is the first of its
+        alpha on the curve (`select="curve"`). Discontinuities are in `attrs["jumps"]`, and gaps in the plot.
     hysteresis : bool
-        Also return the path from the largest and smallest alphas back to 1 (`back`): the last crossings of the curve,
-        which differ where it folds.
+        Also return the path from the largest and smallest alphas back to 1 (`back`): the last allocation of
+        every alpha on the curve, which differs from the first where the curve folds.
     seconds : float
-        Limit of CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` tells how far they got.
+        Limit of CPU time for each part of the curve (alpha > 1 and alpha < 1); `attrs["curve"]` has the range not
+        followed.
     details : bool
-        All columns: further ones are utilization per resource (`use_...`), measures of users below their task limits,
-        the certificate, CPU seconds, and the number of Newton steps.
+        All columns. The further columns are utilization per resource (`use_...`), measures of users below their task
+        limits, the certificate, CPU seconds, and the number of Newton steps.
 
     Returns
     -------
     AlphaPath
-        Frame with a row per alpha, in the given order: total `tasks`, those of each user if there are at most two,
+        Frame with a row per alpha, in the given order: total `tasks`, the tasks of each user if there are at most two,
         smallest and largest share, Jain's index, welfare, mean utilization, measures of plug-ins, and `certified`,
         False if the certificate misses `tol`. Attributes are `allocations` by alpha, and `user_tasks` (alphas, users);
-        `draw()` plots it. All alphas of a small cluster are solved jointly, and `seconds` of the details is the part of
-        an alpha by its Newton steps; on larger ones every solve starts from the previous allocation.
+        `draw()` plots the path. All alphas of a small cluster are solved jointly, and `seconds` in the details are
+        divided among alphas by their Newton steps; on a larger cluster every solve starts from the previous allocation.
 
     Raises
     ------
@@ -180,7 +182,7 @@ def alpha_path(
 
 
 def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = True) -> AlphaPath:
-    """Frame of allocations by alpha, with all columns or those that are read first."""
+    """Frame of allocations by alpha, with all columns (`details`) or the columns that are read first."""
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
     rows = []
     for _, one in found:
@@ -196,12 +198,13 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
 
 
 def refined(solve: Callable[[float], Allocation], found: list[Found], goal: float) -> tuple[list[Found], list[float]]:
-    """Insert alphas by bisection; returns sorted allocations, and the relative interpolation error to the next one.
+    """Insert alphas by bisection; returns sorted allocations, and the relative interpolation error to the next alpha.
 
     Log tasks are interpolated linearly in `t = alpha / (1 + alpha)`. A certified solve at the midpoint of an interval
-    measures the error and is kept. For convex or concave tasks the error of both halves is at most twice that, which is
-    their estimate; the interval of the largest estimate is bisected next. Errors above `goal` remain where tasks jump,
-    where the midpoint cannot be solved (infinite if nothing is known), and at the limit of solves.
+    measures the error of the interval and is kept. The estimated error of both halves is twice this error, which is a
+    bound if log tasks are convex or concave; the interval of the largest estimate is bisected next. Errors larger than
+    `goal` remain where tasks jump, where the midpoint cannot be solved (infinite if nothing is known), and when the
+    number of solves is exhausted.
     """
     points = dict(found)
     begun = len(points)
@@ -236,7 +239,7 @@ def _at(alpha: float) -> float:
 def on_curve(
     curve: EquilibriumCurve, mechanism: AlphaPFVDS, found: Allocation, alpha: float, place: int, tol: float | None
 ) -> Allocation:
-    """Allocation at a crossing of the curve (0: first, -1: last); `found` if it agrees with that."""
+    """Allocation of an alpha on the curve (place 0: the first, -1: the last); `found` if its tasks are the same."""
     crossings = curve.crossings(alpha)
     if not crossings:
         return found

@@ -13,9 +13,10 @@ from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from .metrics import KNOWN, MEASURES
 
-#: Largest number of users whose tasks are columns, so that a table has at most eight.
+#: Largest number of users whose tasks are columns, so that a table has at most eight columns.
 _FEW = 2
-#: Measures shown only in the details, to keep the table narrow; welfare joins them where tasks by user are shown.
+#: Measures that only the details show, to keep the table narrow; so do they welfare, if there are columns of tasks by
+#: user.
 _DETAILS = ("min_share_wanting", "jain_wanting")
 #: Columns that are no measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
@@ -31,7 +32,7 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
     _metadata = ["below"]
 
     below: tuple[str, ...] = ()
-    #: A new table prints numbers as `_text` does; those that are derived from it, as by `round`, as pandas does.
+    #: A new table prints numbers by `_text`; a table that is derived from it, for example by `round`, as pandas does.
     _new = False
 
     @property
@@ -74,14 +75,14 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
 
 
 def _text(value: object) -> object:
-    """Text of a number with four decimal places, and blank for a missing one; other cells are left."""
+    """Text of a number with four decimal places, and blank for a missing number; other cells remain as they are."""
     if not isinstance(value, float):
         return value
     return "" if value != value else f"{value:.4f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:
-    """Measures, and the tasks of few users, by name, or as `jain (tasks)` if a measure is called so."""
+    """Measures by name, and tasks of at most two users by user; a user called as a measure is `jain (tasks)`."""
     cluster, row = allocation.cluster, allocation.summary()
     if len(cluster.users) > _FEW:
         return row

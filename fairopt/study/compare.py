@@ -21,7 +21,7 @@ from . import metrics
 
 
 class Problem(Protocol):
-    """A modified problem of a mechanism, `fairopt.mechanisms.reference.named_problem.NamedProblem`."""
+    """A modified problem of a mechanism (`fairopt.mechanisms.reference.named_problem.NamedProblem`)."""
 
     cluster: Cluster
 
@@ -56,7 +56,7 @@ def compare(
         As in `Mechanism.solve`.
     entitled : optional
         Reference of `satisfaction`, `distance` and `complaints`: a mechanism or its name, an allocation, or tasks of
-        users. Without it these three are omitted, as they require another solve.
+        users. Without a reference the three measures are omitted, as they require another solve.
     progress : bool
         Show a progress bar.
     details : bool
@@ -65,28 +65,29 @@ def compare(
     Returns
     -------
     DataFrame by mechanism
-        Total `tasks`, those of each user if there are at most two, smallest and largest weighted dominant share, Jain's
-        index of weighted dominant shares, welfare (sum of dominant shares), mean utilization over resources, measures
-        of plug-ins and those relative to `entitled` (docs/measures.md); `certified`, True if the certificate is that of
-        a criterion, False if it shows feasibility only. Lines below the table name the entries without an allocation.
-        With `details` these are rows with missing values, and further columns are `status` (`ok`,
-        `not applicable: ...`, or the error), `notes`, utilization per resource (`use_...`), measures of users below
-        their task limits, certificate, CPU seconds. Missing values print as blanks. `fairopt.plot.compare` plots the
-        frame. Single-pool mechanisms are solved on the pool; on several servers these rows are marked (`DRF*`, column
-        `pooled`) and listed last, as their tasks need not be feasible on the servers.
+        Total `tasks`, the tasks of each user if there are at most two, smallest and largest weighted dominant share,
+        Jain's index of weighted dominant shares, welfare (sum of dominant shares), mean utilization over resources,
+        measures of plug-ins, and measures relative to `entitled` (docs/measures.md); `certified`, True if the
+        certificate is that of a criterion, False if it shows feasibility only. Lines below the table name the entries
+        without an allocation. With `details` such entries are rows with missing values, and further columns are
+        `status` (`ok`, `not applicable: ...`, or the error), `notes`, utilization per resource (`use_...`), measures
+        of users below their task limits, certificate, CPU seconds. Missing values print as blanks.
+        `fairopt.plot.compare` plots the frame. Single-pool mechanisms are solved on the pool; on several servers the
+        rows of these mechanisms are marked (`DRF*`, column `pooled`) and listed last, as their tasks need not be
+        feasible on the servers.
 
     Raises
     ------
     DataError
         `cluster` is not a cluster, or `chosen` has an unknown mechanism, an allocation of another cluster, or no entry;
-        or `entitled` is invalid. Errors of a single entry are reported in its row, and other exceptions than
-        `FairoptError` also as a warning.
+        or `entitled` is invalid. Errors of a single entry are reported in its row, and exceptions other than
+        `FairoptError` also by a warning.
 
     >>> import fairopt as fo
     >>> fo.compare(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), ["drf", "utilitarian"])["tasks"].round(3).to_dict()
     {'DRF': 5.0, 'utilitarian': 5.727}
     """
-    from .blank import Blank, shown, summary  # deferred, as they import pandas
+    from .blank import Blank, shown, summary  # deferred, as `blank` imports pandas
 
     expected(cluster)
     if entitled is not None:
@@ -98,7 +99,7 @@ def compare(
         row: dict[str, object] = {"mechanism": label, "notes": "", "pooled": False, "certified": False}
         try:
             allocation = answer()
-            notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # which applies to most games
+            notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # a note that applies to most games
             row |= summary(allocation) | {"status": "ok", "notes": "; ".join(notes)}
             if entitled is not None:
                 row |= {name: one(allocation, entitled) for name, one in metrics.DUE.items()}
@@ -129,7 +130,7 @@ def compare(
 def lines(frame: pd.DataFrame, brief: bool = False) -> tuple[str, ...]:
     """Footnotes of a comparison: the meaning of marks, and reasons for missing allocations.
 
-    In the `brief` form those that are not applicable are listed in one line, without reasons.
+    In the `brief` form, mechanisms that are not applicable are listed in one line, without reasons.
     """
     without = frame["status"][frame["status"] != "ok"]
     apart = without.index[without.str.startswith(NOT_APPLICABLE) & brief]
@@ -173,7 +174,7 @@ def _answers(
 
 
 def _apart(label: str, answers: list[Labelled]) -> str:
-    """Label made unique by a number."""
+    """Label, with a number appended if another answer has the same label."""
     return f"{label} {len(answers) + 1}" if label in (other for other, _ in answers) else label
 
 
@@ -185,10 +186,11 @@ def _called(cluster: Cluster, function: Callable[[Cluster], object], label: str,
     return Allocation.of(cluster, function(cluster), label, tol=tol)
 
 
-#: Begin of the status of mechanisms that are not defined on the cluster.
+#: Beginning of the status of mechanisms that are not defined on the cluster.
 NOT_APPLICABLE = "not applicable"
-#: Mark of mechanisms that were solved on the pool; `NOTE` is the footnote.
+#: Mark of mechanisms that were solved on the pool.
 MARK = "*"
+#: Footnote that explains the mark.
 NOTE = f"{MARK} answers for the pool, as if all servers were one; their tasks need not fit on the servers"
 
 

@@ -1,8 +1,8 @@
 """Entitlements of users, and the distance of an allocation from them.
 
 The entitlement `e_n` of user n is its number of tasks under a reference mechanism, by default DRFH. An allocation of
-`x_n` tasks is compared with it in tasks (`owed`), as a fraction (`satisfaction`), in dominant shares (`distance`), and
-by pairs of users (`complaints`).
+`x_n` tasks is compared with the entitlement in tasks (`owed`), as a fraction (`satisfaction`), in dominant shares
+(`distance`), and in pairs of users (`complaints`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
     ----------
     cluster : Cluster
     by : Mechanism, Allocation, or tasks (users,), optional
-        Tasks by the names of users or in their order. Default: DRFH, solved once per cluster, or NaN if that fails.
+        Tasks by the names of users or in their order. Default: DRFH, solved once per cluster; NaN if the solve fails.
 
     Raises
     ------
@@ -73,12 +73,12 @@ def entitlement(cluster: Cluster, by: Entitled = None) -> Array:
 
 
 def owed(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> tuple[Array, Array]:
-    r"""Tasks below, and tasks above the entitlement, two arrays (users,).
+    r"""Shortfalls of tasks x from entitlements e, and excesses over entitlements: two arrays (users,).
 
     .. math:: (e_n - x_n)^+, \qquad (x_n - e_n)^+
 
-    Differences below one task are 0 if tasks are `whole` (by default if all of them are), since they could not be
-    allocated, and otherwise those below 1e-3 of the entitlement.
+    If tasks are `whole` (by default if all tasks of the allocation are integers), differences of less than one task are
+    0, since a part of a task cannot be allocated; otherwise differences of less than 1e-3 of the entitlement are 0.
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -93,7 +93,7 @@ def owed(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> 
 
 
 def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
-    r"""Satisfied fractions of entitlements, (users,); NaN for users without an entitlement.
+    r"""Satisfied fractions of entitlements e by tasks x, (users,); NaN for users with an entitlement of 0.
 
     .. math:: \min(1, x_n / e_n)
 
@@ -106,7 +106,7 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
 
 
 def complaining(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> Mask:
-    r"""Mask (users, users) of complaints of user m about user n; `whole` is that of `owed`.
+    r"""Mask (users, users) of complaints of user m about user n; `whole` as in `owed`.
 
     .. math:: x_m < e_m, \qquad x_n > e_n, \qquad x_{ni} > 0 \text{ on some server i that m can use}
 
@@ -125,7 +125,7 @@ def complaining(allocation: Answer, by: Entitled = None, whole: bool | None = No
 
 
 def satisfaction(allocation: Answer, by: Entitled = None) -> float:
-    r"""Mean satisfied fraction over the set E of users with an entitlement; NaN if there are none.
+    r"""Mean satisfied fraction over the set E of users with an entitlement > 0; NaN if E is empty.
 
     .. math:: \frac{1}{|E|} \sum_{n \in E} \min(1, x_n / e_n)
 
@@ -138,11 +138,11 @@ def satisfaction(allocation: Answer, by: Entitled = None) -> float:
 
 
 def distance(allocation: Answer, by: Entitled = None) -> float:
-    r"""Distance from the entitlements in dominant shares, with k the dominant share per task.
+    r"""Distance of tasks x from entitlements e in dominant shares.
 
-    It is 0 where it is below the allocation's certificate (at least 1e-9 and at most 1e-6), which is then its accuracy.
+    .. math:: \frac12 \sum_n k_n |x_n - e_n|, \qquad k_n = \max_r d_{nr} / C_r
 
-    .. math:: \frac12 \sum_n k_n |x_n - e_n|
+    The distance is 0 if it is at most the residual of the certificate (clipped to [1e-9, 1e-6]), the accuracy of tasks.
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -170,7 +170,7 @@ def complaints(allocation: Answer, by: Entitled = None) -> float:
     return float("nan") if unknown else float(complaining(allocation, by).sum())
 
 
-#: Measures relative to entitlements, which require a solve of the reference mechanism, by name.
+#: Measures relative to entitlements, by name; they require a solve of the reference mechanism.
 DUE: dict[str, Due] = {
     "satisfaction": satisfaction,
     "distance": distance,

@@ -1,4 +1,4 @@
-"""The alpha at which a measure reaches a target: a utilization, absolute or relative, or a smallest share."""
+"""The alpha at which a measure attains a target: a utilization, absolute or relative, or a smallest share."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .follower import Followed, Follower
 #: Alphas of the initial scan: 17 values with a ratio of 1.5, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 
-#: Relative differences of a measure below this are attributed to the solver.
+#: Smaller relative differences of a measure are attributed to the solver.
 _SAME = 1e-6
 
 
-#: Measures with a target: whether it is relative to the largest value by default, and whether the measure typically
-#: decreases in alpha (1), so that the largest alpha is sought, or increases (-1).
+#: Measures with two properties: whether the target is relative to the largest value by default; and 1 if the measure
+#: typically decreases in alpha, so that the largest alpha is sought, or -1 if it typically increases.
 MEASURES = {"utilization": (True, 1), "min_share": (False, -1)}
 
 
 class NotMonotone(UserWarning):
-    """A measure is not monotone in alpha, so that the alpha found is one of several at which it crosses the target."""
+    """A measure is not monotone in alpha, so that it may cross the target at other alphas than the one found."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,22 @@ class AlphaFound:
     Attributes
     ----------
     alpha : float
-        The alpha found, at which the measure reaches the target.
-    value, threshold : float
-        The measure at alpha, and the value that it had to reach.
+        The alpha found, at which the measure attains the target.
+    value : float
+        The measure at `alpha`.
+    threshold : float
+        The target as a value of the measure.
+    measure : str
+        Name of the measure.
     bracket : (float, float)
-        `alpha` is one end; the other misses the target. Both ends are `alpha` if every alpha beyond reaches it.
+        One end is `alpha`; at the other end the measure misses the target. Both ends are `alpha` if every further alpha
+        of the scan attains the target.
     allocation : Allocation
         The certified allocation at `alpha`.
     path : AlphaPath
         All alphas that were solved, sorted.
     monotone : bool
-        True if the measure was decreasing (utilization) or increasing (smallest share) over all of them.
+        True if the measure decreases (utilization) or increases (smallest share) with alpha in the initial scan.
     """
 
     alpha: float
@@ -93,23 +98,24 @@ def find_alpha(
     measure : str
         m: `utilization` or `min_share`, a column of `fairopt.compare`.
     target : float
-        In (0, 1]. For `measure="utilization"` (the mean over resources) T relative to the largest utilization from
-        alpha = 0.1 to infinity; for `measure="min_share"` T itself, a weighted dominant share.
+        A number in (0, 1]. For `measure="utilization"` (the mean over resources), T divided by the largest utilization
+        from alpha = 0.1 to infinity; for `measure="min_share"`, T itself, a weighted dominant share.
     relative : bool, optional
-        Interpret the target relative to the measure's largest value. Default: True for utilization only.
+        Interpret the target relative to the largest value of the measure. Default: True for utilization only.
     tol : float, optional
         As in `Mechanism.solve`.
     accuracy : float
-        Relative width of the bracket; or its larger end is infinite and the other beyond 1024.
+        Relative width of the bracket; or the larger end is infinite and the smaller end at least 1024.
 
-    Eighteen alphas from 0.1 to infinity are solved, then those of Brent's method in `log alpha` between the last that
-    reaches the target and its neighbour that misses it (the first, for the smallest share). Every allocation is
-    certified. If the measure is not monotone other solutions may exist, and the warning `NotMonotone` is issued.
+    Eighteen alphas from 0.1 to infinity are solved, and then alphas of Brent's method in `log alpha`, between the
+    largest alpha that attains the target and the next alpha, which misses it (for `min_share`: between the smallest
+    alpha that attains the target and the previous alpha). Every allocation is certified. If the measure is not
+    monotone, other solutions may exist, and the warning `NotMonotone` is issued.
 
     Raises
     ------
     DataError
-        No alpha of the scan reaches the target, or an argument is invalid.
+        No alpha of the scan attains the target, or an argument is invalid.
     NotConverged, SolverError
         As `Mechanism.solve`.
 
@@ -162,8 +168,8 @@ def find_alpha(
 def bracketed(excess: Callable[[float], float], good: float, bad: float, accuracy: float) -> tuple[float, float]:
     """Bracket of a root by Brent's method in `log alpha`: two alphas, with `excess >= 0` only at the first.
 
-    Their relative difference is at most `accuracy`, or the larger is infinite and the other beyond 1024, where
-    allocations hardly differ from those at infinity.
+    Their relative difference is at most `accuracy`, or the larger is infinite and the smaller at least 1024, where
+    allocations hardly differ from the allocation at infinity.
     """
     while math.isinf(max(good, bad)) and (low := min(good, bad)) < 1024:
         good, bad = (2 * low, bad) if excess(2 * low) >= 0 else (good, 2 * low)

@@ -1,4 +1,4 @@
-"""Inverse problem of a mechanism: weights under which it yields given tasks, or a reason why none exist."""
+"""Inverse problem of a mechanism: weights under which it yields given tasks, or a reason why no weights do."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ class WeightsFound:
     Attributes
     ----------
     weights : Series by user
-        Normalised to a mean of 1 over the users that can run tasks; 1 for other users.
+        Weights, normalised to a mean of 1 over the users that can run tasks; 1 for other users.
     tasks : Series by user
-        The target X: the given tasks, or with `nearest=True` the nearest attainable ones.
+        The target X: the given tasks, or with `nearest=True` the nearest attainable tasks.
     allocation : Allocation
-        The certified allocation under these weights.
+        The certified allocation under the weights.
     error : float
-        The largest `|x_n / X_n - 1|` of its tasks x.
+        The largest `|x_n / X_n - 1|`, where x are the tasks of the allocation.
     nearest : bool
-        True if `tasks` differ from the given ones.
+        True if `tasks` differ from the given tasks.
     scale : float
         Factor by which the given tasks were scaled; 1 unless they are infeasible.
     mechanism : str
+        Label of the mechanism.
     solves : int
-        Number of solves until these weights were found.
+        Number of solves until the weights were found.
     """
 
     weights: pd.Series
@@ -66,9 +67,9 @@ class WeightsFound:
     def ranges(self) -> pd.DataFrame | None:
         """Frame by user of the `lowest` and `highest` weight with the same tasks, for a fixed reference weight.
 
-        These are the extremes of `phi_n / phi_ref` over all weights that yield the tasks, times the reference's
-        weight, for each user separately, by two linear programs. The reference (`ranges.attrs["reference"]`) is the
-        user with the largest budget among those with an inactive task limit. None for the per-server game and for
+        For each user n separately, these are the extremes of `phi_n / phi_ref` over all weights that yield the tasks,
+        times the weight of the reference user, by two linear programs. The reference (`ranges.attrs["reference"]`) is
+        the user with the largest budget among those with an inactive task limit. None for the per-server game and for
         servers without coordination, where other splits of the same tasks may have other weights.
         """
         if self._place is None:
@@ -86,14 +87,14 @@ class WeightsFound:
 
     @property
     def unique(self) -> bool | None:
-        """True if the weights are unique up to a common factor; None if that is unknown."""
+        """True if the weights are unique up to a common factor; None if uniqueness is unknown."""
         if (ends := self.ranges) is None:
             return None
         # Ranges of smaller relative width are attributed to the accuracy of the linear programs.
         return bool((ends["highest"] - ends["lowest"] <= 1e-6 * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame by user: `weight`, target `tasks`, and tasks `reached`."""
+        """Frame by user: `weight`, target `tasks`, and `reached`, the tasks of the allocation."""
         return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": self.allocation.user_tasks})
 
     def __repr__(self) -> str:
@@ -123,40 +124,40 @@ def find_weights(
     .. math:: \phi_n = (G_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha} \ \ (\alpha < \infty), \qquad
         \phi_n = u_n X_n \ \ (\alpha = \infty)
 
-    with u the share per task, and G a supporting normal, the price of a task.
+    where :math:`u_n` is the share per task, and :math:`G_n` the price of a task (G is normal to the feasible set at X).
 
     Parameters
     ----------
     cluster : Cluster
         Its weights serve as initial values.
     mechanism : Mechanism or str
-        Of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server, such as
-        `"alphapf-vds(alpha=3)"`.
+        A mechanism of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server,
+        such as `"alphapf-vds(alpha=3)"`.
     tasks : (users,)
-        X, in tasks, or a series or dict by user.
+        X in tasks, as a list, or a series or dict by user.
     shares : (users,)
         Instead of tasks, dominant shares :math:`x_n \max_r d_{nr} / C_r` (`Allocation.dominant_shares`).
     users : iterable, optional
-        Order of names of a list of tasks or shares; it has all users that can run tasks.
+        Names of users in the order of a list of tasks or shares, with all users that can run tasks.
     tol : float
         Largest relative error of tasks.
     nearest : bool
-        If X is not attainable, use the largest feasible multiple `t X`, raised to Pareto efficiency; in the game the
-        nearest allocation that was found. Default: raise.
+        If X is not attainable, use the largest feasible multiple `t X`, increased to Pareto efficiency; in the game,
+        the nearest allocation that was found. Default: raise an error.
 
     For global mechanisms weights exist if and only if X > 0 is Pareto efficient; they follow from linear programs
-    (`docs/inverse.md`). If they are not unique the cluster's own weights are returned if these yield X, and otherwise,
-    for finite alpha, those whose budgets are nearest to the budgets of the cluster's weights. `ranges` and `unique` of
-    the result tell to which extent they are determined.
+    (`docs/inverse.md`). If weights are not unique, the weights of the cluster are returned if they yield X; otherwise,
+    for finite alpha, the weights whose budgets are nearest to the budgets of the cluster's weights. `ranges` and
+    `unique` of the result tell to which extent weights are determined.
 
     For the per-server game, and for servers without coordination, weights are found iteratively. Failure does not prove
-    that none exist, unless the tasks are infeasible (or alpha = 1, where the game is CEEI on servers).
+    that no weights exist, unless the tasks are infeasible (or alpha = 1, where the game is CEEI on servers).
 
     Raises
     ------
     DataError
         The mechanism does not depend on weights in this form (alpha = 0, floors, another utility); or tasks are not one
-        number per user, zero, above a task limit, infeasible, or Pareto inefficient, which the message explains.
+        number per user, are zero, exceed a task limit, or are infeasible or Pareto inefficient; the message explains.
     NotConverged
         No weights were found in the game. The message names the user with the largest error.
     SolverError
@@ -214,7 +215,7 @@ def find_weights(
 
 
 def _reason(place: Frontier, tol: float) -> str:
-    """Reason why no weights yield these tasks."""
+    """Reason why no weights yield the tasks of `place`."""
     polytope = place.polytope
     cluster, remedy = polytope.cluster, "or ask for the nearest with nearest=True"
     if place.scale < 1 - tol:
@@ -253,10 +254,10 @@ class Matched:
 
     Attributes
     ----------
-    weights : (users,)
+    weights : (users,), the weights
     allocation : the allocation under these weights
-    error : largest relative error of its tasks
-    found_at : number of solves until it was found
+    error : largest relative error of the tasks of the allocation
+    found_at : number of solves until the weights were found
     """
 
     weights: Array
@@ -272,21 +273,24 @@ def matched(
     users: Index,
     tol: float,
 ) -> Matched:
-    """Weights (users,) under which `answer` has the tasks `stated`, (users,), or the nearest found.
+    """Weights (users,) under which `answer` has the tasks `stated`, (users,), or the weights of the nearest tasks
+    found.
 
-    The iteration is `log phi += log X - log x(phi)`. For global programs with alpha in (0, infinity) the derivative of
-    log x with respect to log phi is a projection (on the tangent space of the active constraints, in the metric of
-    budgets), and both X and x(phi) are on the frontier, so that this is Newton's step for a constant active set; on one
-    server under max-min it is exact. In the game, where servers differ, Anderson acceleration is required.
+    With X = `stated`, the iteration is `log phi += log X - log x(phi)`. For global programs with alpha in (0,
+    infinity) the derivative of log x with respect to log phi is a projection (on the tangent space of the active
+    constraints, in the metric of budgets), and both X and x(phi) are on the Pareto frontier, so that for a constant
+    active set the iteration is Newton's method; on one server under max-min a single step is exact. In the game, where
+    servers differ, Anderson acceleration is required.
 
-    A point of `starts` that attains the tolerance is returned; otherwise the iteration starts at the best of them.
+    If weights in `starts` attain the tolerance, they are returned; otherwise the iteration starts at the best of
+    `starts`.
 
     Source: Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49 (2011).
     """
     looked, begun, best = 0, 0, list[Matched]()
 
     def off(log_weights: Array) -> Array:
-        """Residual `log X - log x` of the allocation under these weights, (users,)."""
+        """Residual `log X - log x` of the allocation under the given weights, (users,)."""
         nonlocal looked
         weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
         found, looked = answer(weights), looked + 1
@@ -314,7 +318,7 @@ def matched(
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
-    """Criterion of the mechanism on the cluster, after a check that weights can be found for it."""
+    """Criterion of the mechanism on the cluster, after a check that `find_weights` supports the mechanism."""
     probe = np.linspace(1.0, 2.0, len(seen.users))
     rule = mechanism.criterion(seen.derived(weight=probe))
     if type(rule) is not Criterion or not mechanism.judged_by_criterion:

@@ -1,4 +1,4 @@
-"""Allocations of one cluster along alpha, each warm-started from the previous one."""
+"""Allocations of one cluster along alpha, each warm-started from the previous allocation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Followed = type[Mechanism] | str
 class Follower:
     """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
 
-    Small problems for the `alphas` that are known in advance are solved jointly. Without `refine` an allocation of
-    backward error below 1e-10 is not refined further: digits that a table shows do not depend on it.
+    Small problems for the `alphas` that are known in advance are solved jointly. Without `refine` an allocation with a
+    backward error of less than 1e-10 is not refined further: digits that a table shows do not depend on refinement.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Estimation of alpha from observed tasks, by least squares of their logarithms."""
+"""Estimation of alpha from observed tasks, by least squares of log tasks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Finite alphas of the initial grid, which also has infinity.
+#: Finite alphas of the initial grid; infinity is also on the grid.
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
-#: Number of local minima of the grid that are refined, and the accuracy of log alpha.
+#: MINIMA: number of local minima on the grid that are refined. ACCURACY: accuracy of log alpha.
 MINIMA, ACCURACY = 4, 1e-6
-#: Difference of misfits up to which alphas give the same tasks, and misfit up to which tasks are near observed ones.
+#: SAME: largest difference of misfits of alphas that yield the same tasks. NEAR: largest misfit of tasks that are near
+#: the observed tasks.
 SAME, NEAR = 1e-3, 0.1
 
 
@@ -42,25 +43,31 @@ class AlphaInferred:
     Attributes
     ----------
     alpha : float
-        The estimate.
+        Estimate of alpha.
     low, high : float
-        Confidence interval of alpha; 0 and infinity where the data do not bound it.
+        Ends of the confidence interval of alpha; 0 or infinity if the data do not bound alpha on that side.
     confidence : float
         Coverage probability of the interval, for normal noise of log tasks and a correct model.
     sigma : float
-        Estimated standard deviation of log tasks, `sqrt(S / freedom)`.
+        Estimated standard deviation of log tasks, `sqrt(S / m)`, with S and m of `infer_alpha`.
     overuse : float
-        Relative excess of the observed tasks over feasible ones in proportion (negative: unused capacity).
+        Relative excess of the observed tasks over their largest feasible multiple (negative: unused capacity).
     scale : float
         Common factor between observed and fitted tasks; 1 unless `free_scale`.
     others : tuple of float
-        Other local minima with a misfit at most that of the ends of the interval.
+        Other local minima outside of the interval, with at most the misfit of its ends.
+    mechanism : str
+        Title of the family of mechanisms.
+    notes : tuple of str
+        Remarks, such as alphas that could not be solved.
+    threshold : float
+        Misfit at the ends of the interval.
     residuals : DataFrame by user
         `observed`, `fitted` (with the common factor), `log_residual`.
     curve : DataFrame by alpha
-        `misfit`: `sqrt(S / users)`, the root mean square of log residuals, at every alpha solved.
+        `misfit`: the root mean square of log residuals, at every alpha solved.
     allocation : Allocation
-        The certified allocation at alpha.
+        The certified allocation at `alpha`.
     """
 
     alpha: float
@@ -80,7 +87,7 @@ class AlphaInferred:
 
     @property
     def flat(self) -> bool:
-        """True if the interval of alpha is unbounded on a side."""
+        """True if the interval of alpha is unbounded on at least one side."""
         return self.low == 0 or math.isinf(self.high)
 
     def plot(self, *, ax: Any = None) -> Figure:
@@ -92,7 +99,8 @@ class AlphaInferred:
     def __str__(self) -> str:
         """Text such as `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`.
 
-        Where no alpha can be excluded, `any alpha` is said only if all give the same tasks, near to the observed ones.
+        If no alpha can be excluded, the text is `any alpha` only if all alphas yield the same tasks, near the observed
+        tasks.
         """
         if self.low == 0 and math.isinf(self.high):
             same = self.curve["misfit"].max() <= self.curve["misfit"].min() + SAME
@@ -138,7 +146,7 @@ def infer_alpha(
     cluster : Cluster
         The cluster on which tasks were observed.
     tasks : (users,)
-        X > 0, in tasks, or a series or dict by user.
+        X > 0 in tasks, as a list, or a series or dict by user.
     mechanism : type or str
         A class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name.
     users : iterable, optional
@@ -148,20 +156,21 @@ def infer_alpha(
     confidence : float
         Level of the interval, in (0, 1).
     overuse : float
-        Largest relative excess of observed tasks over feasible ones, due to noise; ignored with `free_scale`.
+        Largest relative excess of observed tasks over feasible tasks, due to noise; ignored with `free_scale`.
     tol : float, optional
         As in `Mechanism.solve`.
 
-    The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less with
-    `free_scale`) and t the quantile of Student's distribution. Where log x is linear in log alpha this is t standard
-    errors, `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`; where it is constant the interval is unbounded.
-    Local minima are refined from a grid with a ratio of 1.3; narrower ones may be missed.
+    The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum `S_min`, where m is the number of
+    compared users minus 1 (minus 2 with `free_scale`) and t the quantile of Student's distribution. Where log x is
+    linear in log alpha, the interval extends t standard errors `sigma / |d log x / d log alpha|` with
+    `sigma^2 = S_min/m` to both sides; where log x is constant it is unbounded. Local minima are refined from a grid
+    with a ratio of 1.3; minima between neighbours on the grid may be missed.
 
     Raises
     ------
     DataError
         Tasks are not one finite number > 0 per user, belong to a user that cannot run tasks, or are infeasible by more
-        than `overuse`, as the message says; the mechanism has no alpha; or fewer than two users are compared (three
+        than `overuse`; the mechanism has no parameter alpha; or fewer than two users are compared (three
         with `free_scale`).
     SolverError
         No alpha could be solved. Single failures are reported in `notes`.
@@ -218,7 +227,7 @@ def infer_alpha(
 
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
-    """Relative excess of the compared users' tasks over feasible ones."""
+    """Relative excess of the tasks of compared users over their largest feasible multiple."""
     limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
@@ -262,19 +271,19 @@ def minima(misfit: Misfit) -> tuple[float, list[float]]:
 
 
 def _number(value: float) -> float:
-    """Misfit, replaced by a large finite value where no allocation exists, as Brent's method requires."""
+    """Misfit, or a large finite value where no allocation exists, since Brent's method requires finite values."""
     return value if math.isfinite(value) else 1e300
 
 
 def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, float]:
-    """Interval around alpha in which the misfit is below the threshold; 0 or infinity where it never exceeds it."""
+    """Interval around alpha in which the misfit is at most the threshold; 0 or infinity if no misfit exceeds it."""
 
     def crossing(points: list[float], otherwise: float) -> float:
         inside = alpha
         for point in points:
             value = misfit(point)
             if value > threshold and math.isinf(inside):
-                return point  # the grid has no alpha between this one and infinity
+                return point  # the grid has no alpha between this point and infinity
             if value > threshold and math.isfinite(point):
                 return bracketed(lambda a: threshold - _number(misfit(a)), inside, point, ACCURACY)[0]
             if not math.isnan(value):
@@ -290,8 +299,9 @@ class Misfit:
 
     Parameters
     ----------
-    users : indices of the users that are compared
-    observed : (users,), their tasks, > 0
+    curve : allocations by alpha
+    users : indices of the compared users
+    observed : (users,), their observed tasks X > 0
     free_scale : compare up to a common factor of all tasks
     """
 
@@ -302,15 +312,15 @@ class Misfit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: users less fitted parameters, alpha and possibly the common factor."""
+        """Degrees of freedom: compared users minus fitted parameters (alpha, and possibly the common factor)."""
         return len(self.users) - 1 - int(self.free_scale)
 
     def log_scale(self, alpha: float) -> float:
-        """Log of the common factor between observed and fitted tasks; 0 unless it is free."""
+        """Log of the common factor between observed and fitted tasks; 0 unless `free_scale`."""
         return float(self._log_ratio(alpha).mean()) if self.free_scale else 0.0
 
     def residuals(self, alpha: float) -> Array:
-        """Residuals `log X_n - log x_n(alpha)`, (users,), less the common factor; NaN after a failed solve."""
+        """Residuals `log X_n - log x_n(alpha) - log_scale`, (users,); NaN after a failed solve."""
         return self._log_ratio(alpha) - self.log_scale(alpha)
 
     def __call__(self, alpha: float) -> float:

@@ -29,7 +29,7 @@ from ..model.problem import Problem
 
 
 class Failure(NamedTuple):
-    """Number of an unsolved problem, and the reason."""
+    """Index of an unsolved problem, and the reason why it is unsolved."""
 
     problem: int
     reason: str
@@ -39,7 +39,7 @@ class Failure(NamedTuple):
 class Allocations(Frozen):
     """Allocations and certificates of many problems. Arrays are read-only; problems are the first axis.
 
-    Problems of different shapes are padded with NaN to the largest; unsolved problems are NaN.
+    Problems of different shapes are padded with NaN to the largest shape; tasks of unsolved problems are NaN.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Allocations(Frozen):
         `x[n,i]`, in tasks; one server, the pool, for mechanisms that pool.
     certificate : (problems,)
         Residual of `Mechanism.certify`: the larger of relative infeasibility and suboptimality. For an unsolved problem
-        that of its best candidate, NaN without any.
+        the residual of its best candidate, NaN without a candidate.
     failed : tuple of (problem, reason)
-        The unsolved problems, by number.
+        The unsolved problems, in the order of their indices.
     fallback : (problems,) of bool
         Problems that were solved by `Mechanism.solve`.
     tol : float
@@ -125,7 +125,7 @@ def solve_many(
 ) -> Allocations:
     r"""Solve one mechanism on many small clusters, in batches of equal shape.
 
-    Problem p is that of `Mechanism.criterion` on cluster p, for alpha-fair mechanisms
+    Problem p is the problem of `Mechanism.criterion` on cluster p; for alpha-fair mechanisms
 
     .. math:: \max_{x \in \mathcal{X}^{(p)}} \sum_n \phi_n^{(p)} f_\alpha(\sigma_n^{(p)} / \phi_n^{(p)}),
         \qquad p = 1, \dots, P
@@ -138,14 +138,14 @@ def solve_many(
     mechanism : Mechanism or str
         Such as `"alpha-fair(alpha=3)"`.
     capacity : (problems, servers, resources)
-        In resource units; or a list of clusters, of any shapes, instead of all arrays.
+        Capacities in resource units; or a list of clusters, of any shapes, in place of all arrays.
     demand : (problems, users, resources)
-        In resource units per task.
+        Demands in resource units per task.
     weight, max_tasks : (problems, users), optional
     eligible : (problems, users, servers) of bool, optional
         As in `Cluster`. An array without the axis of problems, or with one of length 1, applies to all problems.
     tol : float, optional
-        Bound on every certificate, as in `Mechanism.solve`. Default: the mechanism's, 1e-6.
+        Bound on every certificate, as in `Mechanism.solve`. Default: that of the mechanism, usually 1e-6.
     fallback : bool
         Solve problems whose certificate misses `tol` by `Mechanism.solve`. Default: they are listed in `failed`.
     progress : bool
@@ -155,13 +155,13 @@ def solve_many(
     -------
     Allocations
         `user_tasks` (problems, users), `tasks` (problems, users, servers), `certificate` (problems,), `failed` with
-        the number and the reason of every unsolved problem, `to_frame()`.
+        the index of every unsolved problem and the reason, and `to_frame()`.
 
     Raises
     ------
     DataError
         The shapes of arrays are inconsistent, or the mechanism is unknown. An error in the data of one problem (NaN, a
-        user without demand, a mechanism that is not defined there) is reported in `failed`; the others are solved.
+        user without demand, a mechanism that is not defined there) is reported in `failed`; other problems are solved.
 
     Notes
     -----
@@ -171,8 +171,8 @@ def solve_many(
     rounding, other criteria (floors, FDS, bottleneck fairness, concave utilities), and problems above
     `core.engines.small.LARGEST` are solved one by one by `Mechanism.solve`.
     Where solutions are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, the split of a user's tasks
-    over servers) the one returned may differ from that of `Mechanism.solve`. Every certificate is that of
-    `Mechanism.certify`, computed from tasks and prices.
+    over servers) the solution returned may differ from that of `Mechanism.solve`. Every certificate is
+    computed as by `Mechanism.certify`, from tasks and prices.
 
     >>> import numpy as np, fairopt as fo
     >>> demand = np.array([[[1, 4], [3, 1]], [[1, 1], [1, 2]]])  # (problems, users, resources)
@@ -203,7 +203,7 @@ class _Found:
         self.failed: list[Failure] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Solve some problems: by stacks of one kind and shape, and one by one those without a kernel."""
+        """Solve problems of given indices: in stacks of one kind and shape, or one by one if there is no kernel."""
         stacks: defaultdict[tuple[Kind, tuple[int, ...]], list[tuple[int, Problem]]] = defaultdict(list)
         single = []
         for p in numbers:
@@ -230,13 +230,13 @@ class _Found:
             else:
                 stacks[kind, seen.shape].append((p, Problem(seen, rule)))
         for (kind, _), stack in stacks.items():
-            self.mechanism.check_statement(stack[0][1])  # cached, so that it runs once per mechanism
+            self.mechanism.check_statement(stack[0][1])  # cached: it runs once per mechanism
             single += self._stacked(kind, stack)
         for p in single:
             self._alone(p)
 
     def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
-        """Solve a stack of problems; returns those that remain to be solved one by one."""
+        """Solve a stack of problems; returns the indices of problems that remain to be solved one by one."""
         (tasks, certificates, unstable), alone = together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
@@ -291,8 +291,8 @@ _AIM = 0.1
 def together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
     """Solve a stack of problems of one kind and shape.
 
-    Tasks (problems, users, servers), certificates (problems,), inf where the kernel fails, and where the equilibrium
-    found is unstable (problems,): in its place `Mechanism.solve` looks for another.
+    Returns tasks (problems, users, servers); certificates (problems,), inf where the kernel fails; and a mask
+    (problems,) of unstable equilibria, in place of which `Mechanism.solve` looks for other equilibria.
     """
     stable = np.zeros(len(problems), dtype=bool)
     if kind == "psdsf":
@@ -305,7 +305,7 @@ def together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Ar
     return *kernels[kind](problems)[:2], stable
 
 
-#: Stacked arguments of a cluster, and their axes after that of the problems.
+#: Stacked arguments of a cluster, with their axes after the axis of problems.
 _AXES = {
     "capacity": ("servers", "resources"),
     "demand": ("users", "resources"),
@@ -313,7 +313,7 @@ _AXES = {
     "eligible": ("users", "servers"),
     "max_tasks": ("users",),
 }
-#: Closed ranges of their values; () stands for all positive finite numbers.
+#: Closed ranges of the values of arguments; () stands for all positive finite numbers.
 _RANGES: dict[str, tuple[float, ...]] = {"capacity": (0.0,), "demand": (0.0,), "weight": (), "max_tasks": (0.0, np.inf)}
 
 
@@ -321,7 +321,7 @@ class Stacked:
     """Sequence of clusters, from arrays with a first axis of problems, which may be missing or of length 1.
 
     Shapes, types and values are validated for all problems at once; a cluster with invalid values is constructed by
-    `Cluster`, whose error names them.
+    `Cluster`, whose error names the invalid values.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -335,7 +335,7 @@ class Stacked:
             raise DataError(f"problems differ in number: {_listed(counts)}; give one for each, or one for all")
         users = arrays["demand"].shape[1]
         arrays = {name: np.repeat(one, users, axis=1) if one.shape[1:] == (1,) else one for name, one in arrays.items()}
-        # `Cluster` checks that the shapes without the axis of problems are consistent.
+        # `Cluster` checks that shapes, without the axis of problems, are consistent.
         self.first = Cluster(**{name: np.ones(array.shape[1:]) for name, array in arrays.items()})
         self.arrays: dict[str, NDArray[Any]] = {
             name: np.broadcast_to(frozen(array), (self.count, *getattr(self.first, name).shape))

@@ -3,14 +3,14 @@ r"""Given tasks of users: validation, position relative to the Pareto frontier, 
 Tasks X are optimal for an alpha-fair criterion with alpha in (0, infinity], over a pool or over servers, under some
 weights, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
 
-- a maximiser of a function that is increasing in every X_n is efficient;
+- a maximiser of a function that is increasing in every :math:`X_n` is efficient;
 - an efficient point of a polytope is supported by some normal G > 0 (Arrow, Barankin and Blackwell 1953), so that X
   maximises welfare for :math:`\phi_n = (G_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha}`, whose marginal welfare at X is G;
 - for max-min let :math:`\phi_n = u_n X_n`: all levels of X are 1, and tasks with lexicographically larger levels have
-  levels >= 1, hence at least :math:`X_n` tasks for every n, so that they equal X by efficiency.
+  levels >= 1, hence at least :math:`X_n` tasks for every n, so that these tasks equal X, since X is efficient.
 
-Normals are :math:`G_n = \min_i \sum_r \lambda_{ir} d_{nr} + \xi_n`, with prices lambda >= 0 of active capacity
-constraints and xi >= 0 of active task limits; budgets are :math:`b_n = G_n X_n`.
+Normals are :math:`G_n = \min_i \sum_r \lambda_{ir} d_{nr} + \xi_n`, with prices :math:`\lambda \ge 0` of active
+capacity constraints and :math:`\xi \ge 0` of active task limits; budgets are :math:`b_n = G_n X_n`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from ..model.criterion import Criterion
 from ..model.linear import minimise
 from ..model.polytope import Polytope
 
-#: Bound below which fractions, slacks and budgets at a vertex of a linear program count as zero.
+#: Fractions, slacks and budgets at a vertex of a linear program count as zero if they are at most this.
 _ZERO = 1e-9
 
 
 def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> Index:
-    """Indices of users that can run tasks and have a given number, which must be > 0.
+    """Indices of users that can run tasks and whose entry in `tasks` is not NaN; the entry must be > 0.
 
     Raises
     ------
     DataError
-        A user that cannot run tasks has some, or one that can has none; the message names it.
+        A user that cannot run tasks has tasks, or a user that can run tasks has 0; the message names the user.
     """
     for n in np.flatnonzero(np.where(cluster.runnable, tasks == 0, tasks > 0)).tolist():
         what = f"{argument} of user {cluster.users[n]!r} is {tasks[n]:g}"
@@ -62,11 +62,11 @@ class Frontier:
 
     Attributes
     ----------
-    scale : the largest t such that t times all tasks is feasible, without task limits
-    short : active capacity constraints (rows) at that scale
-    tasks : (users,), Pareto-efficient tasks: `min(t, 1)` times the given ones, increased by `rises`
+    scale : the largest t such that t times the given tasks is feasible, without task limits
+    short : active capacity constraints (rows) at this scale
+    tasks : (users,), Pareto-efficient tasks: `min(t, 1)` times the given tasks, increased by `rises`
     rises : (users,), relative increases that are feasible together
-    fractions : (pairs,), an allocation with these tasks
+    fractions : (pairs,), an allocation of `tasks` to servers
     """
 
     polytope: Polytope
@@ -83,7 +83,7 @@ class Frontier:
 
 
 def frontier(polytope: Polytope, stated: Array) -> Frontier:
-    """Scale tasks (users,) > 0 to feasibility and raise them to efficiency, by two linear programs.
+    """Scale tasks (users,) > 0 to feasibility and increase them to efficiency, by two linear programs.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def frontier(polytope: Polytope, stated: Array) -> Frontier:
 
 
 def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
-    """The largest t such that t times the tasks (users,) > 0 is feasible without task limits, and the active rows.
+    """The largest t such that t times `stated` (users,) > 0 is feasible without task limits, and the active rows.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
 
 
 class Normals:
-    """Normal cone at efficient tasks, in terms of budgets b (users,), with linear programs over it."""
+    """Normal cone at efficient tasks, in budgets b (users,), with linear programs over this cone."""
 
     def __init__(self, polytope: Polytope, tasks: Array, fractions: Array) -> None:
         self.users = len(tasks)
@@ -135,11 +135,11 @@ class Normals:
         self._others = len(rows) + len(self.limited)
 
     def nearest(self, budgets: Array) -> Array | None:
-        """Normal with budgets at least the given ones, which minimises the largest ratio to them; None if none."""
+        """Budgets of a normal, at least `budgets`, with the least largest ratio to these; None if there is none."""
         return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), budgets, 1.0)
 
     def least(self, user: int, reference: int) -> float:
-        """Least budget of a user over normals in which the reference has 1; inf if the reference's is always 0."""
+        """Least budget of a user over normals in which the reference has budget 1; inf if there is no such normal."""
         low, high = np.zeros(self.users), np.full(self.users, np.inf)
         low[reference] = high[reference] = 1.0
         found = self._minimise(np.eye(self.users)[user], low, high, np.ones(self.users), 0.0)
@@ -171,7 +171,8 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
-    r"""Bounds of a user's weight relative to that of a reference user m, times the given one of m, and the index of m.
+    r"""Bounds (users,) of weights relative to the weight of a reference user m, times the given weight of m, and the
+    index m.
 
     m is the user with the largest budget b among those with an inactive task limit. For finite alpha, with shares
     :math:`\sigma_n = u_n X_n`,
@@ -189,14 +190,14 @@ def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Arr
     least, inverse = np.ones(len(weights)), np.ones(len(weights))
     least[others] = [place.normals.least(n, reference) for n in others]
     inverse[others] = [place.normals.least(reference, n) for n in others]
-    if np.isinf(rule.alpha):  # levels are equal, except that a user bound without the reference may have a lower one
+    if np.isinf(rule.alpha):  # levels are equal, but a user bound without the reference may have a lower level
         return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):
         return size * least ** (1 / rule.alpha), size * (1 / inverse) ** (1 / rule.alpha), reference
 
 
 def _share(rule: Criterion, users: Index) -> Array:
-    """Share per task, (users,): that of the first server in the game, where servers are proportional or alpha = 1."""
+    """Share per task, (users,); in the game, on the first usable server, as servers are proportional or alpha = 1."""
     if rule.share.ndim == 1:
         return rule.share[users]
     usable = np.isfinite(rule.share[users])

@@ -23,7 +23,7 @@ from ...base.errors import DataError, FairoptError
 from ...base.names import plain
 from ._slips import Parser, folder, inches, parse, picture_file, table_file
 
-#: Threshold of the garbage collector, raised as a command creates few cycles.
+#: Threshold of the garbage collector, larger than the default since a command creates few cycles.
 _GC_THRESHOLD = 100_000
 
 
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Build the parser; if arguments are given, with the options of their command only."""
+    """Build the parser; if arguments are given, only with the options of the command that they name."""
     from ...base.version import __version__
 
     root = Parser(
@@ -79,8 +79,8 @@ def _run(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; errors are one line on standard error, without a traceback.
 
-    Without `arguments` those of the process are used, and process-wide settings are changed: SIGTERM, by which batch
-    systems announce the end of a time limit, then ends a command as Ctrl-C does.
+    Without `arguments`, the arguments of the process are parsed, and process-wide settings are changed: SIGTERM, by
+    which batch systems announce the end of a time limit, then ends a command as Ctrl-C does.
     """
     ended = list[int]()
 
@@ -109,7 +109,7 @@ class Screen:
     """Output stream that escapes control characters, except tabs and newlines."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream = stream  # progress bars write to it directly
+        self.stream = stream  # the wrapped stream, to which progress bars write directly
 
     def write(self, text: str) -> int:
         """Write text with control characters escaped."""
@@ -164,6 +164,7 @@ def _silence() -> None:
         return
 
 
+#: Remedies for errors of the operating system, by names of error codes.
 _REMEDIES = {
     "ENOSPC EDQUOT": "free some space, or write elsewhere",
     "EACCES EPERM EROFS": "choose a place that you may write to, or a file that you may read",

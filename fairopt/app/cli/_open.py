@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Named:
-    """Cluster with its argument on the command line; and with its source and snapshot, if there are any."""
+    """Cluster, the argument of the command line that names it, and its source and snapshot, if known."""
 
     cluster: Cluster
     file: str
@@ -40,11 +40,11 @@ class Named:
 
     @property
     def tree(self) -> Tree | None:
-        """Mechanism of the queues that the source declares, if it does."""
+        """Mechanism of the queues that the source declares; None if it declares no queues."""
         return None if self.snapshot is None else self.snapshot.tree[0]
 
     def declared(self, mechanism: Mechanism) -> Mechanism:
-        """Mechanism as given, except that a tree without queues takes those that the source declares."""
+        """The given mechanism, except that a tree without queues gets the queues that the source declares."""
         if isinstance(mechanism, Tree) and self.tree is not None and isinstance(self.tree.queues, Queues):
             return mechanism.declared(self.tree.queues, self.tree.combine)
         return mechanism

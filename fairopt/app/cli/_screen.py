@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 
 def width() -> int | None:
-    """Width of the terminal in characters, or `COLUMNS`; None if lines are not limited, as in a pipe."""
+    """Width of the terminal in characters, or `COLUMNS`; None if lines are not limited, for example in a pipe."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(20, shutil.get_terminal_size().columns)
     return None
@@ -69,7 +69,7 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 
 def table(frame: pd.DataFrame, longest: int | None = None) -> str:
-    """Format a table for people; wider ones are split into parts, each with the first column."""
+    """Format a table for people; a table wider than the terminal is split into parts, each with the first column."""
     from ...harness import report
 
     shown = report.for_people(frame)

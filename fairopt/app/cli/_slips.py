@@ -53,7 +53,7 @@ def folder(text: str) -> str:
 
 
 def picture_file(text: str) -> Path:
-    """Parse the path of a figure, as `table_file`."""
+    """Parse the path of a figure; an unknown format is rejected before any computation."""
     from ...harness.report.figures import drawable
 
     return _checked(text, drawable)
@@ -85,7 +85,7 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
 
 
 def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:
-    """Suggest an option for an unknown one; parameters of mechanisms are part of the mechanism's name."""
+    """Suggest an option in place of an unknown option, which may be a parameter of a mechanism."""
     from ... import mechanisms
 
     name, _, value = name.partition("=")

@@ -228,7 +228,7 @@ def dynamic_drf(options: argparse.Namespace) -> int:
 
 
 def hug(options: argparse.Namespace) -> int:
-    """`fairopt hug FILE`: progress of each tenant, and its bandwidth on each link in the link's units."""
+    """`fairopt hug FILE`: progress of each tenant, and its bandwidth on each link, in the units of capacities."""
     from ... import scheduling
 
     found = scheduling.hug(opened(options).cluster).to_frame()

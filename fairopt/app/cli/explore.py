@@ -1,4 +1,4 @@
-"""The commands explore, report and shadow: a cluster in the browser, a report on its users, and one over time."""
+"""The commands explore, report and shadow: a cluster in the browser, and reports on its users, now and over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._slips import listed
 
 
 def _out(options: argparse.Namespace, what: str, *endings: str) -> Path | None:
-    """File to write, which has one of these endings."""
+    """File to write, after a check that its name has one of the `endings`."""
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (*endings, ".htm"):
         raise DataError(f"--out {out}: a {what} ends in {' or '.join(endings)}")
@@ -100,7 +100,7 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
-#: Columns on a terminal.
+#: Columns of a shadow that are shown on a terminal.
 _SHADOW = ("queue", "running", "wanted", "entitled", "share", "share_entitled", "shortfall", "since")
 
 

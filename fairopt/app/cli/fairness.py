@@ -92,7 +92,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
 def _search(
     mechanism: Mechanism | str, name: str, about: dict[str, Any], needed: Iterable[tuple[str, str]] = ()
 ) -> Witness | str | None:
-    """Search in this or another process, which loads the plug-ins first; a text says why a search is impossible."""
+    """Search for a witness after loading plug-ins, possibly in another process; a text says why it is impossible."""
     plugins.needed(needed)
     try:
         return fairness.search(mechanism, name, **about)
@@ -127,7 +127,7 @@ def _reported(
 
 
 def _possible(options: argparse.Namespace) -> int:
-    """Bound the worst-case ratio of welfare of any mechanism on the servers of FILE, and print it beside given ones."""
+    """Print a bound on worst-case welfare ratios of mechanisms on the servers of FILE, and of given mechanisms."""
     if options.file is None:
         raise DataError("--possible is about the servers of a cluster; name its FILE before it")
     bound = fairness.possible(opened(options).cluster, listed(options.possible) or [], options.types)
@@ -166,7 +166,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _saved(document: Any) -> Witness | fairness.Possible:
-    """Construct what a file holds, by the entry that names its kind."""
+    """Construct a witness or bound from a file, by the entry that names the kind."""
     bound = isinstance(document, dict) and "fairopt_possible" in document
     return fairness.Possible.of(document) if bound else Witness.of(document)
 
@@ -174,7 +174,7 @@ def _saved(document: Any) -> Witness | fairness.Possible:
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
     """Sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
 
-    `frame` is that of `fairopt.properties.report`, `cluster` the one prepared by the mechanism.
+    `frame` is returned by `fairopt.properties.report`, and `cluster` is prepared by the mechanism.
     """
     loss, witness = frame["violation"], frame["witness"]
     yield f"{mechanism}"

@@ -64,7 +64,7 @@ def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
 
 
 def docs(options: argparse.Namespace) -> int:
-    """`fairopt docs`: open the built site if it exists, or else page the shipped Markdown files."""
+    """`fairopt docs`: open the built site if it exists, or else show the shipped Markdown files in a pager."""
     folder, site = shipped.folder("docs"), shipped.folder("build").resolve() / "site" / "index.html"
     pages = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.md"))}
     wanted = (options.page or "").removeprefix("docs/").removesuffix(".md")
@@ -93,7 +93,7 @@ def schema(options: argparse.Namespace) -> int:
 
 
 def warmup(options: argparse.Namespace) -> int:
-    """`fairopt warmup`: compile all foreseeable loops."""
+    """`fairopt warmup`: compile all loops that commands may need."""
     from ...base import dispatchers
     from ...harness import warm
 
@@ -112,7 +112,7 @@ def warmup(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`fairopt bench`: build the library of instances, or list them."""
+    """`fairopt bench`: build the library of instances, or list the instances."""
     if options.action == "list":
         print("\n".join(f"{name:44}{about['about']}" for name, about in frozen.known().items()))
         return 0

@@ -12,6 +12,7 @@ from ...base import shipped as _shipped
 from ...base.errors import DataError
 from ...harness.report import figures
 
+#: Template of an experiment.
 _EXPERIMENT = """\
 title = "{name}"
 source = "our own"
@@ -31,6 +32,7 @@ alphas = [0.5, 1, 3, inf]
 [smoke]                                         # the tiny version: fairopt sweep {name} --smoke
 repetitions = 1
 """
+#: Template of a figure.
 _FIGURE = '''\
 """{name}: utilization by mechanism."""
 

@@ -49,7 +49,7 @@ def tables(options: argparse.Namespace) -> int:
     seen: list[report.Table] = []
 
     def give(whole: report.Table) -> None:
-        """Select columns and rows of a table, write its files, and print it; one without matches is skipped."""
+        """Select columns and rows of a table, write its files, and print it; a table without matches is skipped."""
         seen.append(whole)
         if (table := whole.chosen(columns, rows)) is None:
             return
@@ -104,7 +104,7 @@ def figures(options: argparse.Namespace) -> int:
 
 
 def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
-    """Produce the requested items, or all, and report items that lack cells.
+    """Produce the requested items, or all items, and report items that lack cells.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], N
 PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"} | {
     name: name for name in ("gavel", "pop", "soroush")
 }
-#: Experiments of a paper whose names do not begin with that of the paper.
+#: Experiments of a paper whose names do not begin with the name of the paper.
 _OTHERS = {"lecture": ("two_users",)}
 
 
@@ -186,7 +186,7 @@ def reproduce(options: argparse.Namespace) -> int:
     with _timed(seconds, "claims"):
         checked, written = _claims(PAPERS[options.paper], folder, inches)
         files += written
-    if not names:  # without experiments all that is computed is in the claims
+    if not names:  # without experiments only claims are computed
         print(_screen.table(checked[["claim", "printed", "ours", "verdict", "seconds"]], 56))
     said = manifest(options.paper, names, results, files, folder, papers.counts(checked), seconds)
     _files.write(folder / "manifest.json", json.dumps(said, indent=1) + "\n", "manifest")
@@ -198,7 +198,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _explain(name: str, chosen: list[papers.Judged], results: report.Results, folder: Path, inches: float) -> int:
-    """Print the assumptions of a figure's set-up, the outcome under each, and which make its statements come out."""
+    """Print the assumptions of a figure, the outcome under each, and those under which its statements come out."""
     frame = judging.verdicts(chosen, results, judging.wide)
     print(_screen.table(judging.assumptions(chosen), 60), "", sep="\n")
     print(_screen.table(frame[["where", "claim", "assuming", "ours", "+- ours", "n", "outcome"]], 60), "", sep="\n")
@@ -216,11 +216,11 @@ def _explain(name: str, chosen: list[papers.Judged], results: report.Results, fo
 
 
 def _claims(key: str, folder: Path, inches: float) -> tuple[pd.DataFrame, list[Path]]:
-    """Check all claims of a paper: the table, and its files."""
+    """Check all claims of a paper; returns the table of claims, and the files written."""
     frame = papers.check(papers.claims(key), progress=True)
     columns = ["item", "statement", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     label = f"claims-{key.lower()}"  # the label must be unique in a document with tables of several papers
-    with _screen.remarks():  # notes of claims are left out of a column
+    with _screen.remarks():  # remarks on the table are not printed
         caption = f"Claims of {'the lecture' if key == 'LEC' else key}: {papers.summary(frame)}"
         written = report.write(frame[columns], folder, "claims", caption, inches, label, keep=papers.KEPT)
     return frame, written

@@ -1,4 +1,4 @@
-"""The commands sweep and results: computing experiments into the store, and reading it."""
+"""The commands sweep and results: computation of experiments into the store, and rows of the store."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from ._open import existing
 from ._screen import warn
 from ._slips import listed
 
-#: Default columns of `fairopt results`.
+#: Default columns of `fairopt results` for allocations.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate",
           "rounds", "seconds"]  # fmt: skip
+#: Default columns of `fairopt results` for simulations.
 _SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done",
                          "mean_response", "tasks_waiting", "simulate"]  # fmt: skip
-#: Formats for reading, which contain only the displayed columns.
+#: Formats for readers: files in these formats have only the displayed columns.
 _FOR_PEOPLE = (".md", ".tex")
 
 #: Exit status after Ctrl-C.
@@ -55,11 +56,11 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """Names of experiments by purpose: those whose tables take seconds, or those that figures use."""
+    """Names of experiments by purpose: experiments of quick tables, or experiments that figures use."""
     if purpose == "tables":
         return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":
-        from ...harness.report import figures as drawing  # Matplotlib, which no other sweep needs
+        from ...harness.report import figures as drawing  # deferred, as Matplotlib is needed for this purpose only
 
         return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
     return []
@@ -120,7 +121,7 @@ def results(options: argparse.Namespace) -> int:
 
 
 def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """Select cells by the options; those of mechanisms on the pool are marked, and come last."""
+    """Select cells by the options; cells of mechanisms that were solved on the pool are marked, and come last."""
     frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
@@ -135,7 +136,7 @@ def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 def _columns(
     contents: harness.Contents, cells: pd.DataFrame, options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Build the selected table of these cells, with the names of the columns to show."""
+    """Build the selected table of the given cells, with the names of the columns to show."""
     schema = contents.schema
     whole = options.export is not None and options.export.suffix not in _FOR_PEOPLE
     frame, shown = cells, list(cells.columns) if whole else _shown(cells)
@@ -195,7 +196,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
-    """Summary of a plan: number of cells, and estimated time of the missing ones."""
+    """Summary of a plan: number of cells, and estimated time of missing cells."""
     seconds, unknown = plan.seconds()
     stored, known = len(plan.cells) - len(plan.missing), len(plan.missing) - unknown
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "

@@ -1,4 +1,4 @@
-"""Interactive exploration of a cluster: its state and views, in a notebook, on a local server, or as a file."""
+"""Interactive exploration of a cluster, in a notebook, on a local server, or as a file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Cluster with the edits of a user of the explorer, which are validated; errors name the field.
+"""Cluster with the validated edits of a user of the explorer; errors name the field.
 
-Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
-`users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
-`servers/0/on`; `weights`, which is `each` or `shared`; and `queues/NAME`, the weight of a queue of the mechanism.
+Identical servers are one entry with a count. Edits have a key and the text or number that was typed:
+`users/3/demand/1`, `users/3/weight`, `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry),
+`servers/0/capacity/1`, `servers/0/count`, `servers/0/on`; `weights`, which is `each` or `shared`; and `queues/NAME`,
+the weight of a queue of the mechanism.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class State:
 
     @classmethod
     def usual(cls, snapshot: Snapshot | None, mechanism: str | None = None, *more: Any) -> State:
-        """State of a mechanism, by default that of the queues of the snapshot if it declares any."""
+        """State of a mechanism; the default is `tree` if the snapshot declares queues."""
         declared = "tree" if snapshot is not None and snapshot.queues is not None else cls.mechanism
         return cls(mechanism or declared, *more)
 
@@ -107,8 +108,8 @@ class Start:
     entry_of: Index  # (servers,)
     first: Index  # (entries,), first server of an entry
     members: Sequence[Sequence[str]]  # names of the servers of every entry
-    names: tuple[str, ...]  # of entries
-    groups: tuple[str, ...]  # of users: the namespace or account in front of `/` or `: `, else the user itself
+    names: tuple[str, ...]  # names of entries
+    groups: tuple[str, ...]  # group of every user (`group`)
 
     @classmethod
     def of(cls, cluster: Cluster) -> Start:
@@ -118,8 +119,8 @@ class Start:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
         if cluster.rated:
             codes.append(cluster.rate.T + 0.0)
-        # In large clusters all identical servers form one entry; in small ones only those with a common prefix of their
-        # names (`rack-1`, `rack-2`), since tables can show the others one by one.
+        # In large clusters all identical servers form one entry; in small clusters only identical servers with a common
+        # prefix of names (`rack-1`, `rack-2`), since tables can show all other servers one by one.
         if len(cluster.servers) < 25:
             stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
@@ -140,7 +141,7 @@ class Start:
         Raises
         ------
         DataError
-            An edit is no number, or makes no cluster; `where` is the field: its key, in parts.
+            An edit is no number, or the result is no valid cluster; `where` has the parts of the key of the field.
         """
         base, first = self.cluster, self.first
         servers: dict[str, NDArray[Any]] = {
@@ -205,7 +206,7 @@ class Start:
 
 
 def group(user: str) -> str:
-    """Namespace or account of a user, by its name: `research/2 cpu`, `physics: 4 cpu`."""
+    """Namespace or account of a user: the name up to `/` or `: ` (`research/2 cpu`, `physics: 4 cpu`), or the name."""
     return re.split(r"/|: ", user, maxsplit=1)[0]
 
 
@@ -216,7 +217,7 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
 
 
 def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Names of entries: that of a single server, a common prefix, or the first server and the number of others."""
+    """Names of entries: a single server, a common prefix, or the first server and the number of other servers."""
     servers = {name for names in members for name in names}
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
@@ -230,7 +231,7 @@ def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _servers(start: Start, count: Index) -> list[str]:
-    """Names of servers: the original ones, and new ones for added servers."""
+    """Names of servers: original names, and new names for added servers."""
     taken, made = set(start.cluster.servers), []
     for own, wanted in zip(start.members, count.tolist(), strict=True):
         stem = _STEM.sub("", own[0]) or own[0]

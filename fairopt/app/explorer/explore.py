@@ -30,7 +30,7 @@ def explore(
     Parameters
     ----------
     cluster : Cluster or Allocation
-        An allocation counts as the tasks that run.
+        The cluster; an allocation stands for its cluster and running tasks.
     mechanism : str or Mechanism
         Initial mechanism.
     alpha : float or str

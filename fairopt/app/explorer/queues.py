@@ -1,4 +1,4 @@
-"""Queues of a snapshot: the nodes of its tree, or where it declares none the namespaces and accounts of its users."""
+"""Queues of a snapshot: the nodes of its tree, or, if it declares no tree, the namespaces and accounts of its users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .edits import group
 
 @dataclass(eq=False)
 class Members:
-    """A queue: its parent, None for the root; its weight among siblings; and the indices of the users below it."""
+    """A queue: its parent (None for the root), its weight among siblings, and indices of the users in its subtree."""
 
     parent: str | None
     weight: float
@@ -26,8 +26,8 @@ class Members:
 def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
     """Queues by name, each behind its parent.
 
-    The users of a namespace or account that have no queue above them form one, and a user that is all of its namespace
-    or account is one, unless it is all of the queue above it.
+    The users of a namespace or account that belong to no queue of the tree form a queue. A user that is alone in its
+    namespace or account is a queue by itself, unless it is alone in its parent queue.
     """
     entries, found = {} if queues is None else queues.queues, dict[str, Members]()
     for n, user in enumerate(cluster.users):

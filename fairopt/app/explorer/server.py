@@ -1,8 +1,8 @@
 """Local server of the explorer: HTTP of the standard library on the loopback interface, for one user and one cluster.
 
-Every account of the machine can connect, so a request must present the token of this server, in the address opened
-first, and in a cookie afterwards. Other pages in the same browser can send requests as well, so a request must name
-this host (which excludes DNS rebinding), and questions must be JSON (which pages of other origins cannot send).
+Every account of the machine can connect, so a request must present the token of this server: the first request in
+its address, later requests in a cookie. Other pages in the same browser can send requests as well, so a request must
+name this host (which excludes DNS rebinding), and questions must be JSON (which pages of other origins cannot send).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .session import Session
 HOST = "127.0.0.1"
 
 
-#: Largest size of a question in bytes.
+#: Largest size of a request in bytes.
 LARGEST = 1_000_000
 
 
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, *self.server.texts[place])
 
     def do_POST(self) -> None:
-        """Reply to a request of the page; an invalid one gets an error message."""
+        """Reply to a request of the page; the reply to an invalid request is an error message."""
         if not self._admitted():
             return
         size = self.headers.get("Content-Length", "")

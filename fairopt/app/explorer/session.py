@@ -40,7 +40,7 @@ _DERIVED = 4000
 #: Alphas of the path, equidistant in `alpha / (1 + alpha)`, the scale of the axis; they include 0, 1, 3 and infinity.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
-#: Mechanisms that are compared; those with an alpha take that of the state.
+#: Mechanisms that are compared; mechanisms with a parameter alpha are solved at the alpha of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
 #: Number of cached allocations: those of compared mechanisms, and of some earlier states.
@@ -56,11 +56,11 @@ class Session:
     Parameters
     ----------
     cluster : Cluster
-    state : where to begin
-    source : what the cluster is called
-    running : what runs on it, where that is known
-    tol : what certificates must reach, as in `Mechanism.solve`
-    snapshot : where what runs comes from, with the reasons why other tasks wait
+    state : initial state
+    source : description of the cluster
+    running : allocation of running tasks, if known
+    tol : tolerance of certificates, as in `Mechanism.solve`
+    snapshot : source of the running tasks, with the reasons why other tasks wait
     """
 
     cluster: Cluster
@@ -169,7 +169,7 @@ class Session:
     def _declared(self, state: State) -> dict[str, Any]:
         """Parameters of `Tree` by the queues of the snapshot, with the edited weights of queues and of users.
 
-        Weights of users are those of the cluster, an edit of which changes the weight among siblings in proportion.
+        An edit of the weight of a user changes the weight of the user among siblings in proportion.
         """
         rule = None if self.snapshot is None else self.snapshot.tree[0]
         if rule is None or not isinstance(rule.queues, Queues):
@@ -187,9 +187,9 @@ class Session:
         return {"queues": Queues(entries), "combine": rule.combine}
 
     def allocation(self, state: State | None = None) -> Allocation:
-        """Certified allocation of a state, by default of the last requested one; recent allocations are cached.
+        """Certified allocation of a state, by default of the last requested state; recent allocations are cached.
 
-        What the mechanism asks of a cluster is an error of the mechanism's field.
+        If the mechanism does not apply to the cluster, the error refers to the field `mechanism`.
         """
         state = self.last if state is None else state
         mechanism = self.mechanism(state)
@@ -199,7 +199,7 @@ class Session:
         return self._found[_key(state), mechanism]
 
     def know(self, state: State, found: Allocation) -> None:
-        """Cache the allocation of a state; the oldest of more than `_KEPT` are dropped."""
+        """Cache the allocation of a state; if there are more than `_KEPT`, the oldest is dropped."""
         self._found[_key(state), self.mechanism(state)] = found
         while len(self._found) > _KEPT:
             self._found.popitem(last=False)
@@ -239,7 +239,7 @@ class Session:
         return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
 
     def _more(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
-        """Marginal gains by kind of server and resource, with the users who gain, or the reason for none."""
+        """Marginal gains by kind of server and resource, with the users who gain, or the reason for their absence."""
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
@@ -264,7 +264,7 @@ class Session:
 
 
 def _rates(cluster: Cluster, n: int) -> str:
-    """State the work of a task of a user: its least and largest rate, with a server of each."""
+    """Text on the work of a task of a user: its least and its largest rate, each with a server."""
     some = sorted(np.flatnonzero(cluster.eligible[n]), key=lambda i: cluster.rate[n, i])
     words = [f"{cluster.rate[n, i]:.4g} on {cluster.servers[i]}" for i in (*some[:1], *some[-1:])]
     equal = len(some) > 0 and cluster.rate[n, some[0]] == cluster.rate[n, some[-1]]
@@ -277,7 +277,7 @@ def few(cluster: Cluster) -> bool:
 
 
 def several(curve: EquilibriumCurve, alpha: float) -> str:
-    """State the number of equilibria on a curve at an alpha; empty for a single one."""
+    """Text on the number of equilibria on a curve at an alpha; empty for a single equilibrium."""
     tasks = np.array([curve.user_tasks(one.user_tasks) for one in curve.crossings(alpha)])
     if len(tasks) < 2:
         return ""
@@ -290,7 +290,7 @@ def several(curve: EquilibriumCurve, alpha: float) -> str:
 
 @contextmanager
 def _of_mechanism() -> Iterator[None]:
-    """Errors that name no field are of the mechanism's."""
+    """Context in which errors that name no field refer to the field `mechanism`."""
     try:
         yield
     except DataError as error:
@@ -305,7 +305,7 @@ def _has_alpha(name: str) -> bool:
     return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
 
 
-#: Relative increase of a resource, and CPU seconds for solves where derivatives do not exist, by request.
+#: _MORE: relative increase of a resource. _SECONDS: CPU seconds per request for solves where derivatives do not exist.
 _MORE, _SECONDS = 0.01, 0.3
 
 
@@ -318,7 +318,7 @@ def margins(
 ) -> tuple[list[Margin], str]:
     """Margins of an allocation by kind of node and resource, the largest first, and a note on how they were found.
 
-    A mechanism without derivatives has none. Where derivatives do not exist, as at a kink, the
+    There are no margins for a mechanism without derivatives. Where derivatives do not exist, as at a kink, the
     cluster with the larger capacity is solved, within `seconds` of CPU time.
     """
     cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
@@ -371,7 +371,7 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
+    """Users with the largest gains, in decreasing order; equal displayed gains are in the cluster's order."""
     # Only users with a larger part of the total gain are named, or else the first.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])

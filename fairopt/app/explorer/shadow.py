@@ -1,4 +1,5 @@
-"""Snapshots of a cluster over time: what each queue ran and was entitled to, who is below since when, and why.
+"""Snapshots of a cluster over time: running tasks and entitlements of each queue, and since when and why they fall
+short.
 
 A snapshot is a file of Kubernetes or a folder of Slurm. Entitlements are those of each snapshot by itself, or, with a
 half-life, of weights that are reduced by past use (`fairopt.scheduling.memory`).
@@ -58,9 +59,9 @@ class Shadow:
     frame : DataFrame
         A row for each snapshot and queue, in order of time: `running`, `wanted`, `entitled` and `shortfall` in tasks,
         summed over the users below the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
-        cluster; `since`, the first of the consecutive snapshots in which a user of it lacks a whole task, or none;
-        `held_by`, the user that lacks most and what prevents its next task; `usage`, the decayed share used before;
-        and `distance`, that of the whole snapshot (`metrics.distance`).
+        cluster; `since`, the first of the latest consecutive snapshots in which a user of the queue lacks a whole
+        task, if any; `held_by`, the user with the largest shortfall and what prevents its next task; `usage`, the
+        decayed share used before; and `distance` (`metrics.distance`), equal for all queues of a snapshot.
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.
     undated : tuple of str
@@ -103,7 +104,7 @@ class Shadow:
         for k, name in enumerate(names):
             rows = self.frame[self.frame["queue"] == name].set_index("time").reindex(times[:-1])
             parts = (0.8 * rows[key].fillna(0.0).to_numpy() / whole for key in keys)
-            used, due, less = (np.append(part, part[-1:]) for part in parts)  # the last one holds as long as the others
+            used, due, less = (np.append(part, part[-1:]) for part in parts)  # the last step gets a width
             for low, high, colour, label in ((0, used, "#88ccee", "used"), (used, used + less, "#cc6677", "lacking")):
                 named = None if k else label
                 axes.fill_between(times, low - k, high - k, step="post", color=colour, linewidth=0, label=named)
@@ -124,11 +125,11 @@ def shadow(
     tol: float | None = None,
     progress: bool = False,
 ) -> Shadow:
-    """Compare what ran in the snapshots of a folder with what queues were entitled to.
+    """Compare running tasks in the snapshots of a folder with the entitlements of queues.
 
     Snapshots are files `.json` or `.yaml` of Kubernetes, and folders of Slurm with `nodes.json` and `jobs.json`. Their
-    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`; of names without one, those of
-    the last change of the file.
+    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`; for a name without a date, the
+    time of the last change of the file.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def _utc(seconds: float) -> datetime:
 
 
 class _Step:
-    """State between snapshots: the last solve, usage, and since when queues are below."""
+    """State between snapshots: the last solve, usage, and since when queues have shortfalls."""
 
     def __init__(self, mechanism: Mechanism | None, life: float | None, tol: float | None) -> None:
         self.mechanism, self.life, self.tol = mechanism, life, tol
@@ -269,7 +270,7 @@ class _Step:
         return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
 
     def _age(self, time: pd.Timestamp) -> None:
-        """Add what ran since the last snapshot to the usage."""
+        """Add the shares of running tasks since the last snapshot to the usage."""
         if self.life is not None and self.time is not None:
             names = [*dict.fromkeys([*self.usage, *self.share])]
             before, now = (np.array([some.get(name, 0.0) for name in names]) for some in (self.usage, self.share))

@@ -47,7 +47,8 @@ class Standing:
     session : Session
         Session of the cluster; its state precedes the what-if.
     judged : Verdict or None
-        Who is below or above its entitlement, and what holds it; None if running tasks are unknown.
+        Users with less or more than their entitlements, and limits of their next tasks; None if running tasks are
+        unknown.
     users : DataFrame
         By user: group, running, wanted, weight, entitlement in tasks by mechanism; and of running tasks satisfaction,
         below, limited by, could give, or else limited by of the allocation.
@@ -60,7 +61,7 @@ class Standing:
     margins_note : str
         Remark on the validity of margins.
     changes : DataFrame or None
-        By user: running, entitled before and after the what-if; None without one.
+        By user: running, entitled before and after the what-if; None without a what-if.
     measures : DataFrame
         Measures of running tasks, of the allocation, and of that after the what-if.
     requested : tuple of str
@@ -83,7 +84,7 @@ class Standing:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """Sentences on the fairness of running tasks; empty if these are unknown."""
+        """Sentences on the fairness of running tasks; empty if running tasks are unknown."""
         return () if self.judged is None else self.judged.sentences
 
 
@@ -116,7 +117,7 @@ def standing(
     compared : sequence of str
         Mechanisms whose entitlements are compared with those of the state's mechanism.
     tol : float, optional
-        What certificates must reach, as in `Mechanism.solve`.
+        Tolerance of certificates, as in `Mechanism.solve`.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Running tasks against entitlements: users below and above, limits of each user's next task, and next starts.
 
-Limits here are those of the tasks that run now; the bottlenecks of an allocation are in `fairopt.result.holds`.
+Limits here are limits of tasks that run now; `fairopt.result.holds` finds the bottlenecks of an allocation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROUNDED = 1e-9
 
 @dataclass(frozen=True)
 class Held:
-    """Limit of a user's next task, given the running ones.
+    """Limit of the next task of a user, given the running tasks.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """The simulation loop: tables, placement, events, and rounds of decisions.
 
-It is Python code on arrays, interpreted or compiled by numba. Names that depend on the policy (`share`, `score`,
-`PAIRS`, ...) are replaced by those of a policy by `handed`.
+The loop is Python code on arrays, interpreted or compiled by numba. `handed` replaces functions and options that depend
+on the policy (`share`, `score`, `PAIRS`, ...) by those of a given policy.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any
 
 from ...base.loops import Loop
 
-#: Cache of loops with parts of a policy, by these parts and by content, which avoids repeated compilation.
+#: Loops with parts (functions and options) of a policy, by loop and parts and also by loop and content: each is
+#: compiled once.
 _HANDED: dict[Any, Loop] = {}
 
 
 def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
-    """Loop, including those that it calls, with these names bound to parts of a policy; compiled or interpreted."""
+    """Loop with names bound to `parts` of a policy, also in loops that it calls; compiled or interpreted."""
     if not compiled:
         parts = {name: handed(part, {}, False) if isinstance(part, Loop) else part for name, part in parts.items()}
         return _remade(loop, parts, False, {})
@@ -24,7 +25,7 @@ def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
 
 
 def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
-    """Compiled loop in which each name in `parts` is bound to that function of a policy, cached by loop and parts."""
+    """Compiled loop in which each name in `parts` is bound to its function or option, cached by loop and parts."""
     key = loop, *sorted(parts.items())
     if key not in _HANDED:
         _HANDED[key] = _remade(loop, parts, True, {})
@@ -32,7 +33,7 @@ def variant(loop: Loop, parts: dict[str, Any]) -> Loop:
 
 
 def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, Any]) -> Any:
-    """Copy of a loop, and of those that it calls, with names bound to parts; the loop itself if it reads none."""
+    """Copy of a loop and of the loops that it calls, with names bound to parts; the loop itself if it reads no part."""
     if loop not in made:
         reads = loop.reads
         new = {name: _remade(one, parts, compiled, made) for name, one in reads.items() if isinstance(one, Loop)}
@@ -45,6 +46,6 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
 
 
 def _shared(loop: Loop, made: Loop) -> Loop:
-    """Loop shared by content: policies that differ in placement only share the code of other events."""
+    """Earlier loop of equal content, if any: policies that differ only in placement share the code of other events."""
     made.py_func.__qualname__ = made.__qualname__ = f"{loop.__qualname__}.{made.content[:8]}"
     return _HANDED.setdefault((loop, made.content), made)

@@ -147,7 +147,7 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _hold(t, g, q, s, sign):  # type: ignore[no-untyped-def]
-    """Add (sign 1) or subtract (sign -1) a task's amounts, in its queue's allocation and on an available server."""
+    """Add (sign 1) or subtract (sign -1) a task: its cost for its queue, and its amounts on the server if available."""
     for j in range(len(t.total)):
         t.allocated[q, j] += sign * t.cost[g, j]
     if t.servers[s, AVAILABLE]:
@@ -196,7 +196,7 @@ def _gained(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _done(t, job):  # type: ignore[no-untyped-def]
-    """Count a completed task of a job; after the last one release the following groups that are due."""
+    """Count a completed task of a job; after the last one release groups of following jobs that may arrive by now."""
     t.jobs[TO_DO, job] -= 1
     if t.jobs[TO_DO, job] == 0:
         for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):
@@ -207,7 +207,7 @@ def _done(t, job):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _idle(t, q):  # type: ignore[no-untyped-def]
-    """Deactivate a queue without running and waiting tasks."""
+    """Deactivate a queue if it has neither running nor waiting tasks."""
     if t.queues[q, RUNS] == 0 and t.queues[q, WAITS] == 0:
         t.queues[q, SINCE] = -1
         t.n[ACTIVE] = 1
@@ -215,7 +215,7 @@ def _idle(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def down(t, s):  # type: ignore[no-untyped-def]
-    """Fail a server: its tasks wait again, in order, before those of their groups that never ran."""
+    """Fail a server: its tasks wait again, in order, before the tasks of their groups that never ran."""
     t.servers[s, AVAILABLE] = 0
     t.free[s] = -1
     put(t, t.servers, s, STALE)
@@ -247,7 +247,7 @@ def up(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def leave(t, user):  # type: ignore[no-untyped-def]
-    """Remove waiting and running tasks of a departing user, and those that arrive later."""
+    """Remove waiting and running tasks of a departing user, and mark its groups so that later tasks do not arrive."""
     groups = t.groups
     for g in range(len(groups)):
         if groups[g, USER] == user:
@@ -269,13 +269,13 @@ def leave(t, user):  # type: ignore[no-untyped-def]
             r = after
 
 
-# The 4-ary heap of ends has its root in row 3; the children of row k are `4 (k - 2)` and following.
+# Row of the root of the 4-ary heap of ends; the children of row k are the four rows from `4 (k - 2)` on.
 TOP = 3
 
 
 @compiled(inner=True)
 def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
-    """Add the end of a run; if the heap is full outdated entries are removed."""
+    """Add the end of a run to the heap; if the heap is full, outdated entries are removed before."""
     if n[ENDS] == len(heap) - TOP:
         count, n[ENDS] = n[ENDS], 0
         for k in range(TOP, TOP + count):
@@ -286,7 +286,7 @@ def _push(heap, runs, n, r):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def stale(heap, runs, k):  # type: ignore[no-untyped-def]
-    """True if the run of an entry has ended, or ends at another time."""
+    """True if the run of entry k has ended, or ends at another time than the entry states."""
     return runs[heap[k, 1], HOW] != RUNNING or runs[heap[k, 1], END] != heap[k, 0]
 
 
@@ -366,7 +366,8 @@ def settle(t):  # type: ignore[no-untyped-def]
 def _level(t, s, a):  # type: ignore[no-untyped-def]
     """Max-min level of a resource among the tasks of a server; infinite if the capacity suffices.
 
-    Demands of at most an equal part of the remaining capacity are satisfied, which raises the part, until none is left.
+    Demands of at most an equal part of the remaining capacity are satisfied, which increases the part of the others,
+    until no further demand is satisfied.
     """
     remaining, many, limit = t.really[s, a], 0, -1  # demands up to the limit are satisfied
     while True:

@@ -23,9 +23,10 @@ from .tables import (
     next_leaf,
 )
 
-#: 1: gangs, 2: with backfilling; 0 for policies that start single tasks.
+#: `Policy.gangs`: 0 if tasks start one by one, 1 for gangs, 2 for gangs with backfilling.
 GANGS = 0
-#: Tables of `plan`: free amounts now, when the first group starts, and at that time beside another group (`gangs`).
+#: Tables of `plan`, free amounts: now; at the start of the first group; and then, without those of another group
+#: (`gangs`).
 _HERE, _THEN, _BESIDE = range(3)
 
 
@@ -38,9 +39,9 @@ def _copy(one, to):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _placed(t, g, room, free, really):  # type: ignore[no-untyped-def]
-    """Place the waiting tasks of a group on the first servers with room, and take them out of `free`.
+    """Place the waiting tasks of a group on the first servers with room, and subtract their demands from `free`.
 
-    True if all have a place; `really` starts them.
+    True if all tasks are placed; with `really` they are started.
     """
     left = t.groups[g, WAIT]
     for s in range(len(free)):
@@ -86,18 +87,20 @@ def _reserved(t, head):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _until(t, r):  # type: ignore[no-untyped-def]
-    """Time until which a run may last."""
+    """Time until which a run may last, not before now."""
     return max(t.n[NOW], t.runs[r, START] + t.lasts[t.runs[r, GROUP]])
 
 
 @compiled(inner=True)
 def gangs(t):  # type: ignore[no-untyped-def]
-    """Start groups of the only queue in order, and others that do not delay the first one that does not fit, the head.
+    """Start groups of the only queue in order until one, the head, does not fit; then later groups that do not delay
+    it.
 
-    The head is expected to start at the time `at` at which it fits if running tasks last as long as they may. A later
-    group that fits now starts if it ends by then, or if the head still fits beside it at that time. The tables of
-    `plan` are free amounts: `here`, now, after a group that is tried; `then`, at the time `at`, before the head starts;
-    and `beside`, a copy of `then` from which the group that is tried is subtracted, and then the head.
+    The head is expected to start at the earliest time `at` at which it fits if running tasks last as long as they may.
+    A later group that fits now starts if it ends by the time `at`, or if the head still fits at `at` while the group
+    runs. The tables of `plan` are free amounts: `here`, now, after the placement of a group that is tried; `then`, at
+    the time `at`, before the head starts; and `beside`, a copy of `then` from which the group that is tried and, in a
+    test, the head are subtracted.
     """
     here, then, beside = t.plan[_HERE], t.plan[_THEN], t.plan[_BESIDE]
     while True:
@@ -128,7 +131,7 @@ def gangs(t):  # type: ignore[no-untyped-def]
         if t.n[NOW] + t.lasts[g] <= at:
             _placed(t, g, t.free, beside, True)
             continue
-        # Its tasks are on the servers on which they would start now.
+        # At the time `at` the tasks of the group occupy the servers on which they would start now.
         for s in range(len(here)):
             for r in range(here.shape[1]):
                 beside[s, r] += here[s, r] - t.free[s, r]

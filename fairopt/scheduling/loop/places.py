@@ -1,11 +1,13 @@
 """Placement of tasks: a scan of few servers, or an index of many.
 
-*Trees of types.* If the score depends on a server's capacity only, the first server with room of each type is found.
+*Trees of types.* If the score depends only on the capacity of a server, it suffices to find the first server with room
+of each type.
 
-*Ratios.* For Best-Fit servers are sorted by (ratio of free amounts of the second and the first resource, index), in
-blocks of at most `ids.shape[1]`, each with copies of free amounts and of their ratios to the first, contiguous in
-memory: `ratios[b, r - 1]` has those of resource r. The first `n[BLOCKS]` entries of `directory` are blocks in order,
-the others are unused; `most[b]` has the largest free amounts of the b-th block in order.
+*Ratios.* For Best-Fit, servers are sorted by the ratio of their free amounts of the second and the first resource, and
+then by index, in blocks of at most `ids.shape[1]` servers. A block has copies, contiguous in memory, of free amounts
+and of their ratios to the amount of the first resource: `ratios[d, r - 1]` are the ratios of resource r in block d. The
+first `n[BLOCKS]` entries of `directory` are the blocks in order, further entries are unused blocks; `most[b]` has the
+largest free amounts of the b-th block in order.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from .tables import BLOCKS, EXACT, PLACEMENT, QUEUE, SLOT, STALE, TREE, next_lea
 
 #: Bound on the rounding error of distances of ratios, relative to the ratios.
 _NEAR = 1e-14
-#: True if the index is that of ratios.
+#: True if the index is the index of ratios.
 RATIOS = False
 
 
@@ -81,7 +83,7 @@ def _flush(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_type(t, g):  # type: ignore[no-untyped-def]
-    """Search by type, from the largest capacities on, where scores are lower."""
+    """Search by type, from the last type on: capacities are largest there, and scores often lowest."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for of in range(len(t.types) - 1, -1, -1):
@@ -99,7 +101,7 @@ def _by_type(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _locate(t, x, s):  # type: ignore[no-untyped-def]
-    """Position of (x, s) in the index: its block in the directory, and its rank in the block."""
+    """Position of ratio x and server s in the index: position of the block in the directory, and rank in the block."""
     directory, ratios, ids = t.directory, t.ratios, t.ids
     low, high = 0, t.n[BLOCKS]
     while high - low > 1:
@@ -124,15 +126,15 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
     """Search for a group that demands the first of two resources.
 
-    Servers are inspected outwards from the ratio of the demand, whose distance is the score up to a factor and
-    rounding: the first with room is the best of its side, except for ratios within rounding. Servers of equal ratios
-    have equal scores, as products are exact (`EXACT`).
+    Servers are inspected in both directions from the ratio of the demand, since the distance of ratios is the score up
+    to a factor and rounding: in each direction the first server with room is the best, except for ratios that differ by
+    rounding errors. Servers of equal ratios have equal scores, as products are exact (`EXACT`).
     """
     q = t.groups[g, QUEUE]
     x, factor = t.demand[g, 1] / t.demand[g, 0], t.pool[0] / t.pool[1]
     begin, inside = _locate(t, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
-    for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
+    for step in range(1, -2, -2):  # first to larger ratios, then to smaller ratios
         b, k = begin, inside if step > 0 else inside - 1
         while True:
             b, k = _next(t, g, b, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
@@ -174,10 +176,10 @@ def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratios(t, g):  # type: ignore[no-untyped-def]
-    """Search by bounds of the score, for three and more resources, or a group without demand for the first.
+    """Search by bounds of the score, if there are three or more resources, or no demand for the first, or not `EXACT`.
 
-    Scores are sums of distances of ratios, which are stored in blocks, so that most servers are skipped without a test
-    of their free amounts.
+    Scores are sums of distances of ratios. The ratios are stored in blocks, so that most servers are skipped without a
+    test of their free amounts.
     """
     ratios, aim, q, p = t.ratios, t.aim, t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     of = 0 if t.demand[g, 0] > 0 else 1
@@ -214,7 +216,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
-    """Lower bound of a term of the score, from a server's ratio to the first resource."""
+    """Lower bound of the term of resource r in the score, from the ratio of its free amount to that of the first."""
     asked = ratio * aim[0, 0]
     return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
@@ -239,7 +241,7 @@ def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
-    """Ratio of the free amount of a resource to that of the first; infinite if the latter is 0."""
+    """Ratio of the free amount of resource r to that of the first resource; infinite if the latter is not positive."""
     return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
 
 

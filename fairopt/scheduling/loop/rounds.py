@@ -1,7 +1,7 @@
 """Rounds of decisions, and the loop over instants.
 
-After a round no waiting task fits any server. The next round therefore searches all servers for *fresh* groups only,
-and servers with released capacity for the others.
+After a round no waiting task fits any server. The next round therefore searches all servers only for *fresh* groups,
+and for other groups only servers with released capacity.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ from .tables import (  # fmt: skip
     sufficient,
 )
 
-#: Options of the policy: it compares (queue, server) pairs, of the lowest queues only; servers are found by an index;
-#: queues have limits; it consists of methods on the whole state; and `gangs.GANGS`.
+#: Options of the policy. PAIRS: it compares (queue, server) pairs; FURTHEST: only pairs of a fraction of the queues, of
+#: lowest shares (`Policy.competing`); INDEXED: servers are found by an index; LIMITED: queues have limits; ANEW: the
+#: policy has methods on the whole state; GANGS: see `gangs.GANGS`.
 PAIRS, FURTHEST, INDEXED, LIMITED, ANEW, GANGS = False, False, True, False, False, 0
 #: Results of a call of the loop.
 FINISHED, GOES_ON, GROW = range(3)
@@ -75,7 +76,7 @@ def limit(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def anew(t):  # type: ignore[no-untyped-def]
-    """Evaluate shares and limits of a policy of methods before a decision; rules are evaluated on demand."""
+    """Evaluate shares and limits of a policy with methods before a decision; rules are evaluated on demand."""
 
 
 @compiled(inline=True)
@@ -86,7 +87,7 @@ def among(t, count):  # type: ignore[no-untyped-def]
     chosen = t.lists[CHOSEN]
     for k in range(count):
         t.values[chosen[k], 1] = share(t, chosen[k])
-    for k in range(1, count):  # insertion sort, as they are nearly sorted
+    for k in range(1, count):  # insertion sort, as candidates are nearly sorted
         q, j = chosen[k], k
         while j > 0 and _before(t, q, chosen[j - 1]):
             chosen[j] = chosen[j - 1]
@@ -98,7 +99,7 @@ def among(t, count):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _before(t, one, other):  # type: ignore[no-untyped-def]
-    """True if a queue precedes another by its value, and by its number if these are equal."""
+    """True if a queue precedes another by its share, or by its index if their shares are equal."""
     a, b = t.values[one, 1], t.values[other, 1]
     return a < b or (a == b and one < other)
 
@@ -131,7 +132,7 @@ def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _envelope(t, few):  # type: ignore[no-untyped-def]
-    """Compute the largest free amounts of servers with released capacity."""
+    """Compute the largest free amounts among the first `few` servers with released capacity."""
     for r in range(t.free.shape[1]):
         t.envelope[0, r] = -1
         for i in range(few):
@@ -146,7 +147,7 @@ def _next_queue(t, q):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _update_limits(t):  # type: ignore[no-untyped-def]
-    """Update limits, and mark as fresh the waiting groups of queues whose tasks ended or whose limits rose."""
+    """Update limits, and mark as fresh the waiting groups of queues whose tasks ended or whose limits increased."""
     for q in range(len(t.queues)):
         if t.n[ACTIVE] and not ANEW:
             most = limit(t, q) if t.queues[q, SINCE] >= 0 else t.limit[q]
@@ -179,9 +180,9 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Collect queues with a fresh group (for pairs: with a group that may fit) as candidates: their number."""
+    """Collect queues with a fresh group (or, for pairs, one that may fit) as candidates; return their number."""
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
-    for k in range(1, t.n[FRESH]):  # insertion sort, as they are nearly sorted
+    for k in range(1, t.n[FRESH]):  # insertion sort, as fresh groups are nearly sorted
         g, j = fresh[k], k
         while j > 0 and fresh[j - 1] > g:
             fresh[j] = fresh[j - 1]
@@ -231,14 +232,14 @@ def _best(t, q, few):  # type: ignore[no-untyped-def]
 def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
     """Update values of candidates, remove those without a task that fits, and return their number.
 
-    The best server of a pair remains so until its queue or the server is served, as other values do not decrease.
+    The best server of a queue remains the best until the queue or the server is served, as values do not decrease.
     """
     chosen, left = t.lists[CHOSEN], 0
     for k in range(count):
         who, keep = chosen[k], True
         if not PAIRS:
             t.values[who, 0] = -t.rank[len(t.rank) // 2 + who, 0]
-        elif ANEW or who == q or t.queues[who, WHERE] == s:  # -1: no best server is known
+        elif ANEW or who == q or t.queues[who, WHERE] == s:  # the best server is unknown (-1) or was served
             keep = t.queues[who, WAITS] > 0 and _best(t, who, few)
         if keep:
             chosen[left] = who
@@ -248,9 +249,10 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Lowest queue without fresh groups that has a group that fits, with the group and the share.
+    """Queue of lowest share, without fresh groups, that has a group that fits; with this group and the share.
 
-    Branch and bound over the tree of queues, lower shares first, without subtrees whose smallest demands do not fit.
+    Branch and bound over the tree of queues, lower shares first; subtrees whose smallest demands do not fit are
+    skipped.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -259,7 +261,7 @@ def _search(t, few):  # type: ignore[no-untyped-def]
     while top > 0:
         top -= 1
         node = stack[top]
-        share = -t.rank[node, 0]  # lower bound of all queues below
+        share = -t.rank[node, 0]  # lower bound of the shares of all queues in the subtree
         if share > lowest or not sufficient(t.roots, node, -1, t.envelope, 0):
             continue
         if node < leaves:
@@ -277,7 +279,7 @@ def _search(t, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
-    """Position of the lowest candidate below the queue found, or -1."""
+    """Position of the candidate of lowest value, if it precedes the queue `found` of value `lowest`; or -1."""
     best = np.int64(-1)
     for k in range(count):
         q = t.lists[CHOSEN, k]
@@ -289,9 +291,9 @@ def _lowest(t, count, found, lowest):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _decide(t):  # type: ignore[no-untyped-def]
-    """Serve queues with a group that fits, the lowest first."""
+    """Serve queues with a group that fits, the queue (or pair) of lowest value first."""
     few, chosen = t.n[GAINED], t.lists[CHOSEN]
-    # For many servers with released capacity the index is faster than inspecting each.
+    # With many servers with released capacity, the index is faster than an inspection of each server.
     if few > 6 and INDEXED:
         _all_fresh(t)
         few = 0
@@ -322,7 +324,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _strict(t):  # type: ignore[no-untyped-def]
-    """Serve the first group of the lowest queue as long as it fits."""
+    """Serve the first group of the queue of lowest share until that group does not fit."""
     leaves = len(t.rank) // 2
     while True:
         anew(t)
@@ -376,7 +378,7 @@ def advance(t, until, instants):  # type: ignore[no-untyped-def]
             now = min(now, changes[0, n[CHANGE]])
         if now == INFINITE or now > until:
             return FINISHED
-        # Upper bound on starts at this instant: waiting and arriving tasks, and those running on failing servers.
+        # Upper bound on starts at this instant: tasks that wait or have to come, and tasks that run on failing servers.
         if n[STARTED] + n[OPEN] + n[TRACKED] * n[ENDS] > len(t.runs):
             return GROW
         n[NOW] = now

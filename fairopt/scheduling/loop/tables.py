@@ -17,28 +17,31 @@ DOWN, UP, LEAVES, COMES = 0, 1, 2, 3
 #: Outcome of a run: still running, task completed, server failed, user departed.
 RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 
-# Rows of `Tables.lists`, their lengths in `Tables.n`, and flags of listed rows: servers with an outdated index, with
-# released capacity at this instant, with changed running tasks; groups that may fit any server, and that arrive on
-# completion of the preceding job; a stack; and candidate queues of a round.
+# Rows of `Tables.lists`; also entries of `Tables.n` with the lengths of lists, and columns with flags of listed rows.
+# STALE, GAINED, MOVED: servers with an outdated index, with released capacity at this instant, and with changed running
+# tasks. FRESH, RELEASED: groups that may fit any server, and groups that arrive since the preceding job is completed.
+# STACK: the stack of `_search`. CHOSEN: candidate queues of a round.
 STALE, GAINED, MOVED, FRESH, RELEASED, STACK, CHOSEN = range(7)
 # Further entries of `n`: counts, positions, and options.
 NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(7, 21)
 # Columns of servers (one cache line per row): tree and leaf of the index, availability, and the latest run.
 TREE, SLOT, AVAILABLE, HEAD = range(3, 7)
-# Columns of groups: NEXT is the first task that never ran, AGAIN the first evicted task that waits.
+# Columns of groups: NEXT is the first task that never ran, AGAIN the first evicted task that waits; `_` is FRESH.
 QUEUE, USER, PLACEMENT, _, NEXT, WAIT, AGAIN, TASKS = range(8)
-# Columns of queues: SINCE is the time of activation, BASE and SIZE describe its tree, LIMIT_RAISED marks a queue whose
-# groups may have fallen below the limit, LISTED one with fresh groups in this round; for candidates the next group, its
-# best server, and the range of its fresh groups in the list.
+# Columns of queues: SINCE is the time of activation, BASE and SIZE describe the tree of `waits`, FIRST and GROUPS the
+# range of its groups. LIMIT_RAISED marks a queue whose groups may now be within the limit, LISTED a queue with fresh
+# groups in this round. For candidates WHICH is the next group, WHERE its best server, and BEGIN and STOP the range of
+# fresh groups in their list.
 RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LIMIT_RAISED, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
 # Columns of runs (one cache line per row): BEFORE and AFTER link the runs of a server.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
-# Columns of `pace`: remaining work in microseconds, the time of its update, and whether the run is slowed.
+# Columns of `pace`: LEFT is the remaining work in microseconds at the time UPDATED_AT, SLOW whether the run is slowed.
 LEFT, UPDATED_AT, SLOW = range(3)
-# Rows of `links`, and of `jobs`.
+# Rows of `links`.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
+# Rows of `jobs`.
 TO_DO, FOLLOWING = range(2)
-#: Slowed tasks on an over-committed server: those that are short of a resource, or all.
+#: Slowed tasks on an over-committed server: SHORT for tasks that are short of a resource, ALL for all tasks.
 SHORT, ALL = 1, 2
 
 
@@ -49,9 +52,10 @@ class Tables(NamedTuple):
     n, lists : counters; (lists, entries)
     servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), total over servers
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
-    tree : maxima of `free` and of mixtures of it, a tree per type of servers: row `types[t, 0]` is below its root, it
-        has `types[t, 1]` leaves, the servers `member[types[t, 2]]` and following; mix, need : weights of mixtures
-        (mixtures, amounts); demands of groups for both
+    tree : maxima of `free` and of its mixtures (`mix`), a tree for every type t of servers: row `types[t, 0]` precedes
+    the
+        root, and the `types[t, 1]` leaves are the servers from `member[types[t, 2]]` on; mix : (mixtures, amounts),
+        weights of mixtures; need : (groups, amounts + mixtures), demands and their mixtures
     directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless the policy uses it
@@ -61,12 +65,12 @@ class Tables(NamedTuple):
     numbers : parameters of the policy
     groups : (groups, columns); demand : (groups, amounts); cost : (groups, costs); duration, again : (tasks,), `again`
         links evicted tasks of a group that wait; lasts : (groups,), how long a task may last; plan : (3, servers,
-        amounts), workspace of gangs, empty without
+        amounts), workspace of gangs, empty for other policies
     changes : (time / kind / index, changes), including arrivals
     runs : (runs, columns); heap : (ends, time / run)
     pace, amount, really, level : by run, group, server and resource, if tasks can be slowed
-    links : (earliest arrival / job / preceding job / groups by that, groups); jobs : (remaining tasks / first of the
-        following groups, jobs)
+    links : (earliest arrival / job / preceding job / groups in the order of preceding jobs, groups); jobs : (remaining
+        tasks / position in the last row of `links` of the first group that follows, jobs)
     """
 
     n: Whole
@@ -123,7 +127,7 @@ class Tables(NamedTuple):
 
 @compiled(inline=True)
 def put(t, table, k, flag):  # type: ignore[no-untyped-def]
-    """Add a row of a table to a list, unless it is listed."""
+    """Add row k of a table to the list of a flag, unless the row is already listed."""
     if table[k, flag] == 0:
         table[k, flag] = 1
         t.lists[flag, t.n[flag]] = k
@@ -132,7 +136,7 @@ def put(t, table, k, flag):  # type: ignore[no-untyped-def]
 
 # Trees of componentwise maxima of vectors, stored in one table. A tree of `size` leaves (a power of two) has its root
 # in row `base + 1`; the children of row `k` are `2 k` and `2 k + 1`. Trees of servers have free amounts, trees of
-# groups negative demands, so that in both cases larger vectors are sufficient.
+# groups have negative demands: in both cases a larger vector is sufficient if a smaller one is.
 
 
 @compiled(inline=True)

@@ -32,8 +32,8 @@ class rule:
             return -state.free[server, 0]
 
     `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number.
-    `state` has the arrays of `State` in `READ`. A rule depends on its queue, group and server only, and its value must
-    not decrease while other queues and servers are served; a method instead of a rule may use the whole state.
+    `state` has the arrays that `READ` names. A rule depends only on its arguments, and its value must not decrease
+    while other queues and servers are served. A method in place of a rule may use the whole state.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -43,7 +43,7 @@ class rule:
         return self if policy is None else self.over
 
     def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Array:
-        """Evaluate the rule for all queues, or for these servers."""
+        """Evaluate the rule for all queues, or, with `servers`, for a group on each of them."""
         function = handed(self.loop, {}, compiled=False)
         if servers is None:
             return np.array([function(state, queue) for queue in range(len(state.weight))])
@@ -57,12 +57,13 @@ class Policy:
     After every event tasks are started as long as possible:
 
     1. The queue with the lowest `share` is next; ties are broken by order.
-    2. One task of its first waiting group (by arrival) that fits a server is started. If there is none the queue is
-       skipped. With `strict` only the first group is considered, and if it does not fit no task is started until the
+    2. One task of its first waiting group (by arrival) that fits a server is started. If no group fits, the queue is
+       skipped. With `strict` only the first group is considered, and if it does not fit, no task is started until the
        next event.
-    3. It is placed on the server with the lowest `score` among those with room; ties are broken by order.
+    3. The task is placed on the server with the lowest `score` among those with room; ties are broken by order.
 
-    A policy that compares (queue, server) pairs has a `value` instead: the pair with the lowest is next.
+    A policy that compares (queue, server) pairs has a `value` in place of share and score: the pair with the lowest
+    value is next.
 
     A subclass states `name`, `title` and `source`, and overrides single steps by a `rule`, or by a method of arrays,
     which is not compiled: `share(self, state)` and `limit(self, state)` for all queues, `score` and
@@ -114,7 +115,7 @@ class Policy:
 
     @property
     def gangs(self) -> int:
-        """1: all waiting tasks of a group start at once, by arrival; 2: with backfilling; 0: task by task."""
+        """0: tasks start one by one; 1: all waiting tasks of a group at once, by arrival; 2: also with backfilling."""
         return 0
 
     @property
@@ -128,10 +129,10 @@ class Policy:
         return np.array([[self.competing]])
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
-        """Capacities (servers, amounts) and demands (groups, amounts) in the terms of the policy.
+        """Capacities (servers, amounts) and demands (groups, amounts) by which the policy decides what fits.
 
-        A task fits a server if every free amount is at least its demand. Amounts other than those of all resources may
-        over-commit servers.
+        A task fits a server if every free amount is at least its demand. If the amounts are not those of all resources,
+        servers may be over-committed.
         """
         return workload.capacity, workload.demand
 
@@ -142,7 +143,7 @@ class Policy:
 
     @rule
     def share(state: Any, queue: int) -> float:
-        """Share of a queue, `max_j allocated[n,j] / (total_j phi_n)`; the lowest is served first.
+        """Share of queue n, `max_j allocated[n, j] / (total[j] weight[n])`; the queue of lowest share is served first.
 
         A single division of integers preserves exact ties, such as 12/18 = 6/9, in floating point.
         """
@@ -153,17 +154,17 @@ class Policy:
 
     @rule
     def score(state: Any, group: int, queue: int, server: int) -> float:
-        """Score of a server with room for a task of the group; the lowest is chosen, the first in a tie."""
+        """Score of a server with room for a task of the group; the lowest is chosen, in a tie the first server."""
         return 0.0
 
     @rule
     def value(state: Any, group: int, queue: int, server: int) -> float:
-        """Value of a (queue, server) pair with room for a task of the group; the lowest is next."""
+        """Value of a (queue, server) pair with room for a task of the group; the pair of lowest value is next."""
         return 0.0
 
     @rule
     def limit(state: Any, queue: int) -> float:
-        """Upper bound on every cost of an active queue after the start of a task, relative to the total."""
+        """Upper bound on every cost of an active queue after the start of a task, relative to the total cost."""
         return np.inf
 
     def __str__(self) -> str:

@@ -13,16 +13,17 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class BestFitDRFH(Policy):
-    r"""Serve the user with the lowest weighted dominant share, on the server with the most similar free resources.
+    r"""Serve the user n of lowest weighted dominant share, on the server i of lowest distance H between demand and
+    free.
 
     .. math:: H(n, i) = \sum_r \Big| \frac{D_{nr}}{D_{nq}} - \frac{F_{ir}}{F_{iq}} \Big|
         = \sum_r \frac{|f_{ir} d_{nq} - d_{nr} f_{iq}|}{f_{iq}} \frac{C_q}{C_r d_{nq}}
 
     D and F are the demand d and the free amounts f relative to the pool C, and q is the first resource that the task
-    demands (the paper divides by the first resource, for which tasks without demand for it have no quotient).
+    demands. (The paper divides by the first resource, which is undefined for tasks without demand for it.)
 
-    With two resources the second form preserves exact ties in floating point (with more those of servers with equal
-    free proportions) as long as products of amounts are below 2^53. Amounts of a resource are therefore expressed in
+    The second form preserves exact ties in floating point (with more than two resources: ties of servers with equal
+    free amounts) as long as products of amounts are less than 2^53. Amounts of a resource are therefore expressed in
     their greatest common divisor, which suffices for data of up to eight digits.
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section V, equation (9).

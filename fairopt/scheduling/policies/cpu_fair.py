@@ -11,7 +11,7 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class CpuFair(Policy):
-    r"""Serve the user with the least CPU per weight, on the first server with enough CPU, without regard to memory.
+    r"""Serve the user n with the least of one resource, rho, per weight, on the first server with enough of it.
 
     .. math:: \arg\min_n\ \frac{\text{allocated}_{n\rho}}{C_\rho \phi_n}
 
@@ -20,7 +20,7 @@ class CpuFair(Policy):
     Parameters
     ----------
     resource : str or int
-        Name or index of the resource rho, by default the first.
+        Name or index of the resource rho, by default the first resource.
 
     Source: Ghodsi et al., NSDI 2011, section 7.2.
     """

@@ -9,13 +9,16 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class Easy(Policy):
-    r"""Start jobs by arrival, all tasks at once; later jobs may start if the first that waits is not delayed by them.
+    r"""Start jobs by arrival, all tasks at once; a later job may start before if it does not delay the first waiting
+    job.
 
     Of a job, tasks with equal demands start together. The first job that does not fit has a reservation at the time s
     at which it fits if all running tasks last as long as they may (`walltime` of a workload, or else their durations).
     A later job that fits now starts if
 
-    .. math:: t + \text{walltime} \le s, \quad \text{or the first job still fits at s beside it.}
+    .. math:: t + \text{walltime} \le s, \quad \text{or the first job still fits at s beside it,}
+
+    where t is the present time.
 
     Source: D. Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995; A. Mu'alem, D. Feitelson, "Utilization,
     predictability, workloads, and user runtime estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS 12

@@ -12,15 +12,15 @@ from ._base import Policy
 class FIFO(Policy):
     """Serve tasks by arrival, on the first server with room; ties are broken by user, job and order of the input.
 
-    Strict: a task that does not fit blocks later ones, which `strict=False` admits. Jobs with a predecessor are ordered
-    by their stated arrival, not by that of their tasks.
+    A task that does not fit blocks later tasks, unless `strict=False`. Jobs with a predecessor are ordered by their
+    stated arrival, not by the completion of the predecessor.
 
     Parameters
     ----------
     gang : bool
-        Start all tasks of a job with equal demands at once, or none.
+        Start tasks of a job with equal demands only all at once.
 
-    Source: the default of Hadoop, with which DRF section 1 begins.
+    Source: the default scheduler of Hadoop, with which DRF section 1 begins.
     """
 
     name = "fifo"

@@ -16,13 +16,13 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class OnlineMQDRF(Policy):
-    r"""Serve the user with the lowest dominant share below the cap of its level, on the first server with room.
+    r"""Serve the user of lowest dominant share that stays within the cap of its level, on the first server with room.
 
     .. math:: \max_r \frac{\text{allocated}_{nr}}{C_r} \le \frac{DK_k}{N_k} \quad \text{for n in level k}
 
-    Levels are by age: the `sizes[0]` most recently activated users are in level 1, the `sizes[1]` before them in level
-    2, and so on, and all remaining ones in the last. Users that become active together are ordered by index, the last
-    as the newest. Running tasks continue when a cap decreases. Weights are ignored.
+    Levels are by age: the `sizes[0]` most recently activated users are in level 1, the `sizes[1]` users before them in
+    level 2, and so on; all remaining users are in the last level. Of users that become active together, the user of
+    larger index counts as the newer. Running tasks continue when a cap decreases. Weights are ignored.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class OnlineMQDRF(Policy):
     sizes : tuple of int
         `N_1, N_2, ...`, number of users of each level.
 
-    Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing"; the cap is per user, as its
-    experiment needs (see `fairopt.mechanisms.mqdrf`).
+    Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing"; the cap is per user, as the
+    experiment of the paper needs (see `fairopt.mechanisms.mqdrf`).
     """
 
     name = "mqdrf"

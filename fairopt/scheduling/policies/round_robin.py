@@ -16,19 +16,21 @@ from ._base import REGISTRY, Policy
 
 @dataclass(frozen=True)
 class RoundRobin(Policy):
-    r"""Let servers start one task each in turn, in a new random order at every round: that of the lowest user.
+    r"""Let servers start one task each in turn, in a new random order at every round: a task of the user of lowest
+    share.
 
-    .. math:: i = \text{next of the round's order}, \qquad n = \arg\min_m\ \text{share}_{mi}
+    .. math:: i = \text{next server in the order of the round}, \qquad n = \arg\min_m\ \text{share}_{mi}
 
-    over users m with a task that fits server i. The share is that of the policy `by`: of a user, as in DRFH and TSF, or
-    of a pair of user and server, as in PS-DSF. Rounds begin anew at every instant. The order of a round is drawn with
-    `seed`, the instant and the number of the round.
+    over users m with a task that fits server i. The share of user m on server i is defined by the policy `by`; in DRFH
+    and TSF it is the same on all servers, in PS-DSF not. Rounds begin anew at every instant. The random generator of a
+    round is seeded with `seed`, the instant and the index of the round.
 
     Parameters
     ----------
     by : str
-        Policy whose shares are compared; without limits.
+        Policy whose shares are compared; it must have no limits.
     seed : int
+        Seed of the orders of servers.
 
     Source: Shan et al., arXiv 1803.00922 (RRR); the fine-grained allocator of its authors' Mesos, branch
     multi-scheduler, which shuffles servers.

@@ -10,12 +10,13 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class ResidualPSDSF(Policy):
-    r"""Serve the (user, server) pair with room that has the lowest amounts relative to the server's free ones.
+    r"""Serve the (user, server) pair with room that has the lowest amounts relative to the free amounts.
 
     .. math:: \arg\min_{n, i}\ \max_{r:\, f_{ir} > 0} \frac{\text{allocated}_{nr}}{f_{ir} \phi_n}
 
-    with the amounts of user n on all servers, as in online PS-DSF, whose capacities c are the free amounts f here.
-    Resources of which nothing is free are left out: a task that fits has no demand for them.
+    where the allocated amounts are those of user n on all servers, as in online PS-DSF, and the free amounts f replace
+    the capacities c of PS-DSF. Resources of which a server has nothing free are left out: a task that fits has no
+    demand for them.
 
     Source: Shan et al., arXiv 1803.00922 (rPS-DSF); the sorter `rpsdsf` of its authors' Mesos, branch multi-scheduler.
 

@@ -11,7 +11,7 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class SequentialMinMax(Policy):
-    r"""Serve the user with the lowest weighted dominant share *after* its first waiting task, on the first server.
+    r"""Serve the user of lowest weighted dominant share *after* its first waiting task, on the first server with room.
 
     .. math:: \arg\min_n\ \max_r \frac{\text{allocated}_{nr} + d_{nr}}{C_r \phi_n}
 

@@ -24,8 +24,8 @@ class Slots(Policy):
     n : int
         Number of slots of a server that is largest in every resource.
     whole : bool
-        False: every task takes one slot regardless of its demand, as in Hadoop. Servers may then be over-committed
-        (`Thrashing`).
+        True: tasks use as many slots as they need. False: every task uses one slot whatever its demand, as in Hadoop.
+        Servers may then be over-committed (`Thrashing`).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section VI (table II); Ghodsi et al., NSDI 2011, section 7.2.
     """

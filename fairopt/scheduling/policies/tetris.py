@@ -11,7 +11,7 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class Tetris(Policy):
-    r"""Serve the (user, server) pair with the largest inner product of demand and free amounts, relative to the server.
+    r"""Serve the (user, server) pair of largest inner product of demand and free amounts, both relative to capacity.
 
     .. math:: \arg\max_{n, i}\ \sum_r \frac{d_{nr}}{c_{ir}} \frac{f_{ir}}{c_{ir}}
 
@@ -21,7 +21,7 @@ class Tetris(Policy):
     Parameters
     ----------
     fairness : float
-        0 (packing only) to 1 (the lowest user only).
+        From 0 (all pairs are compared) to 1 (only pairs of the user of lowest share).
 
     Source: Grandl et al., "Multi-Resource Packing for Cluster Schedulers", SIGCOMM 2014, sections 3.2 and 3.4.
     """

@@ -18,8 +18,10 @@ class OnlineTSF(Policy):
     .. math:: \arg\min_n\ \frac{1}{\phi_n} \sum_{g \text{ of } n} \frac{x_g}{y_g}, \qquad
         y_g = \sum_i \Big\lfloor \min_r \frac{c_{ir}}{d_{gr}} \Big\rfloor
 
-    y are monopoly tasks on all servers without placement constraints. Fractions `1/y_g` are integers of a common unit,
-    exact if the least common multiple of all `y_g` fits, and otherwise to 12 digits.
+    Group g has :math:`x_g` running tasks, and :math:`y_g` is the number of its tasks that all servers could run for it
+    alone without placement constraints. Fractions :math:`1/y_g` are whole multiples of a common unit, exact if the
+    least common multiple of all :math:`y_g` fits an integer of 64 bits, and otherwise rounded to a multiple of a small
+    unit.
 
     Source: Wang, Li, Liang, Li, SC 2016; scores as in arXiv 1803.00922.
     """
