@@ -40,8 +40,8 @@ ALONE = {
     PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf"), DIFFERENT: ("ps-dsf",),
     ALIKE: COUPLED, EVEN: COUPLED,
 }  # fmt: skip
-#: Mechanisms without a native engine, restricted to one resource, or without default parameters; and partial allocation,
-#: which solves the problem of CEEI anew without each user.
+#: Mechanisms without a native engine, restricted to one resource, or without default parameters; and partial
+#: allocation, which solves the problem of CEEI anew without each user.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin", "partial-allocation")
 VARIANTS = ("alphapf-vds(alpha=3)", "alphapf-vds(alpha=64)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
 #: Largest exponents of CPU seconds and memory; growth below the floors (s, MiB) is not detectable.
