@@ -53,8 +53,6 @@ LIMIT = 12
 #: Known exceptions, with the measured exponent of CPU seconds.
 KNOWN = {
     (PLAYED, "alphapf-vds(alpha=3)"): "2.3",  # the interior point stops there, and the homotopy starts
-    # From 50,000 users on the homotopy begins at a sample, in more memory (a power of 1.4 from 3 MiB).
-    (DIFFERENT, "ps-dsf"): "1.1",
 }
 
 
