@@ -127,6 +127,16 @@ def problem(f):
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for each level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
+    p = SimpleNamespace(**locals())
+    vars(p).update(in_work(p))
+    p.strict, p.prices = False, [prices(p, one) for one in L] if alpha == INF and not own else []
+    return p
+
+
+def in_work(p):
+    """Quantities that follow from the numbers of a file, by name: use of resources, and all others in work."""
+    M, K, N, g, own, c, d, x, q = p.M, p.K, p.N, p.g, p.own, p.c, p.d, p.x, p.q
+    eligible, rate = p.eligible, p.rate
     eligible = [[a * (b > 0) for a, b in zip(*both, strict=True)] for both in zip(eligible, rate, strict=True)]
     rate = [[one if one > 0 else 1.0 for one in row] for row in rate]
     needs = [[r for r in range(M) if row[r]] for row in d]
@@ -151,9 +161,7 @@ def problem(f):
     reach = [min(sum(gamma[n]), most[n]) for n in range(N)]
     words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i in range(K) for r in range(M)}
     words |= {n: f"user {name!r}" for n, name in enumerate(g["users"])}
-    p = SimpleNamespace(**locals())
-    p.strict, p.prices = False, [prices(p, one) for one in L] if alpha == INF and not own else []
-    return p
+    return {name: value for name, value in locals().items() if name != "p"}
 
 
 def prices(p, L):
