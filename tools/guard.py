@@ -8,6 +8,7 @@ its own process.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -30,24 +31,26 @@ COUNTED, PINNED = "task counts, 30 servers", "a server a user"
 ALIKE, DIFFERENT = "users of 50 kinds", "users, 2 servers"
 #: As many servers as users, three per user, where fill-in grows fastest.
 EVEN, COUPLED = "3 of as many servers", ("drfh", "ceei(scope=servers)", "alphapf-vds(alpha=3)", "ps-dsf")
+#: Few users, for a mechanism that solves a problem without each user.
+WITHOUT = "few users, 3 servers"
 SHAPES = {
     "google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400),
     PLAYED: (500, 2000), COUNTED: (150, 600), PINNED: (100, 400), ALIKE: (20_000, 80_000), DIFFERENT: (15_000, 60_000),
-    EVEN: (400, 1600),
+    EVEN: (400, 1600), WITHOUT: (12, 48),
 }  # fmt: skip
 #: Mechanisms of shapes that are measured for these only.
 ALONE = {
     PLAYED: (ROUNDS, "alphapf-vds(alpha=3)"), COUNTED: ("drfh", "tsf"), PINNED: ("drfh", "tsf"), DIFFERENT: ("ps-dsf",),
-    ALIKE: COUPLED, EVEN: COUPLED,
+    ALIKE: COUPLED, EVEN: COUPLED, WITHOUT: ("partial-allocation",),
 }  # fmt: skip
-#: Mechanisms without a native engine, restricted to one resource, or without default parameters; and partial
-#: allocation, which solves the problem of CEEI anew without each user.
+#: Mechanisms without a native engine, restricted to one resource, without default parameters, or for few users only.
 LEFT_OUT = ("cmmf", "concave-game", "maxmin", "partial-allocation")
 VARIANTS = ("alphapf-vds(alpha=3)", "alphapf-vds(alpha=64)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
 #: Largest exponents of CPU seconds and memory; growth below the floors (s, MiB) is not detectable.
 MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
-#: Exponents of shapes where only users grow, and where tables of users and servers grow quadratically in memory.
-OF_SHAPE = {ALIKE: (1.3, 1.3), DIFFERENT: (1.3, 1.3), EVEN: (1.7, 2.0)}
+#: Exponents of shapes where only users grow, where tables of users and servers grow quadratically in memory, and where
+#: there is a problem for each user.
+OF_SHAPE = {ALIKE: (1.3, 1.3), DIFFERENT: (1.3, 1.3), EVEN: (1.7, 2.0), WITHOUT: (1 + 1.3, 1.3)}
 #: Limit of CPU seconds of a solve.
 LIMIT = 12
 #: Known exceptions, with the measured exponent of CPU seconds.
@@ -125,6 +128,8 @@ def main() -> int:
     cells = [(shape, name) for shape in SHAPES for name in ALONE.get(shape, names)]
     for shape, name in cells:  # imports and compiled loops are loaded once, and shared by forked processes
         solve(name, cluster(shape, SHAPES[shape][0]))
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)  # a solve in memory that earlier ones have left free would seem to need none
     amiss = 0
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), get_context("fork")) as pool:
         for (shape, name), (text, good) in zip(cells, pool.map(row, *zip(*cells, strict=True)), strict=True):
