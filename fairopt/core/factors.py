@@ -1,4 +1,4 @@
-"""Cholesky and LU factors of dense matrices with unit diagonal, in their own precision, regularized if singular."""
+"""Cholesky and LU factors of dense matrices with unit diagonal, in single or double precision, with regularization."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .accuracy import SINGLE_ROUNDING, SOLVE_ROUNDING
 TINY = 1e-300
 #: Largest exponent: products of e^600 or e^-600 with other quantities of a problem do not leave the range of doubles.
 LOG_RANGE = 600.0
-#: e^-50 counts as zero beside 1.
+#: Numbers below e^-50 count as zero in sums with 1.
 LOG_NOTHING = 50.0
-#: Sums of nonnegative numbers below this may have lost digits to underflow, and products with them are slow.
+#: Sums of nonnegative numbers below this value may have lost digits to underflow, and products with them are slow.
 UNDERFLOW = 1e-200
-#: Initial regularization of a unit diagonal in single and in double precision, about the rounding errors of each.
+#: Initial regularization of a unit diagonal in single and in double precision, about the respective rounding errors.
 _DAMPING_SINGLE, _DAMPING = SINGLE_ROUNDING, SOLVE_ROUNDING
-#: Factor by which this regularization is raised until a matrix is positive definite.
+#: Factor by which the regularization is increased until a matrix is positive definite.
 _RAISED = 100.0
 
 
 def stack_solved(matrix: Array, rhs: Array) -> Array:
-    """Solve a stack of linear systems (B, n, n) with (B, n, k); if one is singular, all are regularized."""
+    """Solve linear systems (B, n, n) with right-hand sides (B, n, k); if a matrix is singular, all are regularized."""
     try:
         return np.asarray(np.linalg.solve(matrix, rhs))
     except np.linalg.LinAlgError:
@@ -34,7 +34,10 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 
 
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
-    """Factor a matrix (n, n) with unit diagonal: its solver; of a symmetric one only the lower triangle is read."""
+    """Factor a matrix (n, n) with unit diagonal, and return a solver; if `symmetric`, only its lower triangle is read.
+
+    The solver maps right-hand sides (n,) or (n, k) to solutions.
+    """
     if symmetric:
         factor = _cholesky(matrix)
         return lambda given: _solved(factor, given)
@@ -53,7 +56,7 @@ def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Cholesky factor of the lower triangle, with a diagonal regularization raised until it is positive definite."""
+    """Cholesky factor of a matrix given by its lower triangle, with its diagonal increased until the factor exists."""
     if not len(matrix):
         return matrix
     single = matrix.dtype == np.float32
@@ -68,7 +71,7 @@ def _cholesky(matrix: Array) -> Array:
 
 
 def _solved(factor: Array, given: Array) -> Array:
-    """Solve a linear system by the factor that `_cholesky` returned."""
+    """Solve a linear system by the factor of `_cholesky`."""
     if factor.dtype != np.float32:
         return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
     size = max(float(np.abs(given).max()), TINY)

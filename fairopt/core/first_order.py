@@ -3,19 +3,23 @@ r"""Linearised optimality conditions on the active set of a solution: the Jacobi
 The unknowns are changes :math:`d\delta_{ni} = dx_{ni} / x_n` of tasks of pairs, :math:`d\log l_g` of common levels,
 :math:`d\log \lambda_{ir}` of prices, and :math:`d\xi_n` of prices of limits. With the share
 :math:`\theta_{nir} = \lambda_{ir} d_{nr} / p_{ni}` of a row in the cost :math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}` of
-a task, and :math:`A = \max(\alpha, 1)`, the left-hand sides of the equations are, for active rows, users whose tasks
-follow a level, users at their limits, and pairs whose cost equals the marginal utility,
+a task, and A the criterion's `stiffness`, max(alpha, 1) under alpha-fairness, the left-hand sides of the equations are,
+for active rows, users whose tasks follow a level, users at their limits, and pairs whose cost equals the marginal
+utility,
 
 .. math::
     \sum_n \frac{x_n d_{nr}}{c_{ir}}\,d\delta_{ni}, \qquad \sum_i d\delta_{ni} - d\log l_{g(n)}, \qquad
     \sum_i d\delta_{ni}, \qquad
     slope \sum_i d\delta_{ni} + \frac1A \sum_r \theta_{nir}\,d\log \lambda_{ir} + d\xi_n
 
-At finite alpha `slope` is alpha/A, only users at their limits have a xi, and no user follows a level. In max-min users
-who can take tasks from each other share a level, `slope` is 0 and A is 1, every level has its own prices, and every
-user has a xi, as the common cost of its pairs is arbitrary.
-Weakly active constraints (a pair without tasks of least cost, an exhausted row without a price, a limit just reached)
-have an equation but no unknown: tasks have a derivative where these equations are consistent as data change.
+At finite alpha `slope` is the elasticity of marginal utility over A (alpha/A under alpha-fairness), only users at their
+limits have an unknown :math:`\xi_n`, and no user follows a level. In max-min users between whom tasks can be exchanged
+share a level, `slope` is 0 and A is 1, every level has its own prices, and every user has an unknown :math:`\xi_n`, as
+the common cost of its pairs is arbitrary.
+
+Weakly active constraints (a pair without tasks at least cost, an exhausted row with price zero, a limit attained at
+price zero) have an equation but no unknown. Tasks have a derivative if the equations of weakly active constraints are
+consistent with the others for every change of the data.
 """
 
 from __future__ import annotations
@@ -34,15 +38,16 @@ from .accuracy import ACCURATE, NEGLIGIBLE, SINGLE_ROUNDING
 from .factors import TINY
 
 #: Perturbation that makes J regular, relative to its largest entries: small enough for iterative refinement to remove
-#: it, and above rounding, so that null vectors are amplified by it alone.
+#: it, and larger than rounding errors, so that only null vectors are amplified by its inverse.
 _EPSILON = ACCURATE
-#: Largest entry of v^T J, for largest entries of v and J of 1, up to which v counts as in the left null space; and
-#: largest entry of an equation minus its combination of the main equations above which these do not imply it.
+#: Largest entry of v^T J, for largest entries of v and J of 1, up to which v counts as a null vector
+#: (`_IN_NULL_SPACE`); and largest entry of the difference between an equation and a combination of the main equations
+#: up to which they imply the equation (`_IMPLIED`).
 _IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
 class Prices(NamedTuple):
-    """Prices of one level: log prices of whole capacities (rows,), log costs of a task (pairs,), least-cost pairs."""
+    """Prices of one level: log prices of whole capacities (rows,), log costs of a task, and the pairs of least cost."""
 
     log_rows: Array
     cost: Array
@@ -51,17 +56,17 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True)
 class Active:
-    """Active set of a solution; weakly active: an equality whose multiplier is zero.
+    """Active set of a solution. A weakly active constraint is an equality whose multiplier is zero.
 
     Attributes
     ----------
-    total, part : (users,), tasks; (pairs,), parts of them
-    pairs, weak_pairs : (pairs,), with tasks; without tasks, at least cost
-    rows, weak_rows : (rows,), with a price; exhausted, without a price
-    limits, weak_limits : (users,), whose limit binds; whose limit is attained with price zero
+    total, part : (users,), tasks; (pairs,), fractions of the user's tasks
+    pairs, weak_pairs : (pairs,), masks of pairs with tasks, and of pairs without tasks at least cost
+    rows, weak_rows : (rows,), masks of rows with a price, and of exhausted rows with price zero
+    limits, weak_limits : (users,), masks of users whose limit binds, and whose limit is attained at price zero
     follows, level : (users,), mask of users whose tasks follow a level, and the index of that level
-    excess : (users,), whose costs exceed the marginal utility by an unknown amount, the same for all of their pairs
-    prices : one set at finite alpha, one for each level in max-min
+    excess : (users,), mask of users whose costs differ from the marginal utility by an unknown xi
+    prices : one set of prices at finite alpha, one for each level in max-min
     """
 
     polytope: Polytope
@@ -81,16 +86,17 @@ class Active:
 
 
 def spanning_pairs(polytope: Polytope, pairs: Index, part: Array) -> Index:
-    """Subset of `pairs` (k,) with tasks, whose columns of the Jacobian span the columns of all of these pairs.
+    """Subset of `pairs` (k,) with tasks, whose columns of the Jacobian span the columns of all `pairs`.
 
     On interchangeable servers every user may have tasks on all of them. If pairs are many more than equations, the two
-    largest parts of a user and the R + 2 largest loads of a server are kept, with R resources: two pairs of a user let
-    its tasks move between servers, and R pairs of a server span all changes of the use of its capacities.
+    pairs of each user with most of its tasks and the R + 2 pairs of each server with the largest use are kept, with R
+    resources: two pairs of a user let its tasks move between servers, and R pairs of a server span all changes of the
+    use of its capacities.
 
     Parameters
     ----------
     pairs : (k,), indices of pairs
-    part : (k,), fraction of its user's tasks that a pair has
+    part : (k,), fractions of the user's tasks
     """
     if len(pairs) <= 3 * (len(polytope.users) + polytope.cluster.capacity.size):
         return pairs
@@ -116,12 +122,12 @@ def summed(groups: Index, count: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=(count, len(groups)))
 
 
-#: Triplets of rows, columns and values, broadcast against each other.
+#: List of triplets: arrays of row indices, column indices and values, broadcast against each other.
 Entries = list[tuple[Any, Any, Any]]
 
 
 def listed(entries: Entries) -> tuple[Index, Index, Array]:
-    """Rows, columns and values of all triplets, without zeros, (entries,) each."""
+    """Row indices, column indices and values of all triplets without zero values, (entries,) each."""
     every = ([part.ravel() for part in np.broadcast_arrays(*each)] for each in entries)
     row, column, value = (np.concatenate(parts) for parts in zip(*every, strict=True))
     some = value != 0
@@ -129,13 +135,13 @@ def listed(entries: Entries) -> tuple[Index, Index, Array]:
 
 
 def assembled(entries: Entries, shape: tuple[int, int]) -> sp.csr_matrix:
-    """Sparse matrix of triplets; duplicates are added, zeros dropped."""
+    """Sparse matrix from triplets, where values at equal indices are added."""
     row, column, value = listed(entries)
     return sp.csr_matrix((value, (row, column)), shape=shape)
 
 
 def matches(one: Index, other: Index) -> tuple[Index, Index]:
-    """Indices i and j of all `one[i] == other[j]`, where `other` is sorted."""
+    """All indices i and j with `one[i] == other[j]`, where `other` is sorted."""
     first = np.searchsorted(other, one)
     count = np.searchsorted(other, one, "right") - first
     i = np.repeat(np.arange(len(one)), count)
@@ -145,7 +151,7 @@ def matches(one: Index, other: Index) -> tuple[Index, Index]:
 class Equations:
     """Equations of an active set, in the order pairs, rows, limits and users, and their Jacobian.
 
-    With `spanning` only pairs whose columns span the changes of all pairs with tasks have unknowns.
+    With `spanning` only a subset of pairs whose columns span those of all pairs with tasks has unknowns.
     """
 
     def __init__(self, active: Active, spanning: bool = True) -> None:
@@ -163,7 +169,7 @@ class Equations:
         #: Pairs with an equation, for each set of prices.
         self.cheap = [np.flatnonzero(each.pairs) for each in active.prices]
         blocks = [*self.cheap, self.rows, self.limits, self.users]
-        #: Number of equations, and the indices of those of each kind.
+        #: Number of equations, and below the indices of the equations of pairs, rows, limits and users.
         self.size = sum(len(each) for each in blocks)
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
@@ -173,11 +179,11 @@ class Equations:
         self.unknowns = len(self.independent) + int(active.level[self.users].max(initial=-1)) + 1 + int(prices)
 
     def uses(self, pairs: Index) -> tuple[Index, Array]:
-        """Coefficients of the changes of tasks of pairs (k,) in the equations of rows, (k, resources) both.
+        """Coefficients of the changes of tasks of `pairs` (k,) in the equations of rows.
 
         Returns the indices of the equations, -1 for rows without an equation, and the coefficients
-        :math:`x_n d_{nr} / c_{ir}`, the fraction of a capacity that all tasks of the user would use, 0 without
-        equation.
+        :math:`x_n d_{nr} / c_{ir}`, the fraction of a capacity that all tasks of the user would use, or 0 for rows
+        without an equation; both arrays are (k, resources).
         """
         polytope = self.active.polytope
         equation = np.full(len(polytope.row_server), -1.0)
@@ -187,7 +193,7 @@ class Equations:
         return of, np.where(of >= 0, polytope.pair_use[pairs] * whole[:, None], 0.0)
 
     def shares(self, k: int) -> Array:
-        r"""Shares :math:`\theta_{nir}` of rows in costs of the pairs in set k of prices, (pairs, resources)."""
+        r"""Shares :math:`\theta_{nir}` of rows in costs of the least-cost pairs, (pairs, resources), in price set k."""
         prices, pairs, polytope = self.active.prices[k], self.cheap[k], self.active.polytope
         price = polytope.by_server(prices.log_rows, -np.inf)[self.server[pairs]]
         whole = (prices.cost + np.log(polytope.gamma))[pairs]
@@ -196,17 +202,17 @@ class Equations:
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Jacobian (equations, unknowns), of pairs, levels, and for each set prices and excess, in this order."""
+        """Jacobian (equations, unknowns); unknowns are pairs, levels, and the prices and xi of each price set."""
         whole = assembled([*self.in_own_tasks(), *self.others()], (self.size, self.unknowns))
         return whole if self.slope else whole[:, np.unique(whole.indices)]  # without empty columns
 
     def _sums(self, equation: Index, user: Index, value: Array | float) -> tuple[Index, Index, Array]:
-        """Entries `value` (k,) of equations (k,) at the changes of all pairs of users (k,)."""
+        """Entries `value` (k,) of equations (k,) in the columns of all pairs of users (k,)."""
         own, column = matches(user, self.user[self.independent])
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
     def in_own_tasks(self) -> Entries:
-        """Derivatives of slacks of pairs in the log tasks of users at finite alpha: a dense block for each user."""
+        """Derivatives of slacks of pairs in log user tasks at finite alpha: a dense block for each user."""
         if not self.slope:
             return []
         pairs, rule = self.cheap[0], self.active.criterion.restrict(self.active.polytope.users)
@@ -214,7 +220,7 @@ class Equations:
         return [self._sums(self.of_pairs[0], user, slope[user] if slope.ndim == 1 else slope[user, self.server[pairs]])]
 
     def others(self) -> Entries:
-        """Entries of all other derivatives, of pairs, rows, limits and users."""
+        """Entries of the Jacobian other than those of `in_own_tasks`."""
         active = self.active
         of_rows, use = self.uses(self.independent)
         level = active.level[self.users]
@@ -236,7 +242,7 @@ class Equations:
 
     @cached_property
     def main(self) -> Mask:
-        """Mask (equations,) of strongly active conditions; a derivative exists if the others are implied by them."""
+        """Mask (equations,) of strongly active conditions; a derivative exists if they imply the other equations."""
         active = self.active
         independent = np.zeros(len(active.pairs), dtype=bool)
         independent[self.independent] = True
@@ -247,7 +253,7 @@ class Equations:
 
     @cached_property
     def parts(self) -> tuple[Index, Index]:
-        """Labels of connected components, of equations and of all users of the cluster."""
+        """Labels of the connected components of equations (equations,), and of all users of the cluster (users,)."""
         polytope = self.active.polytope
         part, users = parts(polytope), polytope.cluster.shape[0]
         of_rows = part[users + polytope.row_server[self.rows]]
@@ -259,7 +265,7 @@ class Equations:
 def parts(polytope: Polytope) -> Index:
     """Connected components of the eligibility graph, (all users + servers,).
 
-    Pairs without tasks connect as well: where equations have no solution, prices jump, and such a pair may get tasks.
+    Pairs without tasks are edges too: where equations have no solution, prices jump, and such a pair may get tasks.
     """
     users, servers = polytope.cluster.shape[:2]
     edges = polytope.users[polytope.pair_user], users + polytope.pair_server
@@ -275,9 +281,9 @@ class Factors:
     :math:`w^T b`.
 
     Rows and columns are scaled to largest entries of 1. A square J is factored with random multiples of epsilon added
-    to its diagonal, any other as the matrix of blocks epsilon, J, J' and -epsilon, which is regular for every J.
-    Iterative refinement removes the perturbation where a solution exists. Inverse iteration yields vectors of the left
-    null space, which grow by 1/epsilon a step.
+    to its diagonal; for any other J the matrix of the blocks epsilon I, J, J' and -epsilon I is factored, which is
+    regular for every J. Iterative refinement removes the perturbation where a solution exists. Inverse iteration yields
+    vectors of the left null space, which are amplified by 1/epsilon in each step.
 
     Parameters
     ----------
@@ -308,10 +314,10 @@ class Factors:
         self._factors = sparse_linalg.splu(whole.tocsc())
 
     def _once(self, given: Array, of_equations: bool = False) -> Array:
-        """Approximate solution of `J' w = given` (unknowns, k).
+        """Approximate solution w (equations, k) of `J' w = given` (unknowns, k).
 
-        With `of_equations` one step of inverse iteration from `given` (equations, k), which amplifies the left null
-        space by 1/epsilon.
+        With `of_equations` the result is a step of inverse iteration from `given` (equations, k), which amplifies the
+        left null space by 1/epsilon.
         """
         rows, columns = self._core.shape
         if self._square:
@@ -338,12 +344,13 @@ class Factors:
 
     @cached_property
     def null(self) -> Array:
-        """Random vectors v (equations, 6) of the left null space, :math:`v^T J = 0`, or zero where that is trivial.
+        """Random vectors v (equations, 6) of the left null space, :math:`v^T J = 0`, or zero where it is trivial.
 
-        Datum by datum :math:`v^T b = 0` is tested on these, so that a few random vectors tell the same as a basis with
-        probability 1. The first three are supported on the equations of `main`, and found by two steps of inverse
-        iteration. In the last three random multiples of the other equations are completed by adjoint solutions, which
-        exist if the main equations imply the others; if not, all equations are factored together.
+        The test :math:`v^T b = 0` of a right-hand side has the same result on a few random vectors as on a basis, with
+        probability 1. The first three vectors are supported on the equations of `main`, and found by two steps of
+        inverse iteration. In the last three, random multiples of the other equations are completed by adjoint
+        solutions, which exist if the main equations imply the other equations; if not, all equations are factored
+        together.
         """
         rng, size = np.random.default_rng(0), self.matrix.shape[0]
         core, found = rng.standard_normal((len(self.main), 3)), np.zeros((size, 2 * 3))
@@ -365,7 +372,7 @@ class Factors:
 
 
 def _largest(groups: Index, values: Array, count: int) -> Array:
-    """Largest absolute value of each group, (count,); 1 for an empty or zero one."""
+    """Largest absolute value of each group, (count,); 1 for groups without a nonzero value."""
     largest = np.zeros(count)
     np.maximum.at(largest, groups, np.abs(values))
     return np.where(largest > 0, largest, 1.0)

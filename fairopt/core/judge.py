@@ -9,8 +9,8 @@ from ..model._arrays import Array, Mask
 from .system import Stack
 
 _LEVELS, _COARSE = backward.LEVELS, backward.COARSE
-#: Early in a run thresholds tau after the first are tried only if the error at the first is at most this, since larger
-#: errors hardly depend on tau.
+#: In an unfinished run further thresholds tau are tried only if the error at the first threshold is at most this value,
+#: since larger errors hardly depend on tau.
 _PROMISING = 1e-4
 
 
@@ -19,11 +19,11 @@ class Point:
 
     Attributes
     ----------
-    total, unit : (N, B), user tasks, and the unit of fractions of them: tasks, or at alpha = 0 monopoly tasks
+    total, unit : (N, B), user tasks, and the unit of `part`: user tasks, or at alpha = 0 the sum of monopoly tasks
     part : (N, K, B), tasks of pairs as a fraction of the unit
     idle : (R, K, B), idle fractions of capacities
     marginal, room : (N, K, B), log marginal utilities of a task; (N, B), unused fractions of limits
-    possible : (B,), False where some user has no tasks, whose marginal utility is infinite
+    possible : (B,), False where some user has no tasks, so that its marginal utility is infinite
     """
 
     def __init__(self, q: Stack, z: Array, log_rows: Array) -> None:
@@ -31,7 +31,7 @@ class Point:
         tasks = z * q.gamma
         total = np.add.reduce(tasks, axis=1) + q.unused
         self.total = total
-        # At alpha = 0 marginal utilities are finite at zero tasks: fractions are then relative to the monopoly tasks.
+        # At alpha = 0 a user may have no tasks, as its marginal utility is finite: the unit is then its monopoly tasks.
         self.unit = np.where(q.alpha > 0, total, np.add.reduce(q.gamma, axis=1) + q.unused)
         self.possible = (self.unit > 0).all(axis=0) & np.isfinite(total).all(axis=0)
         self.unit = np.where(self.unit > 0, self.unit, 1.0)
@@ -43,7 +43,7 @@ class Point:
             self.room = np.where(np.isfinite(q.limit), np.maximum(1 - total / q.limit, 0.0), np.inf)
 
     def some(self, chosen: Mask) -> Point:
-        """Restrict to some of the problems."""
+        """Restrict to the problems of a mask (B,)."""
         found = object.__new__(Point)
         found.q = self.q.some(chosen)
         for name in ("z", "log_rows", "total", "unit", "part", "idle", "marginal", "log_gamma", "room"):
@@ -74,8 +74,8 @@ class Point:
     def _of_users(self, price: Array, assigned: Mask, tau: float, fitted: bool) -> tuple[Array, Mask]:
         """Errors (B,) of a welfare program at threshold tau, and the pairs (N, K, B) whose tasks count as zero.
 
-        Every user's marginal utility is compared with its least cost, and the cost of each pair that keeps its tasks
-        with the least cost of its user, in logarithms over A.
+        The log marginal utility of every user is compared with its least log cost, and the difference divided by A. The
+        log cost of each pair that keeps its tasks is compared with the least log cost of its user.
         """
         q = self.q
         cheapest = np.where(q.usable, price, np.inf).min(axis=1)
@@ -104,7 +104,7 @@ class Point:
             finite = np.isfinite(misfit)
             unlimited = finite & (room > tau)
             high = np.where(unlimited, misfit, -np.inf).max(axis=0)
-            # Pairs with a small part of the tasks and a large excess cost are dropped, hence not fitted.
+            # Pairs with a small part of the tasks and a large excess cost are dropped, and must not affect the fit.
             kept = finite & (self.part > np.maximum(tau, (high - misfit) / q.power))
             misfit = misfit - _midrange(misfit, unlimited, kept, 0)
         misfit = misfit / q.power
@@ -124,7 +124,7 @@ def _midrange(values: Array, upper: Mask, lower: Mask, axis: int) -> Array:
 def backward_errors(q: Stack, z: Array, log_rows: Array, early: bool = False) -> Array:
     """Backward errors (B,) of fractions at log prices of whole capacities (R, K, B), -inf for a zero price.
 
-    With `early` coarse thresholds are skipped, as large errors need not be exact.
+    With `early`, for iterates of an unfinished run, coarse thresholds are skipped, as large errors need not be exact.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         point = Point(q, z, log_rows)

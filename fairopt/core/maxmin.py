@@ -3,8 +3,8 @@ r"""Max-min and utilitarian optima of stacks of small problems, by the dense sim
 .. math::
     \text{lex}\max_x \min_n \frac{u_n x_n}{\phi_n} \qquad \text{and} \qquad \max_x \sum_n u_n x_n
 
-over the polytope of `system`, with shares per task u and weights phi; :math:`\phi_n / u_n` is called `rate`. Vertices
-are those of `simplex`; single servers are filled (`filling`).
+over the polytope of `system`, with shares per task u and weights phi; :math:`\phi_n / u_n` is called `rate`. `simplex`
+finds the optimal vertices; a single server is solved by progressive filling (`filling`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .system import Stack, stacked
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), price vectors of whole capacities (B, sets, K, R), and their numbers (B,)."""
+    """Tasks (B, N, K), certificates (B,), prices of whole capacities (B, rounds, K, R), and numbers of rounds (B,)."""
 
     tasks: Array
     certificate: Array
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 def leximin(problems: list[Problem]) -> Found:
     """Lexicographic max-min over a pool or servers, of problems of one shape.
 
-    Failures, and ill-scaled problems in which rounding may hide a user's use, have an infinite certificate.
+    The certificate is infinite for failures, and for ill-scaled problems, in which rounding may hide the use of a user.
     """
     q = stacked(problems, np.ones(len(problems)))
     rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
@@ -79,7 +79,7 @@ def largest_sum(problems: list[Problem]) -> Found:
 
 
 def _by_user(values: Array) -> Array:
-    """Incidence of users and pairs with values (N, K, B), as matrices (B, N, N K)."""
+    """Matrices (B, N, N K) whose row of a user has the values (N, K, B) of its pairs, and zeros elsewhere."""
     users, servers, count = values.shape
     result = np.zeros((count, users, users, servers))
     result[:, np.arange(users), np.arange(users)] = values.transpose(2, 0, 1)
@@ -87,7 +87,12 @@ def _by_user(values: Array) -> Array:
 
 
 def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, Index]:
-    """Tasks (B, N, K), prices of whole capacities (B, rounds, K, R), and rounds (B,), -1 for a failure."""
+    """Lexicographically optimal vertices: tasks, prices and numbers of rounds, -1 for a failure, as in `Found`.
+
+    Parameters
+    ----------
+    levels, per_level : (B, levels, N K) and (B, levels), L and omega of `simplex.lexicographic`, in fractions of gamma
+    """
     resources, users, servers, count = q.use.shape
     of_servers = np.arange(servers)
     use = np.zeros((count, servers, resources, users, servers))
@@ -101,7 +106,7 @@ def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, 
 
 
 def alone(problems: list[Problem]) -> Found:
-    """Max-min inside every server, of problems of one shape without finite limits."""
+    """Max-min on every server by itself, of problems of one shape without finite limits."""
     q = stacked(problems, np.ones(len(problems)))
     q.limit = np.where(q.limit > 0, np.inf, 0.0)
     rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
@@ -117,7 +122,7 @@ def fractions(q: Stack, tasks: Array) -> Array:
 
 
 def _filled(q: Stack, rate: Array) -> Array:
-    """Tasks (B, N, K) of max-min of levels x/rate inside every server alone, with `rate` (N, K, B)."""
+    """Max-min tasks (B, N, K) of every server by itself, with levels x/rate and `rate` (N, K, B)."""
     users, servers, count = q.gamma.shape
     unit = np.where(q.usable, q.gamma, 1.0)
     gain = np.where(q.usable, rate, 1.0) / unit
@@ -136,7 +141,7 @@ def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array
     ----------
     rate : (N, K, B), tasks per level; (N, 1, B) if it is the same on all servers
     tasks : (B, N, K)
-    everywhere : levels are those of a user's tasks on all servers, as in the game, else of those on each server
+    everywhere : True for levels of a user's tasks on all servers, as in the game, False for those on one server
     """
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
@@ -162,7 +167,7 @@ def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array
 def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
     """Upper bound (B,) of the relative increase of a user in any lexicographically better allocation.
 
-    It bounds `certificates.lexicographic_rise` from above, whose linear programs may prove more.
+    It is also an upper bound on `certificates.lexicographic_rise`, which solves linear programs.
 
     Parameters
     ----------
@@ -199,7 +204,7 @@ def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Ar
 
 
 def _ill_scaled(q: Stack, rate: Array) -> Mask:
-    """True (B,) if the use of a row by some user is below rounding relative to another's at equal levels."""
+    """True (B,) if at equal levels some user's use of a row is less than the fraction `SEEN` of another user's use."""
     demanded = q.use > 0
     use_per_level = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))
     low, high = (

@@ -1,8 +1,8 @@
 """Active set of a solution at finite alpha: pairs with tasks, rows with a price, and binding limits.
 
-Tasks and log prices that are accurate to a tolerance do not tell which small numbers are zero. An active set is
-accepted if its equations hold, and inactive constraints are satisfied, to rounding; otherwise the solution is first
-refined (`last_digits`).
+Tasks and log prices that are accurate to a tolerance do not show which small numbers are zero. An active set is
+accepted if its equations hold, and inactive constraints are satisfied, up to `VIOLATED`; otherwise the solution is
+first refined (`last_digits`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from .last_digits import refined
 
 #: Tasks, prices and slacks up to this value, as fractions, count as zero.
 ZERO = SINGLE_ROUNDING
-#: Residual of active conditions, and violation of inactive ones, in logarithms, above which a solution is refined.
+#: Residual of active conditions, and violation of inactive constraints, above which a solution is refined.
 VIOLATED = REFINED
-#: Error at which refinement ends, which is the rounding error.
+#: Error at which refinement ends, about the rounding error.
 _REFINED = SOLVE_ROUNDING
-#: Part of its user's tasks above which a pair counts as having tasks, and unused fraction below which a limit may bind.
+#: A pair counts as having tasks if it has more than this part of its user's tasks; a limit may bind if a smaller
+#: fraction of it is unused.
 _IN_USE = VISIBLE
 #: Relative change of a user's tasks above which the refined solution counts as a different one, and is rejected.
 _MOST_CHANGE = 1e-3
@@ -40,8 +41,8 @@ def settled(
 
     Parameters
     ----------
-    zero : a tasks fraction, price or slack up to this counts as zero; conditions of which both factors are zero are
-        weakly active. With None no condition is weakly active: the larger of its two factors decides.
+    zero : parts of tasks, prices and slacks up to this value count as zero; a condition is weakly active if both of its
+        factors are zero. With None no condition is weakly active: the larger of its two factors decides.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def settled(
 
 
 class Indicated:
-    """Tasks x (pairs,) and log prices (rows,), and the active set that they indicate."""
+    """Active set indicated by tasks x (pairs,) and log prices of whole capacities (rows,)."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, x: Array, log_rows: Array) -> None:
         self.polytope, self.criterion, self.log_rows = polytope, criterion, log_rows
@@ -84,7 +85,7 @@ class Indicated:
         self.excess = np.where((self.room < _IN_USE) & (lowest < 0), -lowest, 0.0)
         self.slack = slack + self.excess[user]
         uses, whole = polytope.use.tocoo(), np.maximum(self.cost, marginal) + np.log(polytope.gamma)
-        #: Largest share of a row in the cost of a pair, or in its marginal utility if that is larger, (rows,).
+        #: Largest share of a row in the cost of a pair, or in the marginal utility if this exceeds the cost, (rows,).
         self.weight = np.zeros(len(log_rows))
         paid = np.log(uses.data) + log_rows[uses.row] - whole[uses.col]
         np.maximum.at(self.weight, uses.row, np.exp(np.minimum(paid, 0.0)))
@@ -95,14 +96,14 @@ class Indicated:
 
     @property
     def residual(self) -> float:
-        """Largest residual of active conditions, or violation of inactive ones."""
+        """Largest residual of an active condition, or violation of an inactive constraint."""
         sets = (self.slack, self.pairs), (self.idle, self.rows), (self.room, self.limits)
         return max(float(np.where(on, np.abs(one), -one).max(initial=0.0)) for one, on in sets)
 
     def active(self, zero: float | None) -> Active:
         """Active set, with weakly active conditions if `zero` is given.
 
-        Tasks of users at their limits whose servers have no price follow the limits alone.
+        Where a user at its limit has tasks on a server without prices, the limit alone determines its tasks.
         """
         pairs, rows, limits = self.pairs, self.rows, self.limits
         weak = [np.zeros(len(each), dtype=bool) for each in (pairs, rows, limits)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..model._arrays import Array
 
-#: Name of the solver in runs that refined the solution of another one (`last_digits`).
+#: Solver name of runs that refine the solution of another engine (`last_digits`).
 LAST_DIGITS = "augmented Newton"
 
 
@@ -23,14 +23,14 @@ class Run:
 
 
 class ServerStart:
-    """Warm start that consists of prices of servers, and therefore serves other users of the same servers too."""
+    """Warm start that consists of prices of servers, and is therefore valid for other users of the same servers."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Candidate of an engine: tasks (users, servers), prices (servers, resources) or None, and its cost in seconds.
+    """Candidate of an engine: tasks (users, servers), prices (servers, resources) or None, and times in seconds.
 
-    Prices are per resource unit, given as numbers or as logarithms (`log`), which cannot overflow.
+    Prices are per resource unit, and given as numbers (`prices`) or as logarithms (`log`), which cannot overflow.
     """
 
     tasks: Array
@@ -41,7 +41,7 @@ class Solution:
     rounds: int = 0
     status: str = ""
     notes: tuple[str, ...] = ()  # remarks on the method, for the user
-    warm: object = None  # warm start of a similar problem, opaque except to its engine
+    warm: object = None  # warm start for similar problems, in the format of the engine
     log: Array | None = None  # log prices per resource unit
     rough: bool = False  # not converged: refinement is worthwhile
     fine: bool = False  # accurate to rounding: refinement is not needed

@@ -1,4 +1,4 @@
-"""Solutions of problems of one shape and scope at finite alpha, with tasks and prices as certificates take them."""
+"""Solutions of stacks of problems at finite alpha, with tasks and prices in the units of the certificates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from .interior import solved
 from .judge import infeasibility
 from .system import stacked
 
-#: Number of array entries of a chunk of problems, which should stay in the cache.
+#: Largest number of array entries of a chunk of problems, so that its arrays fit into the processor's cache.
 _CACHE_ENTRIES = 40_000
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), -inf for zero, and steps (B,)."""
+    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), -inf for zero, and steps (B,).
+
+    The certificate is the larger of the backward error and the infeasibility, and infinite without a solution.
+    """
 
     tasks: Array
     certificate: Array
@@ -31,13 +34,8 @@ def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None 
     Parameters
     ----------
     problems : of one shape (users, servers, resources) and one scope
-    tol, aim : iterations end at a backward error of `aim`; above `tol` there is a restart
+    tol, aim : iterations end at a backward error of `aim`; problems with an error above `tol` are solved once more
     alpha : (problems,), replaces the alphas of the criteria
-
-    Returns
-    -------
-    Found
-        the certificate is the larger of the backward error and the infeasibility, infinite without a solution
     """
     users, servers, resources = problems[0].cluster.shape
     chunk = max(_CACHE_ENTRIES // (users * servers * (resources + 1)), 1)

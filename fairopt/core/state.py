@@ -1,4 +1,4 @@
-r"""Iterates of the primal-dual interior point, search directions, and residuals.
+r"""Iterates, search directions and residuals of the primal-dual interior-point method `interior`.
 
 For every complementarity condition an iterate has a variable and its slack, both positive: fractions z and slacks s of
 pairs, prices m and slacks w of rows, prices xi and slacks `left` of limits. Prices are iterated as powers
@@ -92,7 +92,7 @@ def measured(q: Stack, at: State, count: Array) -> Measured:
 
     Dual residuals of pairs are weighted by their fraction of the user's tasks. Prices of limits are first updated (in
     place), by at most a factor of two, to the values that cancel the weighted dual residuals of their users: Newton's
-    method alone does not follow prices of rows that fall by decades. Tasks of users with negligible use are updated by
+    method alone is slow where prices of rows decrease by decades. Tasks of users with negligible use are updated by
     `_followed`.
     """
     x, slack, share = q.slacks(at.z, at.log_v(q), at.xi, at.norm)
@@ -119,10 +119,11 @@ def measured(q: Stack, at: State, count: Array) -> Measured:
 
 
 def _followed(q: Stack, at: State, x: Array, slack: Array, users: Mask) -> tuple[Array, Array]:
-    r"""Put `users` (N, B) of negligible use on the central path at given prices, in place: new tasks and slacks.
+    r"""Move users of negligible use, a mask (N, B), to the central path at given prices; return new tasks and slacks.
 
-    Their tasks do not affect prices, but span decades in proportion to 1/alpha, of which a Newton step covers about
-    one. On the central path the fractions of a user's tasks are mu/s, with mu the mean product of the other users.
+    The iterate is changed in place. Tasks of these users do not affect prices, but may be off by decades in proportion
+    to 1/alpha, of which a Newton step removes about one. On the central path the parts of a user's tasks are in
+    proportion to mu/s, with the mean product mu of the other users.
     """
     pairs, others = q.usable & users[:, None], q.usable & ~users[:, None]
     products = np.where(others, at.z * at.s / np.minimum(x[:, None] / q.size, 1.0), 0.0)
