@@ -1,8 +1,9 @@
 """Equilibria by best responses whose alpha changes gradually from 1, each warm-started at the previous alpha.
 
 User tasks at alpha = 1 are unique. A limit of best responses is stable under them, so that its index is not -1 (up to
-deviations below the accuracy of a round). It is an equilibrium near the curve from alpha = 1 until that folds or jumps;
-afterwards it is the one that servers attain as alpha changes slowly. Source: docs/equilibria.md.
+deviations below the accuracy of a round). The limit is near the first crossing of the curve from alpha = 1 until the
+curve folds or jumps; from there on it is the equilibrium that best responses attain as alpha changes slowly. Source:
+docs/equilibria.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from .rounds import Sweeps, settle
 
 #: Largest ratio of successive alphas.
 _RATIO = 1.2
-#: Largest number of rounds, and relative change of tasks at which they end, at intermediate alphas and at the last one.
+#: Largest number of rounds, and relative change of tasks at which rounds end, both at intermediate alphas
+#: (`_INTERMEDIATE`) and at the last alpha (`_LAST`).
 _INTERMEDIATE, _LAST = (300, VISIBLE), (20_000, CONVERGED)
 
 
@@ -28,8 +30,8 @@ _INTERMEDIATE, _LAST = (300, VISIBLE), (20_000, CONVERGED)
 def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """One candidate: the state of best responses at the alpha of the problem.
 
-    alpha changes from 1 by equal factors of at most `_RATIO`; at each, rounds of servers in turn are played until the
-    largest change is below a tolerance.
+    Alpha changes from 1 by equal factors of at most `_RATIO`. At each alpha rounds are played, in which servers respond
+    in turn, until the largest change is below a tolerance.
     """
     begun = clock.cpu()
     polytope, alpha = problem.polytope, problem.criterion.alpha

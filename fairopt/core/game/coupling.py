@@ -1,22 +1,23 @@
-r"""Game at one temperature tau and one vector of log prices: residuals and derivatives for `entropy_homotopy`.
+r"""Smoothed game at one temperature tau and one vector of log prices: residuals and derivatives of `entropy_homotopy`.
 
 With the use D of row r by the monopoly tasks of n on server i, and level prices v, the log level of a pair, from which
 tasks follow as in `entropy_homotopy`, is
 
 .. math:: l_{ni} = \log(\phi_n \gamma_{ni}) - \frac1a \log \sum_r D_{nir} v_{ir}^a, \qquad a = \min(\alpha, 1/\tau)
 
-Near the game tau is so small (1e-11) that differences of levels, divided by tau, are dominated by rounding. Levels are
+At the end tau is so small (1e-11) that differences of levels, divided by tau, are dominated by rounding. Levels are
 therefore evaluated once, at the prices v where Newton's method begins, and updated for log prices log v + s with the
 shares theta of rows in the cost,
 
 .. math:: l_{ni}(\log v + s) = l_{ni}(\log v) - \frac1a \log\Big(1 + \sum_r \theta_{nir} (e^{a s_{ir}} - 1)\Big)
 
 Rounding errors then are constant during Newton's method, and equivalent to other weights of the smoothed choice, on
-which the solution should not depend; `CoupledGame.responses` measures whether it does.
+which the solution should not depend; `CoupledGame.responses` measures this dependence.
 
-Each compiled loop is one pass over pairs sorted by user, with the pairs `start[n]` to `start[n + 1]` of user n. Pairs
-whose part of the user's tasks is below e^-60, far below rounding, get none: at low temperatures these are nearly all.
-Exponentials and logarithms of pairs are evaluated between the loops on whole arrays, which is several times faster.
+Each compiled loop is one pass over pairs sorted by user, where user n has the pairs `start[n]` to `start[n + 1] - 1`.
+Pairs whose part of the user's tasks is less than e^-60, far less than its rounding error, get no tasks: at low
+temperatures nearly all pairs are of this kind. Exponentials and logarithms of pairs are evaluated between the loops on
+whole arrays, which is several times faster.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from .equilibrium_system import EquilibriumSystem
 _NOTHING = 60.0
 #: Largest distance of a log level from the log limit, over tau, whose exponential does not overflow.
 _LARGEST = LOG_RANGE
-#: Largest change of a log price, times a, over which levels are updated: small shares, e^-30, still have correct
-#: digits.
+#: Largest change of a log price, times a, up to which levels are updated: even shares as small as e^-30 then have
+#: correct digits.
 _CARRIED = 30
 
 
 @compiled
 def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
-    """Divide shares (pairs, resources) by their sums `whole` (pairs,), and log levels by the user's highest, in place.
+    """Divide shares (pairs, resources) by their sums `whole` (pairs,), and subtract the user's highest log level.
 
-    `short` has log levels (pairs,), and gets their differences from the user's highest, which is filled in as `highest`
-    (users,).
+    Arrays are changed in place: `short` has log levels (pairs,), and gets their differences from the user's highest,
+    which is filled in as `highest` (users,).
     """
     size = share.shape[1]
     for n in range(len(start) - 1):
@@ -59,11 +60,11 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
 
 @compiled
 def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
-    r"""Fill in shares and log levels after log prices, times a, have grown by `rise` (servers, resources).
+    r"""Fill in shares and log levels after log prices, times a, have increased by `rise` (servers, resources).
 
     .. math:: l \leftarrow l - \frac1a \log(1 + grown), \qquad grown = \sum_r \theta_r (e^{rise_r} - 1)
 
-    `new_short` still lacks the last term if `grown` (pairs,) is small: the caller computes all logarithms together. For
+    If `grown` (pairs,) is small, `new_short` is without the last term: the caller computes all logarithms together. For
     pairs without tasks an upper bound of the level is sufficient, and shares are copied.
     """
     servers, size = rise.shape
@@ -89,7 +90,7 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
             for r in range(size):
                 more += share[k, r] * growth[i, r]
                 new_share[k, r] = share[k, r] * factor[i, r]
-                whole += new_share[k, r]  # equals 1 + more, without its cancellation where prices fall
+                whole += new_share[k, r]  # equals 1 + more, without cancellation where prices decrease
             part = 1 / whole
             for r in range(size):
                 new_share[k, r] *= part
@@ -102,9 +103,9 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
 
 @compiled
 def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
-    """Fill in differences of log levels `short` (pairs,) from the user's highest, over tau.
+    """Fill `result` (pairs,) with the differences of log levels `short` (pairs,) from the user's highest, over tau.
 
-    Returns the highest (users,). Differences below `-_NOTHING` become -infinity.
+    Returns the highest log levels (users,). Differences below `-_NOTHING` become -infinity.
     """
     best = np.empty(len(start) - 1)
     for n in range(len(best)):
@@ -122,9 +123,9 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 def placed(start, server, per_task, highest, best, log_limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
     r"""Normalize the parts of users' tasks (pairs,), fill in `tasks` (pairs,), and add their use to `used`.
 
-    `of_users` (3, users) gets, with the log level L of a user before its limit, the difference of L from `highest`,
-    over tau; that of L from the log limit, over tau; and the derivative of log X in L. A limit q
-    smoothly bounds total tasks: :math:`\log X = -\tau \log(e^{-L/\tau} + q^{-1/\tau})`.
+    Let L be the log level of a user without its limit q, which smoothly bounds total tasks X:
+    :math:`\log X = -\tau \log(e^{-L/\tau} + q^{-1/\tau})`. `of_users` (3, users) gets the difference of L from
+    `highest`, over tau; the difference of L from log q, over tau; and the derivative of log X in L.
     """
     size = per_task.shape[1]
     for n in range(len(start) - 1):
@@ -189,30 +190,31 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
                     row[column[j]] += used * weight[j]
 
 
-#: Weight of barrier terms, relative to tau, at prices at which the users of the server alone would fill it.
+#: Weight of barrier terms, relative to tau, at the prices at which its users would fill the server if it were the only
+#: one.
 BARRIER = 0.01
 
 
 class CoupledGame:
-    r"""Game at temperature tau and log prices: choices of users, use of rows, and residuals.
+    r"""Smoothed game at temperature tau and log prices: choices of users, use of rows, and residuals.
 
     .. math:: F_{ir} = \log(y_{ir} + \epsilon\, (\bar v_i / v_{ir})^h), \qquad \epsilon = 0.01\, \tau, \quad
         h = \min(\alpha, most)
 
-    with the use y of rows, level prices v, and a unit of the prices of a server.
+    with the use y of rows, level prices v, and the unit :math:`\bar v_i` of the prices of a server.
 
     Parameters
     ----------
     price : (servers, resources), log level prices
-    unit : (servers,), log of the unit of prices in barrier terms, at which users of the server alone would fill it
-    origin, risen : the same game at the prices `price - risen`, from which levels are updated; None to evaluate them
-    most : largest power of prices in barrier terms. For alpha > 1 curves bend less with 0.5 than with 1, and take a
-        half to a quarter of the systems.
+    unit : (servers,), :math:`\log \bar v_i`, at which its users would fill the server if it were the only one
+    origin, risen : the game at log prices `price - risen`, whose levels are updated; None to evaluate levels
+    most : largest power of prices in barrier terms. For alpha > 1 curves bend less with 0.5 than with 1, and need a
+        half to a quarter as many linear systems.
 
     Attributes
     ----------
     part, tasks : (pairs,), fractions of users' tasks, and tasks
-    used, full : (servers, resources), use, and use and barrier term; 1 for rows without users
+    used, full : (servers, resources), use, and the sum of use and barrier term; 1 for rows without users
     barrier : (servers, resources), share of the barrier term in `full`; 1 for rows without users
     residual : (servers, resources), F
     """
@@ -250,7 +252,7 @@ class CoupledGame:
         return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen, self.most)
 
     def _levels(self) -> tuple[Array, Array, Array]:
-        """Shares of rows in costs (pairs, resources), users' highest log levels, and differences of pairs from them."""
+        """Shares of rows in costs (pairs, resources), users' highest log levels, and differences (pairs,) from them."""
         q = self.q
         highest = np.empty(len(q.weight))
         short, share, whole = q.levels(self.price, self.a)
@@ -288,7 +290,7 @@ class CoupledGame:
         return result
 
     def solve(self, residual: Array) -> Array | None:
-        """Newton step of log prices for a residual (servers, resources), or for several."""
+        """Newton step of log prices for one residual (servers, resources) or a stack of them; None if singular."""
         from scipy.linalg import lapack
 
         _, _, step, singular = lapack.dgesv(self.matrix(), residual.reshape(-1, self.price.size).T)
@@ -297,7 +299,7 @@ class CoupledGame:
     def drift(self) -> Array:
         """Derivatives of residuals in log tau at constant prices, (servers, resources).
 
-        tau enters by the smoothed choice, by the exponent a if that is 1/tau, and by the weight of barrier terms.
+        Residuals depend on tau by the smoothed choice, by the exponent a if it is 1/tau, and by the barrier terms.
         """
         q, change = self.q, -self.short / self.tau
         if q.alpha * self.tau > 1:
@@ -324,15 +326,14 @@ class CoupledGame:
     def responses(self, choices: Array, barriers: Array) -> float:
         r"""Largest relative change of user tasks under perturbations of log weights that vanish in the limit.
 
-        The smoothed choice has arbitrary log weights, which are 0:
-        :math:`x_{ni} = X_n \mathrm{softmax}(l_n/\tau + weight)_i`, and so have barrier terms. If prices determine the
-        split of tasks, the changes are of the order of tau; if levels of pairs differ by less than tau, they are not
-        small.
+        The smoothed choice :math:`x_{ni} = X_n \mathrm{softmax}(l_n/\tau + weight)_i` has log weights, which are
+        arbitrary and set to 0, and so have barrier terms. If prices determine the split of tasks, the changes are of
+        the order of tau; if levels of pairs differ by less than tau, the changes are not small.
 
         Parameters
         ----------
         choices : (several, pairs), perturbations of log weights of choices
-        barriers : (several, servers, resources), those of barrier terms
+        barriers : (several, servers, resources), perturbations of log weights of barrier terms
         """
         moved = self._answers(choices, barriers)
         if moved is None:
@@ -341,12 +342,12 @@ class CoupledGame:
         return float(np.abs(totals).max())
 
     def _flatter(self) -> Array:
-        r"""Derivative of :math:`l_{ni}/\tau` in log tau where a = 1/tau, less that of 1/tau alone, (pairs,).
+        r"""Derivative of :math:`l_{ni}/\tau` in log tau by the exponent a = 1/tau, at a constant divisor, (pairs,).
 
         .. math:: \sum_r \theta_{nir} \log(\theta_{nir} / D_{nir})
         """
         use = np.where(self.q.use > 0, self.q.use, 1.0)
-        # A share of 0 adds nothing: it is multiplied by a finite logarithm.
+        # The logarithm is kept finite, so that its product with a share of 0 is 0.
         return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, TINY) / use)))
 
     def _steeper(self) -> Array:
@@ -365,7 +366,7 @@ class CoupledGame:
     def _answers(self, choices: Array, barriers: Array) -> Array | None:
         """Relative changes of tasks (several, pairs) for changes of log levels over tau and of log barrier terms.
 
-        Prices change so that residuals remain zero; None if that is singular.
+        Prices change so that residuals remain zero; None if the linear system is singular.
         """
         both = zip(choices, barriers, strict=True)
         residual = [self._more_residual(self._chosen(c)) + np.where(self.q.row, self.barrier * p, 0.0) for c, p in both]

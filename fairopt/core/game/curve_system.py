@@ -2,8 +2,9 @@ r"""Equations of an equilibrium at one point of the curve, in variables that may
 
 Log prices are -inf where a row leaves the active set. The price of a row r is therefore represented by its largest
 share w in the cost of a pair, :math:`\lambda_r c_r = w_r e^{\alpha l_r}`. On each server one reference row has w = 1,
-and its log level l is the unknown: all prices of the server move with it. With tasks z (fractions of monopoly tasks)
-and active pairs, rows and limits A, the equations are
+and its log level l is an unknown; the levels of the server's other rows change by the same amount. With tasks z
+(fractions of monopoly tasks), the active set A of pairs p, rows r and limits n, and small irregular perturbations
+`jitter` and `room`, which break exact ties, the equations are
 
 .. math::
 
@@ -12,8 +13,9 @@ and active pairs, rows and limits A, the equations are
 
     \sum_p D_{pr} z_p = 1 + room_r, \quad r \in A, \qquad X_n = q_n, \quad n \in A.
 
-The cost of a user at its limit whose resources all idle would be zero, and its xi infinite. Users with a limit
-therefore bear a small tax on all servers, proportional to the marginal utility there at the limit,
+Where all resources of a server are idle, a user at its limit would have zero cost there, and an infinite xi. To the
+costs of users with a limit a small tax is therefore added on all servers, proportional to the marginal utility there at
+the limit,
 
 .. math:: tax_p = 10^{-8} e^{\alpha h_p}, \qquad h_p = \log(\phi_n \gamma_p) - \log q_n - 3
 
@@ -45,9 +47,9 @@ class CurveOptions:
     longest: float = 0.3
     #: A run has at most `steps_per_pair (pairs + 10) (1 + |log alpha|)` steps.
     steps_per_pair: int = 60
-    #: Largest number of pairs (user, server): the starting point needs dense matrices, and tests no time limit.
+    #: Largest number of pairs (user, server): the starting point needs dense matrices, and has no time limit.
     most_pairs: int = 6000
-    #: Factor beyond alpha up to which `select="welfare"` follows the curve, whose crossings it compares.
+    #: Factor beyond alpha up to which the curve is followed with `select="welfare"`, which compares its crossings.
     beyond: float = 3.0
 
 
@@ -55,8 +57,8 @@ class CurveOptions:
 OPTIONS = CurveOptions()
 
 
-#: Tax of users with a limit, which keeps their costs positive where all prices vanish: log of the factor of the tax,
-#: and difference of the log levels of the marginal utility at the limit and of the tax.
+#: Tax of users with a limit, which keeps their costs positive where all prices vanish: log of its factor (`LOG_TAX`),
+#: and difference of the log levels of the marginal utility at the limit and of the tax (`TAX_BELOW`).
 LOG_TAX, TAX_BELOW = float(np.log(HALF_PRECISION)), 3.0
 #: A server has a reference row if the tax is less than this fraction of the cost of some pair there.
 _MOST_TAX_SHARE = 0.5
@@ -68,7 +70,7 @@ class Game:
 
     user: Index  # (pairs,)
     server: Index  # (pairs,)
-    size: Array  # (pairs,), gamma in units of the user's largest
+    size: Array  # (pairs,), gamma in units of the user's largest gamma
     gain: Array  # (pairs,), log(phi_n gamma_p)
     at: Index  # (pairs, resources), index of the row; arbitrary where nothing is demanded
     log_cost: Array  # (pairs, resources), log D, -inf where nothing is demanded
@@ -77,7 +79,7 @@ class Game:
     largest: Array  # (users,), the unit of tasks
     limit: Array  # (users,), infinite where it cannot bind
     tax: Array  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
-    jitter: Array  # (pairs,), perturbation of log costs over alpha
+    jitter: Array  # (pairs,), perturbation of log costs, over alpha
     room: Array  # (rows,), relative perturbation of capacities
 
     @classmethod
@@ -142,7 +144,7 @@ class Place:
         return np.where(priced, np.log(np.where(priced, self.w, 1.0)) + alpha * self.level, -np.inf)
 
     def changed(self, c: int) -> None:
-        """Move condition c into the active set, or out of it if it is inside; its amount and its slack are zero."""
+        """Add condition c to the active set, or remove it, where its amount and its slack are both zero."""
         self.on[c] ^= True
         self.amount[c] = 0.0
         if 0 <= c - self.pairs < len(self.level):
@@ -158,12 +160,12 @@ class Values:
     row_slope : (pairs, resources), derivatives of log costs in w
     slack, alpha_slope : (pairs,), slacks of pairs, and their derivatives in log alpha
     idle : (rows,), idle fractions of capacities
-    slacks : (pairs + rows + users,), slacks of all conditions, zero where a condition enters the active set
-    unit : (pairs + rows + users,), scales of amounts, which are zero where a condition leaves it
+    slacks : (pairs + rows + users,), slacks of all conditions; a condition whose slack becomes zero enters the set
+    unit : (pairs + rows + users,), scales of amounts; a condition whose amount becomes zero leaves the active set
     valid : False if a user has no tasks, or an active pair no cost
     """
 
-    @np.errstate(all="ignore")  # Newton's method may overflow, so that a point is not valid
+    @np.errstate(all="ignore")  # Newton's method may overflow; the point is then not `valid`
     def __init__(self, g: Game, at: Place) -> None:
         self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
         self.x = g.totals(at.z)
@@ -230,8 +232,8 @@ class Active:
         self.g, self.at = g, at
         self.members, self.pairs = np.flatnonzero(at.on), np.flatnonzero(at.pair_on)
         self.count, self.whole = len(self.members), len(at.on)
-        # Inactive conditions have index -1, which as a column is that of log alpha: `slopes` fills it in last, so that
-        # their entries are overwritten.
+        # Inactive conditions have index -1, which is the column of log alpha: `slopes` fills in this column last, and
+        # so overwrites their entries.
         self.place = np.full(self.whole, -1)
         self.place[self.members] = np.arange(self.count)
         _, self.of_row, self.of_limit = np.split(self.place, (at.pairs, at.pairs + len(at.level)))
@@ -293,10 +295,10 @@ class Active:
     def gradient(self, v: Values, c: int) -> Array:
         """Gradient of the distance to event c with respect to unknowns and log alpha, (unknowns + 1,).
 
-        An event ends a segment of the curve with one active set. For a condition c < `whole` slacks of the active set
-        the distance is the condition's slack, which vanishes when it enters; for a condition in the active set the
-        distance is its amount (tasks or price), which vanishes when it leaves. For the last event, c = `whole`, the
-        gradient is that of log alpha itself.
+        An event ends a segment of the curve with one active set. For a condition c < `whole` outside the active set the
+        distance is the condition's slack, which vanishes when it enters; for a condition in the active set the distance
+        is its amount (tasks or price), which vanishes when it leaves. For the last event, c = `whole`, the gradient is
+        that of log alpha.
         """
         if c < self.whole and self.place[c] < 0:
             return np.asarray(self.slopes(v, np.array([c]))[0])

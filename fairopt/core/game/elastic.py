@@ -1,21 +1,22 @@
 r"""Elastic best responses: servers anticipate how the tasks on other servers react to a change of a user's total.
 
-Beside its tasks x each server j reports, for each of its users n, the total h that it anticipated when it responded,
-and its supply slope k: by how much its own tasks decrease as the total increases. The other servers respond to the sum
-of these linear supply functions,
+Besides its tasks x each server j reports, for each of its users n, the total h that it anticipated when it responded,
+and its supply slope k, the decrease of its own tasks per unit of increase of the total X. The other servers respond to
+the sum of these linear supply functions,
 
 .. math:: Y_n(X_n) = \sum_j x_{nj} - k_{nj} (X_n - h_{nj}),
 
-in place of constant tasks elsewhere, which is a plain best response with another gain and another constant
+instead of constant tasks on other servers, which is a plain best response with another gain and another constant
 (`rounds.play`). Slopes are bounded by caps, which servers adapt to their own last two steps; a common drift of all
-servers is extrapolated by jumps. Near an equilibrium that is nearly singular both converge slowly: each elastic phase
-ends with plain rounds under Anderson's acceleration.
+servers is extrapolated by jumps. Near a nearly singular equilibrium plain and elastic rounds converge slowly: each
+elastic phase therefore ends with plain rounds under Anderson's acceleration.
 
-Proved: fixed points are those of plain best responses, since with caps K the error of every anticipated total is at
-most the fraction K / (1 + K) of the largest error, hence 0. And if plain rounds converge to an equilibrium from every
-state, so do these: an elastic phase ends if it neither halves its least change nor serves half a percent fewer pairs
-than ever in it; plain phases, each longer than the one before, continue from the end of the last one unless the elastic
-phase halved their least change. All else is observed, not proved.
+Two properties are proved. Fixed points are those of plain best responses, since with caps K the error of every
+anticipated total is at most the fraction K / (1 + K) of the largest error, hence 0. And if plain rounds converge to an
+equilibrium from every state, so do elastic rounds: an elastic phase ends after a number of rounds in which neither its
+least change was halved nor its least number of pairs with tasks decreased by half a percent; plain phases, of
+increasing length, continue from the end of the previous plain phase unless the elastic phase in between has halved the
+least change of all plain rounds. Any other property is observed, not proved.
 
 Sources: Moallemi and Van Roy, IEEE Trans. Inf. Theory 55 (2009), for trees and quadratic utilities, without caps;
 Walker and Ni, SIAM J. Numer. Anal. 49 (2011), for the acceleration.
@@ -35,18 +36,20 @@ from ..accuracy import CONVERGED, NEGLIGIBLE, REFINED
 from ..factors import TINY
 from .rounds import State, Sweeps, compare
 
-#: Number of plain rounds in the first phase (some games end in two rounds) and in the second, and growth factor of
-#: later phases.
+#: Number of plain rounds in the first phase (`_FIRST`: some games end in two rounds) and in the second (`_NEXT`), and
+#: ratio of the lengths of later phases (`_LONGER`).
 _FIRST, _NEXT, _LONGER = 2, 50.0, 1.5
-#: Number of rounds that Anderson's acceleration combines (`_MIXED`), and largest number that a jump extrapolates.
+#: Number of rounds that Anderson's acceleration combines (`_MIXED`), and largest number of rounds by which a jump
+#: extrapolates (`_REACH`).
 _MIXED = 20
 _REACH = float(_MIXED)
-#: Numbers that are sent in a round along each edge of a tree of all servers. Elastic: up the largest change, the number
-#: of pairs with tasks, three inner products of steps, the largest step and the round in which the first pair becomes
-#: empty, down the length of the jump. Accelerated: up products of the step with earlier ones, down the coefficients.
+#: How many numbers are sent in a round along each edge of a tree of all servers. `_TREE`, in elastic rounds: up the
+#: largest change, the number of pairs with tasks, three inner products of steps, the largest step and the round in
+#: which the first pair becomes empty; down the length of the jump. `_MIXTURE`, in accelerated rounds: up the products
+#: of the step with earlier steps, down the coefficients.
 _TREE, _MIXTURE = 7 + 1, 2 * _MIXED
-#: Rounds make progress if the number of pairs with tasks falls below this fraction of the least one before: of
-#: thousands of pairs one leaves in most rounds.
+#: Rounds make progress if the number of pairs with tasks is less than this fraction of the least earlier number: of
+#: thousands of pairs one becomes empty in most rounds.
 _FEWER_PAIRS = 0.995
 #: A jump is undone if the next round changes tasks by more than `_JUMP_FAILED` times the change before; later jumps are
 #: `_SHORTER_JUMP` times shorter.
@@ -62,12 +65,13 @@ _RAISED, _CUT, _LOWERED = 2.0, 0.25, 0.95
 #: Successive steps are extrapolated if their cosine is above `_ALIGNED`, and the ratio of their squared lengths is at
 #: most `_MOST_GROWTH`.
 _ALIGNED, _MOST_GROWTH = 0.995, 1.2
-#: Largest relative change of a user's tasks on a server by a jump, least relative shrinkage of steps, and relative
-#: change below which a pair does not decrease.
+#: Jumps: largest relative change of a user's tasks on a server (`_MOST_JUMP`), lower bound of the relative decrease of
+#: successive steps (`_LEAST_SHRINKAGE`), and relative decrease up to which tasks count as constant (`_UNCHANGED`).
 _MOST_JUMP, _LEAST_SHRINKAGE, _UNCHANGED = 0.7, NEGLIGIBLE, CONVERGED
 #: Anderson's acceleration: least fraction of its tasks that a combination of states leaves to a pair, as only a
-#: response decides which pairs are empty; relative size of singular values that count as zero in least squares; and
-#: growth of the change, as when other pairs get tasks, after which earlier steps are discarded.
+#: response decides which pairs are empty (`_LEFT`); relative size of singular values that count as zero in least
+#: squares (`_RANK`); and growth factor of the change, as when other pairs get tasks, from which earlier steps are
+#: discarded (`_RESTART`).
 _LEFT, _RANK, _RESTART = 0.05, REFINED, 5
 
 
@@ -79,7 +83,7 @@ def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[fl
     edge of a tree of all servers.
     """
     rounds, longer = _FIRST, _NEXT
-    # The least change of plain rounds, and the state at the end of the last plain phase.
+    # `least` is the least change of plain rounds, and `kept` the state at the end of the last plain phase.
     least, kept, begins = np.inf, state, False
     while True:
         for left in reversed(range(rounds)):
@@ -112,8 +116,8 @@ def _phase(
     cap : initial cap of slopes, and lower bound for servers whose pairs have changed in the last `still` rounds
     least : lower bound for other servers
     still : number of rounds after which pairs, or a common drift, count as steady
-    top, highest : upper bound of caps, which is doubled, up to `highest`, in each round of a steady common drift; it is
-        `top` again in the second half of patience
+    top, highest : initial upper bound of caps, and its largest value: it is doubled in each round of a steady common
+        drift, and is `top` again when half of `patience` is used up
     patience : number of rounds without progress after which the phase ends
     """
     state.cap[:] = cap
@@ -134,7 +138,7 @@ def _phase(
             _restore(state, begun)
             reach, step[:] = reach / _SHORTER_JUMP, 0.0
         elif (products := compare(sweeps.game, state, tasks, step))[:, 2].any():
-            # Caps by the servers' last two steps: doubled where they drift, divided by four where they turned.
+            # Caps follow each server's last two steps: they are doubled in a drift, and divided by four after a turn.
             turn, whole = cosine(products), cosine(products.sum(axis=0))
             if whole > _DRIFT and since >= still:
                 most = min(2 * most, highest)
@@ -156,7 +160,8 @@ def _phase(
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     """Play plain rounds under Anderson's acceleration.
 
-    Each begins at the affine combination of the last states whose step would be least if steps were linear in states.
+    Each round begins at the affine combination of the last states whose step would be least if steps were linear in
+    states.
     """
     user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
     ends: list[Array] = []
@@ -177,10 +182,10 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
 
 
 def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Array, reach: float) -> State | None:
-    """Extrapolate a common drift, steady or shrinking, by at most `reach` rounds, in place.
+    """Extrapolate a common drift, of constant or decreasing steps, by at most `reach` rounds, in place.
 
     Tasks are scaled down to capacities, and anticipated totals extrapolated. With an infinite `reach` the jump ends
-    where the first pair becomes empty. Returns the state before the jump, None if there is no jump.
+    where the first pair becomes empty. Returns the state before the jump, or None if there is no jump.
 
     Parameters
     ----------

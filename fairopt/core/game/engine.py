@@ -1,13 +1,14 @@
-r"""Engine `equilibrium`: the algorithm for equilibria of the per-server game by alpha.
+r"""Engine `equilibrium`: selects by alpha the algorithm for equilibria of the per-server game.
 
-At alpha = 0 every server maximises the sum of the virtual dominant shares of its users, a linear program each:
+At alpha = 0 every server maximises the sum of the virtual dominant shares of its users, by a linear program:
 
 .. math:: \max \sum_n z_n \quad \text{s.t.} \quad \sum_n D_{nr} z_n \le 1, \quad 0 \le z_n \le (q_n - Y_n)/\gamma_{ni}.
 
-z is the fraction of its monopoly tasks that n gets, and Y its tasks on other servers, which matter only through the
-limit q. A single pass over the servers suffices, each knowing the tasks on earlier ones: tasks on later servers reduce
-the limit, but never the utility, so that every choice remains optimal. Solutions depend on the order where users tie,
-so that problems are passed in a canonical order.
+:math:`z_n` is the fraction of its monopoly tasks that n gets, and :math:`Y_n` are its tasks on other servers, which
+matter only through the limit :math:`q_n`. The programs are solved once, in the order of servers, with the tasks on
+earlier servers as Y: tasks on later servers only tighten the bounds on z, within which earlier choices remain, so that
+these remain optimal. Where users tie, solutions depend on the order of users and servers; the caller therefore passes
+problems in a canonical order.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .psdsf import PriceStart, limit
 
 
 def _sequential_programs(problem: Problem) -> Iterator[Solution]:
-    """Equilibrium at alpha = 0 by one linear program a server, with prices per resource unit."""
+    """Equilibrium at alpha = 0 by a linear program for each server, with prices per resource unit."""
     begun, polytope, cluster = clock.cpu(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
     room, instances = polytope.quota.copy(), polytope.instances
@@ -62,7 +63,7 @@ _FINITE_ALPHA = equilibria.LARGE_ALPHA
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Candidates for alpha in [0, infinity], of increasing cost, for certificates to accept the first."""
+    """Candidates for alpha in [0, infinity], of increasing cost; the first with a sufficient certificate is used."""
     yield from served(problem, "equilibrium")
     if problem.criterion.alpha == 0:
         yield from _sequential_programs(problem)
@@ -74,7 +75,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 
 def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """Candidates at alpha = infinity, of `psdsf.limit`, with prices as a warm start for other users.
+    """Candidates of `psdsf.limit` at alpha = infinity, with prices as a warm start for other users.
 
     Where allocations are not unique, the result depends on the order of users and servers; the caller passes problems
     in a canonical order.

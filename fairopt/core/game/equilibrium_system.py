@@ -114,7 +114,7 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
     return worst
 
 
-#: Smoothing of the starting tasks, and number of bisections for their levels.
+#: Smoothing parameter of the starting tasks (`_SMOOTHING`), and number of bisections for their levels (`_BISECTIONS`).
 _SMOOTHING, _BISECTIONS = 0.3, 12
 
 
@@ -127,7 +127,7 @@ class EquilibriumSystem:
         self.user, self.server = (
             polytope.pair_user,
             np.ascontiguousarray(polytope.pair_server),
-        )  # one layout, so that loops are compiled once
+        )  # every array of servers is contiguous, so that loops are compiled once
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
         self.gamma = polytope.gamma / self.largest[polytope.pair_user]
@@ -150,11 +150,10 @@ class EquilibriumSystem:
 
     @classmethod
     def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
-        r"""Equations of a criterion: of the game, or of the KKT conditions of a welfare program.
+        r"""Equations of the game, or of the KKT conditions of a welfare program, by the scope of a criterion.
 
-        Optima of welfare are the equilibria of the game with
-        :math:`(\phi_n^\alpha u_n^{1-\alpha} \gamma_{ni})^{1/\alpha}` in place of :math:`\phi_n \gamma_{ni}`, with
-        shares u per task.
+        With shares u per task, optima of welfare are the equilibria of the game with
+        :math:`(\phi_n^\alpha u_n^{1-\alpha} \gamma_{ni})^{1/\alpha}` in place of :math:`\phi_n \gamma_{ni}`.
         """
         found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
         if criterion.scope != "game":
@@ -164,13 +163,13 @@ class EquilibriumSystem:
         return found
 
     def at(self, alpha: float) -> EquilibriumSystem:
-        """Copy of the game with another alpha; arrays are shared, as none of a game depends on alpha."""
+        """Copy of the game with another alpha; arrays are shared, since those of a game do not depend on alpha."""
         other = copy(self)
         other.alpha = alpha
         return other
 
     def restricted(self, pairs: Index, users: Index | None = None, capacity: float = 1.0) -> EquilibriumSystem:
-        """Copy with some pairs, and some users if these are given, on the same part `capacity` of all capacities."""
+        """Copy restricted to some pairs, and to `users` if given, with all capacities multiplied by `capacity`."""
         other, whole = copy(self), self.pairs
         owner, demand = self.user[pairs], whole.demand
         if users is not None:
@@ -244,7 +243,7 @@ def solution(
     """Candidate from tasks (pairs,), in units of the user's largest gamma, and log level prices (servers, resources).
 
     Tasks are scaled down to capacities. The candidate counts as converged if its exploitability is at most `tol`;
-    without prices, as at alpha = infinity, this is left to the certificate.
+    without prices, as at alpha = infinity, its exploitability is not computed here.
 
     Parameters
     ----------

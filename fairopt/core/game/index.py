@@ -4,10 +4,11 @@ The index is the sign of the determinant of the Jacobian of the equilibrium cond
 
 .. math::
 
-    J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}.
+    J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix},
 
-The index is +1 at alpha = 1, and the indices of all equilibria sum to +1 (docs/uniqueness.md). If tasks of pairs or
-prices are not unique although user tasks X are (interchangeable servers, two rows exhausted together), J is singular. A
+with the derivatives of the slacks F of active pairs in tasks x, prices v of rows and prices xi of limits q. The index
+is +1 at alpha = 1, and the indices of all equilibria sum to +1 (docs/uniqueness.md). If tasks of pairs or prices are
+not unique although user tasks X are unique (interchangeable servers, two rows exhausted together), J is singular. A
 small multiple of the identity, which corresponds to a strictly convex cost of deviating from the tasks and prices of
 the equilibrium, makes J regular without changing the index of X. Where X itself changes along the kernel the index is
 0: equilibria form a continuum, or two equilibria are about to meet (a fold).
@@ -15,14 +16,15 @@ the equilibrium, makes J regular without changing the index of X. Where X itself
 Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Complementarity Problems" (2003), section
 2.6 (degree of regular solutions).
 
-Stability under cyclic best responses follows from the spectral radius of a round. With J in blocks of servers, D on the
-diagonal, L below and U above, a best response solves the block of its server, so that a round maps small deviations by
-the block Gauss-Seidel iteration
+Stability under cyclic best responses follows from the spectral radius of a round. Let J = D + L + U, with the block
+diagonal part D, one block for each server, and the parts L below and U above it. A best response solves the block of
+its server, so that a round maps small deviations by the block Gauss-Seidel iteration
 
 .. math:: T' = -(D + L)^{-1} U, \qquad I - T' = (D + L)^{-1} J.
 
-Diagonal blocks have positive determinants. Index -1 hence means det(I - T') < 0: T' has a real eigenvalue above 1, and
-the equilibrium is unstable. Index +1 does not imply a radius below 1 (an example: docs/algorithms/best-responses.md).
+Diagonal blocks have positive determinants. Index -1 therefore implies det(I - T') < 0: T' has a real eigenvalue above
+1, and the equilibrium is unstable. Index +1 does not imply a spectral radius below 1 (example:
+docs/algorithms/best-responses.md).
 Deviations that leave user tasks unchanged are ignored. The result is valid as long as the active set does not change.
 """
 
@@ -52,7 +54,7 @@ class Factors:
         self.regular = not singular and bool(np.isfinite(self.lu).all())
 
     def solved(self, rhs: Array) -> Array:
-        """Solve for one right-hand side, or several as columns."""
+        """Solve for one right-hand side (n,), or for several (n, k)."""
         return np.asarray(lapack.dgetrs(self.lu, self.pivots, rhs)[0])
 
     @property
@@ -64,10 +66,11 @@ class Factors:
 
 #: Multiple of the identity that regularizes J where tasks of pairs or prices are not unique.
 REGULARIZATION = REFINED
-#: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; else the index is 0.
+#: Largest `|d log X_n|` for right-hand sides of size 1 up to which X counts as locally unique; above it the index is 0.
 _SINGULAR = 1e7
 #: Number of unknowns up to which all unit vectors are tested as right-hand sides (`_ALL_COLUMNS`), number of random
-#: right-hand sides for more unknowns, and largest number of unknowns for which an index is computed.
+#: right-hand sides for more unknowns (`_RANDOM_COLUMNS`), and largest number of unknowns for which an index is computed
+#: (`_MOST_UNKNOWNS`).
 _ALL_COLUMNS, _RANDOM_COLUMNS, _MOST_UNKNOWNS = 24, 4, 3000
 #: Largest alpha at which doubles identify the active set.
 _LARGEST_ALPHA = 1e3
@@ -88,9 +91,11 @@ class Active(NamedTuple):
 
 
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
-    """Index +1 or -1, or 0 if user tasks are not locally unique; None if the index is unknown, as where a limit binds.
+    """Index of a solution, +1 or -1, or 0 if user tasks are not locally unique; None if the index is not computed.
 
-    `tasks` (users, servers) and log prices per resource unit (servers, resources) are those of the certificate's proof.
+    It is not computed outside the game, without prices, at extreme alpha, and where a limit binds.
+
+    Tasks (users, servers) and log prices per resource unit (servers, resources) are those of the certificate's proof.
     At alpha = 1 user tasks are unique, and the index is 1.
     """
     rule = problem.criterion
@@ -172,7 +177,7 @@ def negative_index(problems: list[Problem], found: Found) -> Mask:
 
 @np.errstate(all="ignore")
 def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, ActiveSet]:
-    """Regularized J of every problem of a stack, (problems, unknowns, unknowns), and its active sets.
+    """Regularized J of every problem of a stack, (problems, unknowns, unknowns), and the active sets.
 
     Problems with fewer unknowns are padded by rows and columns of the identity.
     """
@@ -188,7 +193,7 @@ def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Acti
 def _jacobians(
     q: Stack, z: Array, log_v: Array, pairs: Mask, rows: Mask, limits: OfLimits = None
 ) -> tuple[Array, ActiveSet]:
-    """J of every problem on given active sets, with the price of a row in units of its largest share in a cost."""
+    """J of every problem on given active sets, where prices of rows are in units of their largest share in a cost."""
     active = ActiveSet(pairs, rows, limits)
     # The ratio of a row's share in a cost to its largest share does not depend on the row's price, which may be zero.
     log_share = np.where(pairs, q.log_use - q.power * q.costs(log_v)[0], -np.inf)
@@ -207,7 +212,7 @@ _ZERO_RADIUS = HALF_PRECISION
 
 
 def spectral_radius(active: Active) -> float:
-    """Spectral radius of T' for servers in their order; NaN if a limit binds."""
+    """Spectral radius of T' for servers that respond in the order of their indices; NaN if a limit binds."""
     if (active.host < 0).any():
         return float("nan")
     matrix, server = active.jacobian.copy(), np.concatenate([active.server, active.host])

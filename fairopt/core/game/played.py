@@ -12,7 +12,7 @@ from .elastic import elastic
 from .equilibrium_system import EquilibriumSystem, suppress_fp_warnings
 from .rounds import LARGEST_ALPHA, SETTLED, Sweeps, settle
 
-#: The number of rounds between two candidates doubles up to this.
+#: Largest number of rounds between two candidates; the number begins at 1 and is doubled.
 _MOST_BETWEEN = 256
 #: Default number of rounds.
 _MOST_ROUNDS = 5000
@@ -20,9 +20,9 @@ _MOST_ROUNDS = 5000
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = _MOST_ROUNDS) -> Iterator[Solution]:
-    """Candidates from the states of elastic best responses, after numbers of rounds that double.
+    """Candidates from the states of elastic best responses, after intervals of 1, 2, 4, ... rounds.
 
-    They end after `most` rounds; the certificate decides which candidate is an equilibrium.
+    Rounds end after `most` of them; the certificate decides which candidate is an equilibrium.
     """
     begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope

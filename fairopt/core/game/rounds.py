@@ -18,21 +18,22 @@ from ..solution import Solution
 from .equilibrium_system import EquilibriumSystem, solution
 from .response import fill, price_parts, respond, share_at, solve
 
-#: Change of a round, relative to the tolerance, at which best responses end.
+#: Rounds end at a relative change of tasks of this fraction of the tolerance.
 SETTLED = 3e-4
-#: Largest alpha of computations with level prices; and minus the log price, alpha times the log level price, that
-#: stands for a price of zero.
+#: Largest alpha of computations with level prices. Minus this value also represents the logarithm of a zero price: of
+#: the level price for alpha >= 1, and of the price itself for smaller alpha.
 LARGEST_ALPHA = 1e6
-#: The curve of servers without a utility of one's own.
+#: The empty curve, without knots, of alpha-fair servers, which have no user-defined utility.
 ALPHA_FAIR: Array = np.empty((2, 0))
 
 
 @bundle
 class Game(NamedTuple):
-    """Data of pairs by server: those of server i are `pairs[first[i]:first[i + 1]]`, other arrays in that order.
+    """Data of pairs sorted by server: server i has `pairs[first[i]:first[i + 1]]`; other arrays of pairs are so sorted.
 
     `gain` (pairs,) is a logarithm for finite alpha; `limit` is (users,). Servers of a `kind` (servers,) have equal
-    capacities. `curve` (2, knots) is the table of a concave utility, without knots for alpha-fair servers.
+    capacities. Responses are exact up to the residual `accuracy`, relative to capacities. `curve` (2, knots) is the
+    table of a concave utility, without knots for alpha-fair servers.
     """
 
     kind: Index
@@ -53,6 +54,7 @@ class State(NamedTuple):
 
     The supply function of a pair is `tasks - slope (X - foreseen)` of its user's total X. Plain best responses have no
     slopes, since the caps of their servers are 0. `slope` and `foreseen` are in the order of servers, as in `Game`.
+    `total`, `slopes` and `expected` are the sums of tasks, `slope` and `slope foreseen` over the pairs of each user.
     """
 
     tasks: Array
@@ -95,7 +97,7 @@ class Sweeps:
             accuracy,
             curve,
         )
-        #: Servers in the order in which `requested` tests them: those whose test failed last come first.
+        #: Servers in the order in which `requested` tests them: servers whose test has failed last come first.
         self._doubted = list(range(len(method.row)))
 
     def start(self, tasks: Array) -> State:
@@ -105,7 +107,10 @@ class Sweeps:
         return State(*arrays, prices, np.zeros(len(prices)))
 
     def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
-        """Play one Gauss-Seidel round: the largest change requested by a response, relative to the user's tasks."""
+        """Play one Gauss-Seidel round; return the largest change that a response requests, over the user's tasks.
+
+        Servers respond in `order`, by default that of their indices, and move by the fraction `relax` of the response.
+        """
         order = np.arange(len(self.method.row)) if order is None else order
         addends = state.tasks[self.pairs], state.slope, state.slope * state.foreseen
         for sums, addend in zip((state.total, state.slopes, state.expected), addends, strict=True):
@@ -114,18 +119,18 @@ class Sweeps:
         return float(sweep(order, self.game, relax, state))
 
     def rounds(self, state: State) -> Iterator[tuple[float]]:
-        """Play Gauss-Seidel rounds without an end: the largest requested change of each, as `elastic` yields it."""
+        """Play Gauss-Seidel rounds without end; yield the largest requested change of each, as `elastic` does."""
         while True:
             yield (self.gauss_seidel(state),)
 
     def respond(self, server: int, state: State, relax: float = 1.0) -> float:
-        """Move one server by the fraction `relax` of its exact response: the requested change."""
+        """Move one server by the fraction `relax` of its exact response; return the requested change."""
         return float(play(server, self.game._replace(accuracy=0.0), relax, state))
 
     def requested(self, state: State, enough: float = np.inf) -> float:
-        """Largest change that a best response would make, relative to the user's tasks; stops early above `enough`.
+        """Largest change that the best response of a server would make, relative to the user's tasks.
 
-        Otherwise the state gets the prices of these responses.
+        The search ends at the first change above `enough`; otherwise the state gets the prices of the responses.
         """
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
@@ -149,7 +154,7 @@ class Sweeps:
 
 
 def settle(game: Iterator[tuple[Any, ...]], most: int, enough: float) -> int:
-    """Play at most `most` rounds, until one changes no user's tasks by more than `enough`, relatively: their number."""
+    """Play at most `most` rounds, until the relative change of a round is at most `enough`; return their number."""
     taken = 0
     for change, *_ in islice(game, most):
         taken += 1
@@ -167,8 +172,8 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
     .. math:: X = (y + intercept) / stretch, \quad intercept = \sum_j (x_j + k_j h_j), \quad stretch = 1 + \sum_j k_j
 
-    so that its response is a plain one with the gain multiplied by `stretch`, and `intercept` tasks elsewhere. Returns
-    the largest requested change, relative to the user's tasks.
+    so that its response is a plain best response with the gain multiplied by `stretch`, and `intercept` tasks on other
+    servers. Returns the largest requested change, relative to the user's tasks.
     """
     pairs_here, cap, q = slice(game.first[server], game.first[server + 1]), state.cap[server], state.log_price[server]
     user, pair, per_task, use = (
@@ -269,12 +274,12 @@ def fill_shares(power, per_task, use, elsewhere, q, answer, full, served, scaled
 
 @compiled
 def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
-    """Gauss-Seidel round, servers responding in `order`: the largest requested relative change."""
+    """Play a Gauss-Seidel round in which servers respond in `order`; return the largest requested relative change."""
     change, moved = 0.0, np.zeros_like(state.log_price)
     for i in order:
         q, last_change = state.log_price[i], moved[game.kind[i]]
         previous = q.copy()
-        q += last_change  # predicted by the change of the previous server of its kind
+        q += last_change  # prices are predicted by the change on the previous server of the same kind
         change = max(change, play(i, game, relax, state))
         for r in range(len(q)):
             step = q[r] - previous[r]
@@ -284,10 +289,10 @@ def sweep(order, game, relax, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def compare(game, state, tasks, step):  # type: ignore[no-untyped-def]
-    """Fill in `step`, changes of tasks since `tasks` relative to their users', in the order of servers.
+    """Fill `step` (pairs,) with the changes of tasks since `tasks`, relative to user tasks, in the order of servers.
 
-    Returns, (servers, 4), the inner product of each server's step with its previous one, the squared norms of both, and
-    the number of its pairs that entered or left.
+    Returns (servers, 4): the inner product of each server's step with its previous step, the squared norms of both
+    steps, and the number of its pairs that have become empty or have ceased to be empty.
     """
     products = np.zeros((len(state.cap), 4))
     for i in range(len(products)):

@@ -37,15 +37,18 @@ def everybody(problem: Problem, tasks: Array) -> bool:
 
 
 def unique(problem: Problem) -> bool:
-    r"""True if equilibria are unique: gamma has rank one on usable pairs (a potential), or one row binds per server.
+    r"""True if a sufficient condition for unique user tasks holds, False if uniqueness is unknown.
+
+    The conditions are: one server or at most one user; without limits, two users, or
 
     .. math::
         \gamma_{ni} = a_n b_i \ \text{for all usable pairs } (n, i), \qquad \text{or} \qquad
         \text{on every server } i \text{ some } r \text{ has } D_{nir} = 1 \text{ for all its users } n
 
-    The first covers one server, one resource, and proportional servers; in the second prices are independent of alpha.
-    With two users the ratio of their tasks is unique, except at isolated alphas (where the index is 0). False if
-    uniqueness is unknown. With placement constraints factors are propagated between users and servers.
+    Under the first formula the game has a potential; it covers one resource and proportional servers. Under the second
+    formula one row binds on every server, and prices are independent of alpha. With two users the ratio of their tasks
+    is unique, except at isolated alphas (where the index is 0). With placement constraints the factors a and b are
+    propagated between users and servers.
     """
     polytope, cluster = problem.polytope, problem.cluster
     users, servers, gamma = len(polytope.users), cluster.shape[1], polytope.gamma
@@ -68,8 +71,8 @@ def unique(problem: Problem) -> bool:
 def _factors(user: Index, server: Index, log: Array) -> tuple[Array, Array]:
     """Terms a (users,) and b (servers,) with `a[user] + b[server] = log` (pairs,), if any exist.
 
-    The first server of each connected component has 0, and equations are propagated from it; the caller tests the
-    others.
+    The term of the first server of each connected component is 0, and the other terms follow from equations that
+    connect them with it; the caller tests the remaining equations.
     """
     a, b = np.full(int(user.max()) + 1, -np.inf), np.full(int(server.max()) + 1, -np.inf)
     while (unknown := b[server] == -np.inf).any():
@@ -88,9 +91,9 @@ METHOD_NAME = "curve from alpha = 1"
 MAYBE_OTHERS = 'there may be other equilibria: select="curve" takes the first from alpha = 1 (docs/equilibria.md)'
 #: Backward error above which a crossing is refined.
 _REFINE_ABOVE = REFINED
-#: Remark on a solution of the engine in place of a crossing.
+#: Remark on a solution of the engine that replaces a crossing.
 _CURVE_FAILED = "the curve from alpha = 1 could not be followed: this need not be the first equilibrium on it"
-#: Remarks on equilibria that replace one of index -1.
+#: Remarks on equilibria that replace an equilibrium of index -1.
 _NOTE_FIRST = "that is the first equilibrium on the curve from alpha = 1"
 _NOTE_CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
 
@@ -105,7 +108,7 @@ def selected(select: object) -> str:
 def solutions(
     problem: Problem, tol: float, warm: object, select: str, options: CurveOptions = OPTIONS
 ) -> Iterator[Solution]:
-    """Candidates of the engine `equilibrium` by a selection, for certificates to accept the first."""
+    """Candidates of the engine `equilibrium` for a selection; the first one with a sufficient certificate is used."""
     alpha, found, note = problem.criterion.alpha, engine.solutions(problem, tol, warm), MAYBE_OTHERS
     between = 0 < alpha < np.inf and abs(np.log(alpha)) > np.log(options.near)
     if not between or unique(problem):
@@ -133,7 +136,7 @@ def neighbours(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 def _first_crossing(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """First crossing, if the curve attains it."""
+    """First crossing of the problem's alpha, if the curve attains this alpha."""
     begun = clock.cpu()
     found = follow(problem, [problem.criterion.alpha], options)
     for one in found.at(problem.criterion.alpha)[:1]:
@@ -141,7 +144,7 @@ def _first_crossing(problem: Problem, options: CurveOptions) -> Iterator[Solutio
 
 
 def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Solution:
-    """Wrap a crossing of the curve as a candidate; `seconds` is its cost."""
+    """Wrap a crossing of the curve as a candidate; `seconds` is the CPU time of its computation."""
     capacity, priced = problem.cluster.capacity, np.isfinite(one.log_rows)
     log = np.where(priced, one.log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
     run = Run(METHOD_NAME, seconds)
@@ -150,7 +153,7 @@ def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Soluti
 
 
 def _largest_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """Crossing of largest welfare on the curve, which is followed beyond alpha by the factor `options.beyond`."""
+    """Crossing of largest welfare on the curve, which is followed beyond alpha up to the factor `options.beyond`."""
     alpha = problem.criterion.alpha
     found = follow(problem, [alpha, alpha * options.beyond if alpha > 1 else alpha / options.beyond], options)
     several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]
@@ -162,7 +165,10 @@ def _largest_welfare(problem: Problem, options: CurveOptions) -> Iterator[Soluti
 
 
 def welfare(problem: Problem, one: Crossing) -> float:
-    """Log of the power mean with exponent 1 - alpha of weighted dominant shares, which increases with their welfare."""
+    """Log of the power mean with exponent 1 - alpha of dominant shares over weights, an increasing function of welfare.
+
+    Users without tasks are left out.
+    """
     share = one.user_tasks * problem.cluster.dominant_share_per_task / problem.criterion.weight
     positive = share > 0
     exponent, weight, least = (
