@@ -35,13 +35,13 @@ Move = TypeVar("Move")
 class StepControl:
     """Control of the length of predictor steps, measured by the log of the parameter or by the length of the curve."""
 
-    #: Length of the first step, and largest and smallest length.
+    #: Lengths of the first, the longest and the shortest step.
     first: float
     longest: float
     shortest: float
-    #: After a step of length h whose correction failed, `shorter h` is tried.
+    #: After a step of length h whose correction failed, the length `shorter h` is tried.
     shorter: float
-    #: After a step of length h with k corrections the next one has the length `min(grow[k] h, longest)`.
+    #: After a step of length h with k corrections the next step has the length `min(grow[k] h, longest)`.
     grow: tuple[float, ...]
 
     @property
@@ -55,7 +55,7 @@ class StepControl:
 
 
 class OnCurve(Protocol):
-    """Point near a curve, with what the corrector needs."""
+    """Point near a curve, with the operations that the corrector uses."""
 
     @property
     def merit(self) -> float:
@@ -67,7 +67,7 @@ class OnCurve(Protocol):
         ...
 
     def solved(self, there: Self) -> tuple[Step, Step] | None:
-        """Steps (n, 0) for F at `there`, and (a, 1), with the Jacobian at this point; None if that is singular."""
+        """Steps (n, 0), for F at `there`, and (a, 1), with the Jacobian at this point; None if it is singular."""
         ...
 
     def product(self, one: Step, other: Step) -> float:
@@ -84,7 +84,7 @@ _WORSE = 10.0
 
 
 class Corrected(NamedTuple, Generic[P]):
-    """Corrected point, its tangent (a, 1), and numbers of corrections and systems."""
+    """Corrected point, its tangent (a, 1), and numbers of corrections and of linear systems."""
 
     here: P
     along: Step | None
@@ -93,7 +93,10 @@ class Corrected(NamedTuple, Generic[P]):
 
 
 def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
-    """Normalize the tangent (a, 1), with a positive product with the one `before`; at first the parameter decreases."""
+    """Unit tangent along (a, 1) or its negative, with a positive product with the unit tangent `before`.
+
+    Without a tangent before, the parameter decreases along the result.
+    """
     back = before is None or here.product(along, before) < 0
     scale = (-1 if back else 1) / np.sqrt(here.product(along, along))
     return tuple(scale * part for part in along)
@@ -102,7 +105,7 @@ def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
 def corrected(
     here: P, tangent: Step, length: float, reached: Callable[[P], bool], most: int, serves: float
 ) -> Corrected[P]:
-    """Correct a predictor of `length` along the tangent, in the hyperplane orthogonal to it, as `stepped` says."""
+    """Correct a predictor of `length` along the tangent, in the hyperplane orthogonal to it; see `stepped`."""
     first = here.moved(tangent, length)
     there, system, along, systems, merit = first, first, None, 0, 0.0
     for turns in range(most + 1):
@@ -134,12 +137,14 @@ def stepped(
     most: int = CORRECTIONS,
     serves: float = 0.0,
 ) -> tuple[Corrected[P] | None, int, float]:
-    """Step along the curve: the corrected point, number of linear systems solved, and length of the last attempt.
+    """Step along the curve; return the corrected point, number of linear systems, and length of the last attempt.
+
+    The point is None if no attempt of a length from `shortest` on succeeds.
 
     Parameters
     ----------
-    length, shortest : the first length along the tangent, which is reduced after failures, and the smallest length
-    budget : number of systems after which no further attempt is made; the result then is None, as below `shortest`
+    length, shortest : first length along the tangent, which is reduced after failures, and smallest length
+    budget : number of linear systems after which no further attempt is made
     reached : test whether a point satisfies the equations
     most : largest number of corrections of a predictor
     serves : a Jacobian is used again while corrections reduce the merit at least by this factor
@@ -156,7 +161,7 @@ def stepped(
 
 
 class Reached(NamedTuple, Generic[T]):
-    """Result of Newton's method: the point or None, and numbers of steps and of systems solved."""
+    """Result of Newton's method: the solution, None for a failure, and numbers of steps and of linear systems."""
 
     here: T | None
     steps: int
@@ -168,7 +173,7 @@ def backtracked(
 ) -> tuple[T | None, float]:
     """First result other than None of `attempt(length)`, `attempt(shorter length)`, ..., and its length.
 
-    None, with the first length below `shortest`, if there is no such result.
+    If there is no such result, None and the first length below `shortest`.
     """
     while True:
         found = attempt(length)
@@ -198,7 +203,7 @@ def damped_newton(
     step_at : Newton step at a point; None if the matrix is singular or the step is not finite
     moved : point after a fraction t of a step
     norm : norm of the residuals at a point, which every step must decrease
-    shorter, shortest : factor by which t is reduced until it does, and the t below which the method fails
+    shorter, shortest : factor by which t is reduced until the norm decreases, and the t below which the method fails
     longest : first fraction of a step that is tried
     """
     before: float | None = None

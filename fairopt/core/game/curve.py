@@ -8,10 +8,10 @@ two folds has several equilibria, whose indices alternate along the curve. The f
 equilibrium at that alpha that the curve meets first; as alpha passes a fold, the first crossing jumps.
 
 The curve starts at an equilibrium near alpha = 1 with a regular active set. Tasks of pairs, and prices of rows that are
-exhausted together, may be undetermined there, and are for all alpha if users share a bottleneck. The active set is then
-reduced to a vertex of the set of solutions: by moves in directions that change only undetermined tasks or prices, until
-one of these becomes zero. Constraints outside of the active set are perturbed by small irregular amounts, so that ties
-do not recur; the point is an exact equilibrium of the perturbed data.
+exhausted together, may be undetermined there, and remain so at all alpha if users share a bottleneck. The active set is
+then reduced to a vertex of the set of solutions: each move changes only undetermined tasks or prices, until one of them
+becomes zero. Constraints outside of the active set are perturbed by small irregular amounts, so that ties do not recur;
+the point is an exact equilibrium of the perturbed data.
 
 On one active set the curve is followed by pseudo-arclength continuation. At a change of the active set the direction of
 the curve is that in which the entering variable increases. A pair, row or limit leaves the active set where its tasks
@@ -58,7 +58,7 @@ _STEP_FACTORS, _FIRST_STEP = (1.0, 0.3), 0.05
 #: A step longer than `_CLEARS_FOLD` that has passed a fold is repeated at `_TOWARDS_FOLD` times its length.
 _CLEARS_FOLD, _TOWARDS_FOLD = 1e-3, 0.3
 #: Factors of the step length after at most three corrections (`_FASTER`), after four (`_FAST`), and after more
-#: (`_SLOWER`); and largest number of attempts of a step.
+#: (`_SLOWER`); and largest number of attempts of a step (`_ATTEMPTS`).
 _FASTER, _FAST, _SLOWER, _ATTEMPTS = 2.0, 1.4, 0.7, 24
 #: Residual above which Newton's method is given up as divergent (`_DIVERGED`), and residual below which an increase of
 #: the residual is accepted (`_MAY_RISE`).
@@ -84,7 +84,7 @@ class Run:
     up: bool  # True if alpha increases from 1
     options: CurveOptions
     shorter: float  # factor of all step lengths
-    crossings: list[tuple[Place, int]] = field(default_factory=list)  # with the index
+    crossings: list[tuple[Place, int]] = field(default_factory=list)  # points and their indices
     jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
     steps: int = 0
     length: float = 0.0
@@ -103,7 +103,7 @@ class Run:
     def to_the_end(self, deadline: float, bar: Any = None) -> str:
         """Take steps to the last target, until the CPU time of the process exceeds `deadline`.
 
-        Returns the reason if the target is not attained, else "".
+        Returns "", or the reason why the target was not attained.
         """
         end = float(self.targets[-1 if self.up else 0])
         most, reason = int(self.options.steps_per_pair * (len(self.g.user) + 10) * (1 + abs(end))), None
@@ -116,16 +116,16 @@ class Run:
         return reason
 
     def step(self) -> str | None:
-        """Take one step. Returns why the run ends ("" if at the last target), or None if it continues."""
+        """Take one step; return None, or the reason why the run ends ("" at the last target)."""
         self.steps += 1
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        # The equilibrium at alpha = 1 is unique: a curve far on the other side of alpha = 1 has passed its start again.
+        # The equilibrium at alpha = 1 is unique: far on the other side of alpha = 1 the curve has passed it again.
         if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
-        # After an event the entering variable must increase, which fixes the orientation. On one active set it follows
-        # from the sign of the determinant, which is independent of the border, also where the tangent turns abruptly.
+        # After an event the entering variable must increase, which fixes the orientation. On one active set the sign of
+        # the determinant does, which is independent of the border, also where the tangent turns abruptly.
         border = self._tangent[np.append(unknowns.members, -1)]
         if self._event >= 0:
             border = unknowns.gradient(v, self._event)
@@ -156,7 +156,7 @@ class Run:
         return self._change_active_set(event, target)
 
     def _change_active_set(self, event: int, target: float) -> str | None:
-        """Change the active set at an `event`, or record an attained `target` (-1: neither); why the run ends."""
+        """Change the active set at an `event` (-1: none), or record an attained `target`; return as `step` does."""
         if event == len(self.at.on):
             self.at.theta = target
             if (self.targets == target).any():
@@ -169,7 +169,7 @@ class Run:
         return None
 
     def _next_target(self, rise: float) -> float:
-        """Log alpha that the step must not pass: the next target, or the log alpha of the last fold; NaN if neither."""
+        """Log alpha that the step must not pass: of the next target or of the last fold; NaN without one."""
         goals, theta = np.append(self.targets, self._fold), self.at.theta
         ahead = goals[np.sign(rise) * (abs(rise) > _TURNING) * (goals - theta) > _SAME_LOG_ALPHA]
         return float(ahead[np.abs(ahead - theta).argmin()]) if len(ahead) else np.nan
@@ -207,10 +207,11 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 def corrected(
     unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
-    """Newton's method from `there`, in place, to a residual `aim`: number of corrections (-1: failure), and equations.
+    """Correct `there`, in place, to a residual `aim`, by Newton's method.
 
     Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, reduce the distance from event c to
-    zero; the distance from the last event is the difference of log alpha and `target`.
+    zero; the distance from the last event is the difference of log alpha and `target`. Returns the number of
+    corrections, -1 for a failure, and the equations at the result.
     """
     before = np.inf
     for corrections in range(accuracy.CORRECTIONS):
@@ -289,11 +290,12 @@ def _entry_of_pair(unknowns: Active, start: Place, at: Place, pair: int) -> tupl
 def advanced(
     unknowns: Active, at: Place, v: Values, t: Array, scale: Array, length: float, target: float
 ) -> tuple[int, int, float]:
-    """Take one step along the unit tangent t, in place: the event at its end (-1: none), corrections, and length.
+    """Take one step along the unit tangent t, in place; return the event at its end, corrections, and length.
 
     A step of at most `length` ends at the first event: a condition enters or leaves the active set, or log alpha
     attains `target` (NaN: no target). If the chord passes an event that the tangent did not predict, or a correction
-    fails, the step is shortened. The number of corrections is -1 if no step of at least `_SHORTEST` succeeds.
+    fails, the step is shortened. The event is -1 if there is none; the number of corrections is -1 if no step of at
+    least `_SHORTEST` succeeds.
     """
     aim, start = _RESIDUAL * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
     rate, end, h = unknowns.rates(v, t), -1, length
@@ -327,13 +329,14 @@ def advanced(
     return -1, -1, h
 
 
-#: Backward errors of the first equilibrium: above `_CORE_ERROR` the interior point restarts, at `_CORE_AIM` it ends,
-#: and above `_MOST_ERROR` its result is rejected, so that the other methods of `engine` follow.
+#: Backward errors of the first equilibrium: above `_CORE_ERROR` the interior-point method restarts, at `_CORE_AIM` it
+#: ends, and above `_MOST_ERROR` its result is rejected, and the other methods of `engine` are tried.
 _CORE_ERROR, _CORE_AIM, _MOST_ERROR = accuracy.NEGLIGIBLE, accuracy.CONVERGED, accuracy.HALF_PRECISION
 #: Relative threshold below which singular values and rates count as zero (`_SINGULAR`), and largest number of
 #: alternations between tasks and prices (`_ROUNDS`).
 _SINGULAR, _ROUNDS = accuracy.NEGLIGIBLE, 4
-#: Perturbation of inactive constraints (`_PERTURBATION`), and largest admissible change of the data.
+#: Perturbation of inactive constraints (`_PERTURBATION`), and largest admissible change of the data
+#: (`_MOST_PERTURBATION`).
 _PERTURBATION, _MOST_PERTURBATION = accuracy.HALF_PRECISION, 1e-5
 
 
@@ -410,14 +413,17 @@ def _determine_tasks(g: Game, at: Place, v: Values) -> int:
 
 
 def _determine_prices(g: Game, at: Place, v: Values) -> int:
-    """Change prices, at constant costs of active pairs, until they are determined; number of moves, -1 if it fails."""
+    """Change prices, at constant costs of active pairs, until they are determined.
+
+    Returns the number of moves, -1 for a failure.
+    """
     matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.log_cost > -np.inf)
     matrix[p, g.at[p, r]] = v.row_slope[p, r]
     return _reduced_to_vertex(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
 
 
 def _reduced_to_vertex(matrix: Array, amount: Array, on: Mask, value: Array, sign: float, fixed: Mask) -> int:
-    """Move `amount` along null directions of the `fixed` rows of a matrix until none remains: the number of moves.
+    """Move `amount` along null directions of the `fixed` rows of a matrix until there are none; return how many moves.
 
     Each move ends where an amount becomes zero, which is then removed from the mask `on`, or where the `value` of a row
     that is not fixed becomes zero, and the row is fixed from then on. A value changes at the rate `sign` times the
@@ -529,7 +535,7 @@ class Curve:
     crossings : equilibria at the requested alphas, in their order along the curve
     jumps : jumps of the first crossing, in their order along the curve
     arrived : True if the last requested alpha was attained
-    reason : why the last alpha was not attained, "" if it was
+    reason : why the last alpha was not attained, "" if it was attained
     steps : number of steps along the curve
     alpha : value at the end of the section
     """

@@ -1,8 +1,8 @@
 r"""Entropy homotopy from decoupled servers to the per-server game.
 
-For a temperature tau in (0, 1] the utility of user n on server i is one of :math:`X_n^{1-\tau} x_{ni}^\tau` in place of
-its total tasks :math:`X_n`, with its tasks :math:`x_{ni}` on the server itself. With the log level l of a pair, the log
-of the tasks at which its cost equals the marginal utility,
+For a temperature tau in (0, 1] the utility of user n on server i is a function of :math:`X_n^{1-\tau} x_{ni}^\tau`
+instead of its total tasks :math:`X_n`, with its tasks :math:`x_{ni}` on the server itself. With the log level l of a
+pair, the log of the tasks at which its cost equals the marginal utility,
 
 .. math::
     l_{ni} = \log(\phi_n \gamma_{ni}) - \frac1a \log \sum_r D_{nir} v_{ir}^a, \qquad a = \min(\alpha, 1/\tau),
@@ -18,9 +18,9 @@ with the use y of rows, has log prices as its only unknowns. It is solved by New
 predictor along the tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had
 no effect), the curve is followed by pseudo-arclength continuation until tau has decreased.
 
-With thousands of users per price, a sample with the weights of all determines prices to about a percent.
-The curve then begins at the prices of the sample at a low temperature, and pairs that no longer have tasks are left out
-as tau decreases; a candidate has satisfied the equations with all pairs.
+With thousands of users per price, a sample of users, with the weights of the users that they represent, determines
+prices to about a percent. The curve then begins at the prices of the sample at a low temperature, and pairs that no
+longer have tasks are left out as tau decreases; the equations of a candidate are solved with all pairs.
 """
 
 from __future__ import annotations
@@ -50,23 +50,25 @@ _LAST_TAU = 1e-7
 #: with more than `_FEW_PRICES` prices the largest product of the numbers of pairs and prices, to which the cost of a
 #: matrix is proportional (`_MOST_WORK`).
 _MOST_PRICES, _MOST_WORK, _FEW_PRICES = 1000, 4e6, 64
-#: Default number of linear systems: the first constant divided by the number of prices, within the two bounds.
+#: Default number of linear systems: `_BUDGET_TIMES_PRICES` over the number of prices, from `_LEAST_BUDGET` to
+#: `_MOST_BUDGET`.
 _BUDGET_TIMES_PRICES, _LEAST_BUDGET, _MOST_BUDGET = 2e5, 600, 6000
-#: Log prices are extrapolated linearly in tau, or in log tau if their derivative in log tau exceeds this.
+#: Log prices are extrapolated linearly in tau, or in log tau if their derivative in log tau exceeds this value.
 _LINEAR_IN_TAU = 0.5
-#: Smallest fraction of a Newton step that is tried, and residual up to which the equations hold to rounding.
+#: Smallest fraction of a Newton step that is tried (`_SHORTEST_STEP`), and residual that is due to rounding
+#: (`_ROUNDING`).
 _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
-#: Newton's method at tau = 1 begins where equal prices of a server leave it over- or underused by at most this log; and
-#: the largest change of these log prices in a step towards that.
+#: Newton's method at tau = 1 begins at equal prices of a server's resources, at which the log of its largest use is at
+#: most `_NEAR_FULL` in absolute value; each step towards these prices changes their logs by at most `_MOST_CHANGE`.
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
-#: Relative accuracy of the last tau.
+#: Relative accuracy with which the last temperature is attained.
 _AT_LAST = NEGLIGIBLE
-#: Approximate number of users in a sample, if all are eligible on all servers.
+#: Approximate number of users in a sample, if all users are eligible on all servers.
 _SAMPLED = 4000
-#: Temperatures at which Newton's method for all users is tried from the prices of the sample, of which the first is the
-#: last temperature of the sample; and the largest number of its steps.
+#: Temperatures at which Newton's method for all users is tried from the prices of the sample (`_LEFT_AT`; the first is
+#: the last temperature of the sample), and largest number of its steps (`_RETURN`).
 _LEFT_AT, _RETURN = (1e-5, 1e-4, 1e-3, 5e-3, 3e-2), 16
-#: Largest residual, a log of relative use of capacities, from which these steps are tried.
+#: Largest residual, the log of a relative use of capacity, from which Newton's method for all users is tried.
 _NEAR = 3.0
 #: Pairs without tasks are left out once at most this fraction of the pairs has tasks.
 _LISTED_ANEW = 0.7
@@ -93,25 +95,25 @@ def follow(
     most: float = 0.5,
     listed: bool = False,
 ) -> Iterator[Place]:
-    """Follow the curve from tau = 1 to `last`: points at `tau <= 1/alpha`, where a = alpha.
+    """Follow the curve from tau = 1 to `last`, and yield its points with `tau <= 1/alpha`, where a = alpha.
 
-    No point is returned if there are too many prices or pairs, or Newton's method fails at tau = 1.
+    No point is yielded if there are too many prices or pairs, or if Newton's method fails at tau = 1.
 
     Parameters
     ----------
     last : final temperature
     budget : largest number of linear systems. By default it decreases with the number of prices, in which the cost of a
-        system is cubic: active sets change by one user at a time, so that many steps may be needed
+        system is cubic. Many steps may be needed, as active sets change by one user at a time
     warm : include points of larger tau
     most : largest power of prices in barrier terms, as in `CoupledGame`
-    listed : leave out pairs without tasks; each point then has a game with its own pairs, fewer at lower temperatures
+    listed : leave out pairs without tasks; the game of each point then has its own pairs, fewer at lower temperatures
     """
     begin, prices = list[Place](), int(equations.row.sum())
     cheap = prices <= _FEW_PRICES or prices * len(equations.server) <= _MOST_WORK
     if cheap and equations.row.size <= _MOST_PRICES:
         start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
         begin += [] if start is None else [start]
-        del start  # with all pairs, of which only `cooled` keeps a part
+        del start  # it has all pairs, of which `cooled` keeps only a part
     if begin:
         budget = (
             int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
@@ -155,7 +157,7 @@ def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:
-    """Continue the curve from a point to the temperature `last`: points as in `follow`.
+    """Continue the curve from a point to the temperature `last`, and yield points as `follow` does.
 
     The curve ends early once `budget` linear systems are solved, including those up to `place`.
     """
@@ -188,7 +190,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: b
 def ahead(
     predicted: Callable[[float], CoupledGame], length: float, control: StepControl
 ) -> tuple[CoupledGame | None, int, float]:
-    """Corrected point from `predicted(length)` with backtracking of the length, systems, and the next length."""
+    """Correct `predicted(length)` with backtracking; return the point, number of linear systems, and next length."""
     systems = 0
 
     def attempt(length: float) -> Reached[CoupledGame] | None:
@@ -216,7 +218,7 @@ def newton(here: CoupledGame, most: int, shortest: float = _SHORTEST_STEP) -> Re
 
 
 def _around_fold(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
-    """Follow the curve by arc length until tau has decreased: the point or None, and the systems solved."""
+    """Follow the curve by arc length until tau has decreased; return the point, or None, and number of systems."""
     origin, control = here.tau, STEPS
     at = _ArclengthPoint(here, min(1.0, 10.0 / here.q.row.sum()) / origin**2)
 
@@ -226,7 +228,7 @@ def _around_fold(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]
     length, previous, solved = control.first, None, 0
     while solved < most:
         raw_tangent: Step = (at.game.slope(), 1.0)
-        # The step in log tau is bounded, since on a straight section it could reach tau = 0.
+        # The step in log tau is bounded, since on a straight section of the curve it could lead to tau = 0.
         length = min(length, control.longest * np.sqrt(at.product(raw_tangent, raw_tangent)))
         previous = towards(at, raw_tangent, previous)
         budget = most - solved - 1
@@ -246,7 +248,7 @@ class _ArclengthPoint:
     """Point near the curve in log prices and log tau, in the form of `continuation.OnCurve`."""
 
     game: CoupledGame
-    #: `length^2 = (d log tau)^2 + scale |d log price|^2`.
+    #: Weight of log prices in the length of the curve, `length^2 = (d log tau)^2 + scale |d log price|^2`.
     scale: float
 
     @property

@@ -1,9 +1,9 @@
-r"""Equilibria for alpha in (0, infinity): the interior point, then homotopies, as candidates for certificates.
+r"""Equilibria for alpha in (0, infinity): interior-point methods, then homotopies, as candidates for certificates.
 
 All methods are deterministic, and independent of the order of users and servers up to rounding.
 
-The smoothed path is used where the interior point fails and no limit binds. The complementarity conditions `a >= 0,
-b >= 0, a b = 0` are smoothed to `a b = mu` by the function of Chen, Harker, Kanzow and Smale,
+The smoothed path is used where the interior-point methods fail and no limit binds. The complementarity conditions
+`a >= 0, b >= 0, a b = 0` are smoothed to `a b = mu` by the function of Chen, Harker, Kanzow and Smale,
 
 .. math:: a + b - \sqrt{(a - b)^2 + 4 \mu} = 0,
 
@@ -17,8 +17,8 @@ marginal utility, idle fractions :math:`w_{ir}` of rows, and :math:`k = \min(\al
     \Big(\frac{X_n}{\phi_n \gamma_{ni}}\Big)^k - 1\Big) \qquad \text{and} \qquad v_{ir}^k, \quad w_{ir}
 
 For almost all data the solutions form a smooth curve from a large mu to mu = 0, along which mu need not decrease: near
-degenerate equilibria (exact ties, zero demands) prices change while mu hardly does. mu is therefore an unknown, and
-the curve is followed by pseudo-arclength continuation (`continuation`): a predictor along the tangent, and Newton
+degenerate equilibria (exact ties, zero demands) prices change while mu is nearly constant. Therefore mu is an unknown,
+and the curve is followed by pseudo-arclength continuation (`continuation`): a predictor along the tangent, and Newton
 corrections in the hyperplane orthogonal to it.
 """
 
@@ -52,17 +52,19 @@ Units = tuple[Array, Array]
 
 #: Initial mu (`_FIRST_MU`), and largest residual of points on the curve relative to mu (`_RESIDUAL_PER_MU`).
 _FIRST_MU, _RESIDUAL_PER_MU = 3.0, 0.3
-#: Largest ratio of mu to its minimum before a restart (`_MOST_RISE`), and longest step after a restart.
+#: Largest ratio of mu to its minimum before a restart (`_MOST_RISE`), and longest step after a restart
+#: (`_SHORTER_STEP`).
 _MOST_RISE, _SHORTER_STEP = 1e4, 0.2
 _STEPS = StepControl(0.5, 2.0, SINGLE_ROUNDING, SHORTER, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
 #: Largest number of corrections of a step, and ratio of successive merits up to which the Jacobian is reused.
 _CORRECTIONS = 9, 0.3
-#: Largest number of linear systems for the curve: ten times the number of prices, within these bounds. The largest
-#: number observed in a successful run is 3,248.
+#: Largest number of linear systems for the curve: ten times the number of prices, from `_LEAST_BUDGET` to
+#: `_MOST_BUDGET`. The largest number observed in a successful run is 3,248.
 _LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
 #: Bounds of the exponent of slacks, beyond which a pair has no tasks, or its equation is far from satisfied.
 _LEAST_EXPONENT, _MOST_EXPONENT = -LOG_NOTHING, 60
-#: Newton's method to the first point: largest number of steps, and factor of backtracking.
+#: Newton's method to the first point: largest number of steps (`_FIRST_STEPS`), and factor of backtracking
+#: (`_BACKTRACKING`).
 _FIRST_STEPS, _BACKTRACKING = 39, 0.5
 #: Residual of rows to which Newton steps are refined, relative to the right-hand side.
 _REFINED = SINGLE_ROUNDING
@@ -73,7 +75,7 @@ class CurvePoint(NamedTuple):
 
     log_price: Array  # (servers, resources), log v
     log_level: Array  # (users,)
-    tasks: Array  # (pairs,), in the user's largest gamma
+    tasks: Array  # (pairs,), in units of the user's largest gamma
     log_mu: float
 
     def moved(self, step: Step, t: float) -> CurvePoint:
@@ -82,7 +84,7 @@ class CurvePoint(NamedTuple):
 
 
 def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
-    """Follow the curve: points, and numbers of linear systems solved, until no step succeeds or the budget is spent.
+    """Follow the curve until no step succeeds or the budget is spent; yield points and numbers of linear systems.
 
     If mu becomes far larger than its minimum, the corrector has jumped to another branch: the curve is then followed
     once more from the start, by shorter steps.
@@ -177,8 +179,8 @@ class SmoothedSystem:
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
         """Newton step of log prices, log levels and tasks for residuals of pairs, rows and users.
 
-        Tasks and levels are eliminated, which leaves the Schur complement of `algebra` over prices. `rows` are
-        (servers, resources); `gap` (users,) is in tasks.
+        Tasks and levels are eliminated, which leaves the Schur complement of `algebra` over prices. The shape of `rows`
+        is (servers, resources); `gap` (users,) is in tasks.
         """
         q = self.q
         task_change = -self.unit * pairs / self.to_part
@@ -244,11 +246,12 @@ _OFFERED_TAU, _AT_TAU = (1e-9, 1e-11), VISIBLE
 _MORE = 8
 #: Number of linear systems after which a point is a candidate at any temperature; doubled each time.
 _FIRST_OFFER = 300
-#: Number of prices up to which the homotopy is faster than the methods after it (`_FEW_PRICES`), and number above which
-#: the smoothed path is not tried (`_MOST_PRICES`).
+#: Number of prices up to which the homotopy is faster than other methods (`_FEW_PRICES`), and number above which the
+#: smoothed path is not tried (`_MOST_PRICES`).
 _FEW_PRICES, _MOST_PRICES = 64, 500
-#: Alpha above which prices may span more decades than doubles resolve, so that prices as levels are tried first; and
-#: the same for many users on few servers, where the active set changes in many steps.
+#: Alpha above which prices may span more decades than doubles resolve, so that level prices are tried first: in general
+#: (`LARGE_ALPHA`), and for many users on few servers, where the active set changes in many steps
+#: (`_LARGE_ALPHA_MANY`).
 LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind (`_ROUNDS`), and from the end of the smoothed path
 #: (`_PATH_ROUNDS`).
@@ -259,10 +262,10 @@ _NEAR = 3e-8
 _DENSE_PAIRS = 3_000
 #: There are many users if their number is at least `_MANY_USERS`, and at least `_MANY_PER_PRICE` times that of prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
-#: Temperature, relative to the tolerance, at which the first point for a crowd is a candidate: its error is up to ten
-#: times the temperature.
+#: Temperature, relative to the tolerance, at which the first point is a candidate for a crowd (`welfare.crowded`): its
+#: error is up to ten times the temperature.
 _TAU_PER_TOL = 0.03
-#: Above the alpha `_IMPATIENT_ABOVE`, with few prices, the interior point is given up after `_IMPATIENT` steps in which
+#: Above the alpha `_IMPATIENT_ABOVE`, with few prices, the interior-point method ends after `_IMPATIENT` steps in which
 #: mu does not halve.
 _IMPATIENT, _IMPATIENT_ABOVE = 5, 8
 #: A point of the smoothed path is a candidate if its error is at most the fraction `_CLEARLY_BETTER` of the error of
@@ -276,8 +279,8 @@ _LEAST_DIVISOR = 50
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Candidate equilibria for alpha in (0, infinity), to be certified one after the other.
 
-    With many users on few servers and a large alpha, the active set of the interior point changes by one user a step;
-    the homotopy, whose unknowns are the few prices, then comes first.
+    With many users on few servers and a large alpha, the active set of the interior-point method changes by one user in
+    each step; the homotopy, whose unknowns are the few prices, then comes first.
     """
     criterion, game = problem.criterion, problem.criterion.scope == "game"
     if game and criterion.alpha == 1:
@@ -286,7 +289,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     prices, limited = int(system.row.sum()), len(problem.polytope.limited) > 0
     many_users = len(system.weight) >= max(_MANY_USERS, _MANY_PER_PRICE * prices)
     homotopy_early, crowd = game and (many_users or prices <= _FEW_PRICES), welfare.crowded(problem)
-    # The smoothed path often has no starting point at small alpha, no limits, and takes minutes with more prices.
+    # The smoothed path often has no starting point at small alpha, does not support limits, and takes minutes with more
+    # prices.
     path_applies = not (many_users or criterion.alpha < 1 or limited or prices > _MOST_PRICES)
     if game:
         yield from _of_game(problem, tol, warm, system, many_users, homotopy_early, crowd)
@@ -305,7 +309,11 @@ def _of_game(
     homotopy_early: bool,
     crowd: bool,
 ) -> Iterator[Solution]:
-    """Candidates of the game: interior points with prices in money and as levels, homotopy if early, best responses."""
+    """Candidates of the game, in an order that depends on alpha and the problem's size.
+
+    They come from the interior-point methods in prices and in level prices, from the homotopy if `homotopy_early`, and,
+    where tasks have limits, from best responses.
+    """
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
     apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
@@ -320,7 +328,7 @@ def _of_game(
         yield from _homotopy(system, tol, crowd)
     if users * servers <= _DENSE_PAIRS and (few_prices or steep):
         yield from in_levels(problem, tol, "equilibrium")
-    yield from _renamed(in_money)  # exhausted if it came first
+    yield from _renamed(in_money)  # an empty iterator if these candidates came first
     if limited:  # where limits may bind, best responses take a tenth of the homotopy's time
         yield from _renamed(played.solutions(problem, tol, _ROUNDS))
 
@@ -340,7 +348,10 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 @suppress_fp_warnings
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
-    """Candidates of the entropy homotopy: points near its end, and the last point; for a `crowd` from a sample."""
+    """Candidates of the entropy homotopy: points near its end, and the last point.
+
+    For a `crowd` the curve begins at the prices of a sample of users.
+    """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
     for place in entropy_homotopy.follow(method, ends[-1], listed=crowd):
@@ -366,7 +377,8 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     """Candidates of the smoothed path, of decreasing error, and finally of best responses from its end.
 
-    Responses compute tasks of each server exactly, also where costs differ by less than the smoothed path resolves.
+    Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
+    resolves.
     """
     begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):

@@ -1,8 +1,8 @@
 r"""PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
 
-PS-DSF allocations are not unique: where two users have equal ratios of gamma on two servers, their split over these is
-not determined. If all demands are positive there is a greatest allocation, which is the limit (docs/psdsf.md);
-`core.choices` computes it with a proof.
+PS-DSF allocations are not unique: where two users have equal ratios of gamma on two servers, the split of their tasks
+between the servers is not determined. If all demands are positive there is a greatest allocation, which is the limit
+(docs/psdsf.md); `core.choices` computes it with a proof.
 
 Otherwise (zero demands, binding task limits) the games of `entropy_homotopy` are followed to 1/alpha = 0, and the
 result is the limit if prices determine it well. If they do not, the limit is not found. Equilibria at large alpha do
@@ -125,8 +125,8 @@ _AFTER = 400
 _BEFORE = 3 * _AFTER
 #: Product of numbers of pairs and prices above which the path is not followed: best responses are faster.
 _WORK = 4e6
-#: Nor is the path followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks demand
-#: for some resource: in such problems its end was never the limit (docs/psdsf.md).
+#: The path is also not followed with more than `_ROWS` prices if more than the fraction `_LACKING` of the pairs lacks
+#: demand for some resource: in such problems its end was never the limit (docs/psdsf.md).
 _ROWS, _LACKING = 64, 0.5
 #: Temperatures at which prices are stored as warm starts of problems with other users of the same servers (`_KEPT`),
 #: and largest number of Newton steps from them (`_RESTART`). If these steps do not suffice at one temperature, the next

@@ -1,14 +1,13 @@
 r"""Exact best response of one server, compiled. Tasks are in units of the user's largest gamma.
 
 At alpha = infinity the response is computed by progressive filling (`fill`). At a finite alpha the unknowns are log
-level prices
-:math:`\log v_r`, called q in the code. A user demands
+level prices :math:`\log v_r`, called q in the code. A user demands
 
 .. math:: X_n = \phi_n \gamma_n \Big(\sum_r D_{nr} v_r^\alpha\Big)^{-1/\alpha}
 
-tasks in total (under a concave utility, the tasks at which its marginal utility equals the cost: `share_at`),
-of which it runs here those that it does not have elsewhere. At the solution the use of each resource equals its
-capacity, or is less at a price of zero. These equations are the optimality conditions of the dual problem, which is
+tasks in total (under a concave utility, the tasks at which its marginal utility equals the cost: `share_at`), and runs
+here the difference between this total and its tasks on other servers. At the solution the use of each resource equals
+its capacity, or is less at a price of zero. These equations are the optimality conditions of the dual problem, which is
 convex in v^alpha. A Newton step combines a common change of all log prices, along which total demand is linear in 1/v,
 with changes of single prices, linear in a power of v and within a trust region that shrinks after a rejected step.
 Where the step fails, and after every `_DESCENT_EVERY` steps, the equations are solved for one price after the other
@@ -54,7 +53,8 @@ _SUFFICIENT = REFINED
 _LEAST_RATIO = CONVERGED
 #: Factor of the trust region of a price after its resource has gained users who demanded nothing.
 _NARROWER = 0.3
-#: Relative and absolute regularization of Newton's equations, which are singular where users lack demand elasticity.
+#: Relative (`_REGULARIZATION`) and absolute (`_LEAST_DIAGONAL`) regularization of Newton's equations, which are singular
+#: where no user's demand depends on a price.
 _REGULARIZATION, _LEAST_DIAGONAL = REFINED, NEWTON_ROUNDING
 #: A rate of use below this multiple of the largest rate of a single user is the rounding error of the rates of users
 #: whose tasks are constant.
@@ -99,16 +99,16 @@ class Demand(NamedTuple):
 
 @compiled(inline=True)
 def price_parts(alpha, use, n, scaled, q, usual, parts):  # type: ignore[no-untyped-def]
-    r"""Fill in the terms :math:`D_{nr} v_r^\alpha` of user n's cost in a unit: their sum, and the log of the unit.
+    r"""Fill in the terms :math:`D_{nr} v_r^\alpha` of user n's cost in a unit; return their sum, and the unit's log.
 
-    `scaled` (resources,) is :math:`v_r^\alpha` in the usual unit, whose log is `usual`. The log unit is `usual` unless
-    the sum underflows in it, and then that of the largest term. A cost of zero has the sum 0.
+    `scaled` (resources,) is :math:`v_r^\alpha` in the usual unit, whose log is `usual`. The unit is the usual one, or
+    the largest term where the sum in the usual unit would underflow. The sum is 0 for a cost of zero.
     """
     size, total, unit = use.shape[1], 0.0, usual
     for r in range(size):
         parts[r] = use[n, r] * scaled[r]
         total += parts[r]
-    if not total > UNDERFLOW:  # all demanded resources have a negligible price, or none
+    if not total > UNDERFLOW:  # all demanded resources have a negligible price, or the price zero
         unit, total = -np.inf, 0.0
         for r in range(size):
             parts[r] = np.log(use[n, r]) + alpha * q[r]
@@ -155,7 +155,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
         total, log_unit = price_parts(alpha, use, n, scaled, q, usual, parts)
         if tasks[n] == 0 and np.isnan(choke_cost[n]):
             least = np.exp(alpha * (log_gain[n] - np.log(elsewhere[n]) - unit))
-            # In a smaller cost digits are lost to underflow: the demand is then always computed.
+            # Smaller costs lose digits to underflow, so that the demand is computed at every price.
             choke_cost[n] = least if least > UNDERFLOW and curve.shape[1] == 0 else np.inf
         tasks[n] = 0.0
         if log_unit == usual and total * factor > choke_cost[n]:
@@ -185,7 +185,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
-    """Solve for the price of resource r that reduces its excess demand to a tenth, by safeguarded Newton's method.
+    """Change the price of resource r until its excess demand is a tenth, by a safeguarded Newton method.
 
     The log level price `q[r]` is updated in place; it becomes -inf if the capacity is not exhausted at a price of zero.
     """
@@ -246,7 +246,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
     elsewhere, room : (users here,), tasks on other servers, and largest number of tasks here
     q : (resources,), initial log level prices, -inf for a price of zero
     tasks : (users here,), initial tasks
-    accuracy : tolerance of the residual, if it is larger than rounding
+    accuracy : tolerance of the residual, if it exceeds the rounding error
     curve : table of the utility, as described in `Server`
     """
     count, size = use.shape
@@ -275,7 +275,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy,
 
 @compiled
 def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-untyped-def]
-    r"""Take a step from prices q with `demanded`, within a trust region of radius `reach`, which it updates.
+    r"""Take a step from prices q with demand `demanded`, within a trust region of radius `reach`, which is updated.
 
     A common change h of log prices, along which total demand is linear in 1/v, is combined with changes of single
     prices, linear in :math:`v_r^p` with :math:`p = \min(\alpha, 2)` (`bounded`),
@@ -283,8 +283,8 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
     .. math:: e^{-h} = 1 - \frac{\sum_r v_r^\alpha excess_r}{\sum_r v_r^\alpha total_r}, \qquad
         v_r \leftarrow v_r (1 + t p\, step_r)^{1/p} e^{t h},
 
-    with the total demand of the users here, and t halved from 1 until the step is accepted. Returns the residual, -1 if
-    no step is accepted, -2 if the residual is within the tolerance.
+    with the use `total` of resources by the total demand of the server's users, and t halved from 1 until the step is
+    accepted. Returns the residual, -1 if no step is accepted, or -2 if the residual is within the tolerance.
     """
     alpha, size, top = server.alpha, len(q), q.max()
     old, excess, jacobian, weight = (
