@@ -1,1 +1,1 @@
-"""Engines by criterion: which method answers, at which size, and its candidates."""
+"""Engines: selection of the solution method by criterion and problem size, and its candidate solutions."""

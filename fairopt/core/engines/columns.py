@@ -1,12 +1,13 @@
-r"""Fair levels of columns: lexicographic max-min by linear programs, and refinement by Newton steps at finite alpha.
+r"""Fair levels of column programs: lexicographic max-min by linear programs, and Newton refinement at finite alpha.
 
-Programs have only the columns that matter. A solved program has prices y of rows and values p of levels, and columns
-whose value :math:`G^T p` exceeds their cost :math:`A^T y` are added until there is no such column (column generation),
-so that all pairs of thousands of jobs can be columns. Columns that one level needed remain in the program of the next
-level; all programs are small.
+A column program has the limits :math:`A x \le 1` and the levels :math:`G x` of users, with amounts x of columns. It is
+solved by column generation: from a restricted program, with prices y of its limits and values p of its levels, columns
+whose value :math:`G^T p` exceeds their cost :math:`A^T y` are added until there is no such column. All pairs of
+thousands of jobs can therefore be columns. The columns in use at one level of max-min remain in the first program of
+the next level, so that all programs are small.
 
-Max-min: the largest common level of the users not yet bound, while all others keep their levels. By complementary
-slackness users whose level has a value are bound in every optimum.
+Each level of max-min is the largest common level of the users that are not yet bound, while bound users keep their
+levels. By complementary slackness users whose level has a positive value are bound in every optimum.
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ from ..accuracy import ACCURATE, CONVERGED, CORRECTIONS, NEGLIGIBLE, VISIBLE
 
 
 class Found(NamedTuple):
-    """Amounts (columns,), prices (sets, rows) and values of levels (sets, users), one set per level of max-min."""
+    """Amounts (columns,), prices (sets, rows) and values of levels (sets, users), with a set for each max-min level."""
 
     x: Array
     prices: Array
     values: Array
 
 
-#: Relative loss up to which columns with amount 0 remain in the next program, and most unknowns of dense equations.
+#: Relative loss up to which columns with amount 0 remain in the next program (`_NEAR`), and largest number of unknowns
+#: of dense equations (`_DENSE`).
 _NEAR, _DENSE = 0.1, 2_000
 
 Solver = Callable[[ColumnProgram], Found | None]
 
 
 def generated(program: ColumnProgram, active: Index, solve: Solver) -> tuple[Found, Index] | None:
-    """Solve with some columns, and add those of larger value than cost until there is none.
+    """Solve a program by column generation from the columns `active`; None if a restricted program fails.
 
-    Also returned are the columns from which the next program starts; None if a solve fails.
+    Also returns the indices of the columns with which the next program starts.
     """
     while (found := solve(program.restricted(active))) is not None:
         value = found.values[0] @ program.gain
@@ -60,7 +62,7 @@ def leximin(program: ColumnProgram) -> Found | None:
     """Lexicographic max-min, with prices and values of every level; None if a linear program fails."""
     limits, gain = program.limits, program.gain
     active = np.unique(gain.multiply(program.most).tocsr().argmax(axis=1).A1)
-    level, by = np.full(gain.shape[0], np.nan), np.full(gain.shape[0], -1)  # the price set that binds each user
+    level, by = np.full(gain.shape[0], np.nan), np.full(gain.shape[0], -1)  # level of a user, and the set that binds it
     sets: list[tuple[Array, Array]] = []
     unit = float((gain @ np.bincount(active, program.most[active], gain.shape[1])).min()) / len(level)
     while (free := by < 0).any():
@@ -80,12 +82,12 @@ def leximin(program: ColumnProgram) -> Found | None:
 
 
 def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
-    """Solve for the largest common level of `free` users while others keep theirs, in a `unit` (users,) for each."""
+    """Solve for the largest common level of `free` users, in `unit` (users,); other users keep the level `unit`."""
     rows, columns = part.limits.shape
     gain = sp.diags(1 / unit) @ part.gain
     size = sp.diags(np.sqrt(part.most / gain.max(axis=0).toarray()[0]))
     table = sp.bmat([[part.limits @ size, None], [-gain @ size, sp.csr_matrix(free[:, None] * 1.0)]], format="csr")
-    # Kept levels have slack, as solutions are within tolerances.
+    # Kept levels are reduced slightly, as they are attained only to the tolerance of earlier programs.
     right = np.append(np.ones(rows), np.where(free, 0.0, NEGLIGIBLE - 1))
     found = minimise(np.append(np.zeros(columns), -1.0), table, right, method="highs-ipm")
     if found is None:
@@ -95,7 +97,7 @@ def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
 
 
 def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Found:
-    """Amounts at which users that are bound by one price set have the same level, by the least relative changes.
+    """Change amounts, relatively least, such that all users that are bound by the same price set have the same level.
 
     Unknowns of the least-squares problem are relative changes of amounts, and one level for each price set. Columns
     whose cost exceeds their value at the prices of a level are left out.
@@ -118,11 +120,11 @@ def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Fou
 
 
 def refined(program: ColumnProgram, found: Found, alpha: float) -> Found:
-    r"""Refine amounts at finite alpha by Newton steps on the conditions of columns that run and rows that bind.
+    r"""Refine amounts at finite alpha by Newton steps on the conditions of columns k in use and binding rows r.
 
-    .. math:: \sum_n m_n G_{nk} = \sum_r y_r A_{rk}, \quad (A x)_r = 1, \qquad m_n = w_n \ell_n^{-\alpha}
+    .. math:: \sum_n m_n G_{nk} = \sum_r y_r A_{rk}, \quad (A x)_r = 1, \qquad m_n = w_n (G x)_n^{-\alpha}
 
-    Equations may be dependent, as amounts need not be unique; the shortest step solves them.
+    with weights w. Equations may be dependent, as amounts need not be unique: steps have the least norm.
     """
     (x, (y,), (m,)), limits, gain = found, program.limits, program.gain
     runs = np.flatnonzero(x * ((1 / (gain @ x)) @ gain) > 1 - ratio(m @ gain, y @ limits))
@@ -136,7 +138,7 @@ def refined(program: ColumnProgram, found: Found, alpha: float) -> Found:
             right = np.append(1 - price @ a / value, 1 - a @ z)
             top = np.hstack([(g.T * (alpha * m / (g @ z))) @ g, a.T]) / value[:, None]
             table = np.vstack([top, np.hstack([a, np.zeros((len(row),) * 2)])])
-            if not (np.isfinite(table).all() and np.isfinite(right).all()):  # LAPACK fails on others
+            if not (np.isfinite(table).all() and np.isfinite(right).all()):  # LAPACK requires finite entries
                 break
             step = 1 + np.linalg.lstsq(table * np.append(z, price), right, CONVERGED)[0]
             z, price = z * step[: len(runs)], price * step[len(runs) :]

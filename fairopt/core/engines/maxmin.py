@@ -1,23 +1,24 @@
-r"""Engine of lexicographic max-min: progressive filling of servers that do not interact, else an interior point.
+r"""Engine of lexicographic max-min: progressive filling of servers that do not interact, else an interior-point method.
 
-Small problems that neither solves to the tolerance are solved in rational arithmetic (`certificates.rational`).
+Small problems that neither method solves to the tolerance are solved in rational arithmetic (`certificates.rational`).
 
-Progressive filling of one pool, or of every server alone, is exact (`core.filling`); floors are reserved from the
-beginning, and a user enters when the level reaches its floor.
+Progressive filling of one pool, or of every server by itself, is exact (`core.filling`). Floors are reserved from the
+beginning, and the tasks of a user increase once the level exceeds the level of its floor.
 
-Refinement: tasks of a level's interior point satisfy earlier levels to its duality gap only, which is inaccurate for
-users whose tasks cost little compared with tasks of other users. Once all levels are known, amounts y are changed as
-little as possible so that every user attains its level and every row with a price in some level is exhausted,
+Refinement: the interior-point method of one level satisfies earlier levels only up to its duality gap, which is
+inaccurate for users whose tasks cost little compared with tasks of other users. Once all levels are known, amounts y
+are changed as little as possible so that every user attains its level and every row with a price in some level is
+exhausted,
 
 .. math::
     \min \sum_{ni} \frac{\delta_{ni}^2}{y_{ni}} \quad \text{s.t.} \quad \sum_i (y + \delta)_{ni} = level_n, \quad
     \sum_n use_{nir} (y + \delta)_{ni} = 1,
 
-one linear system in the multipliers of users and rows.
+which is a linear system in the multipliers of users and rows.
 
 Infeasible floors: for prices lambda >= 0 and least costs p of a task, every feasible x satisfies
-:math:`\sum_n p_n x_n \le \sum_{ir} \lambda_{ir} c_{ir}`, so that floors that cost more cannot be met together; each
-user's part of the cost is reported.
+:math:`\sum_n p_n x_n \le \sum_{ir} \lambda_{ir} c_{ir}`, so that floors of a higher total cost cannot be met together;
+each user's part of the cost is reported.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from ..algebra import Equations
 from ..leximin import Leximin
 from ..solution import Run, Solution
 
-#: Number of padded pairs in a chunk of servers that are filled together.
+#: Largest number of pairs, padding included, of the servers that are filled together.
 _PADDED_PAIRS = 20_000
 #: Pairs with tasks are predicted from the solution at a finite alpha, `_PREDICTOR_ALPHA`, to the tolerance
 #: `_PREDICTOR_TOL`: a pair is excluded if its part of the user's tasks is less than `_EXCESS_RATIO` times its relative
@@ -50,9 +51,9 @@ _PREDICTOR_ALPHA, _PREDICTOR_TOL, _EXCESS_RATIO = 256.0, 1e-4, 0.1
 
 
 def filled(polytope: Polytope, criterion: Criterion) -> Array:
-    """Lexicographic max-min tasks of every server alone, (all users, servers).
+    """Lexicographic max-min tasks of every server by itself, (all users, servers).
 
-    With one server limits are respected; in the scope `per_server` only limits of zero are.
+    In the scope `per_server` limits other than zero are ignored.
     """
     cluster, users = polytope.cluster, polytope.users
     result = np.zeros(cluster.shape[:2])
@@ -61,7 +62,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
         member = polytope.pair_user[pairs]
         users_at = users[member]
         share = criterion.share[users_at] if criterion.share.ndim == 1 else criterion.share[users_at, servers[:, None]]
-        # Tasks in units of gamma, so that all numbers are of order one.
+        # Tasks are in units of gamma, so that all numbers are of order one.
         monopoly = polytope.gamma[pairs]
         gain = criterion.weight[users_at] / share / monopoly
         room = np.full(monopoly.shape, np.inf) if criterion.scope == "per_server" else polytope.limit[member] / monopoly
@@ -76,14 +77,14 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
     return result
 
 
-#: Relative gap of the bounds of a level above which the status names them loose.
+#: Relative gap of the bounds of a level above which the status calls them loose.
 _LOOSE_BOUNDS = VISIBLE
 #: Remark on solutions in rational arithmetic.
 _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for floating-point numbers"
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """Candidates for a max-min criterion, in the order in which certificates should try them."""
+    """Candidates for a max-min criterion, in the order in which they should be certified."""
     start, criterion, polytope = clock.cpu(), problem.criterion, problem.polytope
     if criterion.scope == "per_server" or len(problem.cluster.servers) == 1:
         tasks = filled(polytope, criterion)
@@ -106,7 +107,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def _predicted_pairs(problem: Problem) -> Mask:
-    """Mask (pairs,) of pairs with tasks at a large finite alpha: fractions of tasks above relative excess costs."""
+    """Mask (pairs,) of pairs that probably have tasks, by their tasks and excess costs at a large finite alpha."""
     finite_problem = Problem(problem.cluster, replace(problem.criterion, alpha=_PREDICTOR_ALPHA))
     found = welfare.run(finite_problem, _PREDICTOR_TOL)
     polytope, tasks = finite_problem.polytope, found.fractions * finite_problem.polytope.gamma
@@ -117,7 +118,7 @@ def _predicted_pairs(problem: Problem) -> Mask:
 
 
 def _tasks(levels: Leximin) -> Iterator[Array]:
-    """Tasks of levels, refined and unrefined; with several levels, where errors accumulate, refined ones come first."""
+    """Tasks of levels, unrefined, then refined; the reverse for several levels, whose errors accumulate."""
     made: list[Callable[[], Array | None]] = [levels.tasks, lambda: restored(levels)]
     for make in made if len(levels.stages) == 1 else reversed(made):
         with np.errstate(all="ignore"):
@@ -139,16 +140,17 @@ def _exact(problem: Problem) -> Iterator[Solution]:
     yield Solution(tasks, prices, "native", (run,), 0.0, 1, "exact", (_EXACT_NOTE,))
 
 
-#: Thresholds of the refinement: smallest fraction of a level that counts as tasks, largest idle fraction of an
-#: exhausted row, and smallest fraction of a level's prices that counts as a price.
+#: Thresholds of the refinement: smallest amount of a pair, relative to its user's level, that counts as tasks
+#: (`_ZERO_TASKS`); largest idle fraction of an exhausted row (`_EXHAUSTED`); and smallest positive price, relative to
+#: the sum of prices of a level (`_ZERO_PRICE`).
 _ZERO_TASKS, _EXHAUSTED, _ZERO_PRICE = SOLVE_ROUNDING, VISIBLE, CONVERGED
-#: Relative regularization, since equations may be dependent, largest relative change of a pair, and number of steps of
-#: iterative refinement.
+#: Relative regularization, since equations may be dependent (`_REGULARIZATION`), largest relative change of a pair
+#: (`_MOST_CHANGE`), and number of steps of iterative refinement (`_STEPS`).
 _REGULARIZATION, _MOST_CHANGE, _STEPS = CONVERGED, 0.5, 4
 
 
 def restored(levels: Leximin) -> Array | None:
-    """Tasks (all users, servers) refined to the levels; None if that takes large changes."""
+    """Tasks (all users, servers) refined to the levels; None if this requires a large change of some pair."""
     polytope, level, pairs = levels.polytope, levels.level, levels.pairs
     amounts, priced = levels.amounts(), np.zeros(levels.inverse.shape, dtype=bool)
     amounts = np.where(amounts > _ZERO_TASKS * level[pairs.user], amounts, 0.0)
@@ -172,16 +174,17 @@ def restored(levels: Leximin) -> Array | None:
 
 #: Relative tolerance of the feasibility of floors.
 _ROUNDING = NEGLIGIBLE
-#: Relative violation of floors that the six digits of an error message do not show; below it floors are feasible.
+#: Relative reduction of the reported part of floors, so that floors with the six digits of the message are feasible.
 _PRINTED = 5e-6
-#: Largest number of users in an error message, and their smallest share of the cost of all floors.
+#: Largest number of users in an error message (`_MOST_NAMED`), and their smallest share of the cost of all floors
+#: (`_NAMED_PART`).
 _MOST_NAMED, _NAMED_PART = 3, 0.05
 
 
 def check_floors(problem: Problem) -> None:
     """Raise `DataError` for infeasible floors, with the users who cost most and the feasible part of all floors.
 
-    Floors of a game are refused as well: `criterion` does so, but not `dataclasses.replace` of a criterion.
+    Floors of a game raise `DataError` too: the function `criterion` checks them, but `dataclasses.replace` does not.
     """
     cluster, rule = problem.cluster, problem.criterion
     if not rule.floor.any():
@@ -195,7 +198,7 @@ def check_floors(problem: Problem) -> None:
             "to run on, or no floor",
             ("users", n),
         )
-    # A partition by weight is feasible.
+    # Floors within a partition of every server by weight are feasible.
     partition = rule.weight / rule.weight.sum() * cluster.gamma.sum(axis=1)
     if (rule.floor <= partition).all():
         return
@@ -217,7 +220,12 @@ def check_floors(problem: Problem) -> None:
 
 
 def _check_rest(problem: Problem, price: Array) -> None:
-    """Raise `DataError` if floors exhaust what some user without a floor needs; `price` (users,) of its tasks."""
+    """Raise `DataError` if floors exhaust the resources that some user without a floor needs.
+
+    Parameters
+    ----------
+    price : (users,), price of all tasks that a user could run alone; positive only if floors exhaust its resources
+    """
     users = problem.polytope.users
     starved = users[(problem.criterion.floor[users] == 0) & (price > _ROUNDING * price.max(initial=0.0))]
     if len(starved):
@@ -229,15 +237,15 @@ def _check_rest(problem: Problem, price: Array) -> None:
 
 
 def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
-    r"""Bound the feasible fraction of floors f (users,) by duality: bound, users' parts of the cost, prices (users,).
+    r"""Bound by duality the factor t up to which the scaled floors t f are feasible, with floors f (users,).
 
-    Any prices prove, with the least cost :math:`p_n` of a task of user n, that the floors scaled by t are infeasible if
+    With the least cost :math:`p_n` of a task of user n, any prices prove that floors scaled by t are infeasible if
 
     .. math:: t > \sum_{ir} \lambda_{ir} c_{ir} \Big/ \sum_n p_n f_n.
 
     The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`, and infinite without
-    prices. The parts of the cost are :math:`p_n f_n / \sum_m p_m f_m`, and the price of a user is that of all tasks
-    that it could run alone.
+    prices. Returns the bound, the parts :math:`p_n f_n / \sum_m p_m f_m` of the cost (users,), and the prices (users,)
+    of all tasks that each user could run alone.
     """
     cluster, users, cost = polytope.cluster, polytope.users, np.zeros(len(floor))
     limits = np.zeros(cluster.shape[0])

@@ -1,4 +1,4 @@
-"""Native engines of the global mechanisms, which work on a criterion and formulate no program in a modelling language.
+"""Native engines of the global mechanisms, which solve a criterion directly, without a modelling language.
 
 If all task limits can be attained together, prices are zero, and no optimization is needed (`served`).
 """
@@ -18,8 +18,9 @@ from ...model.problem import Problem
 from ..solution import Solution
 from . import maxmin, small
 
-#: Number of iterations in which the weight of every server is divided by a power of its utilization; this power; and a
-#: lower bound of utilizations, so that weights of nearly idle servers remain bounded.
+#: Number of iterations in which the weight of every server is divided by a power of its utilization (`_ITERATIONS`),
+#: exponent of this power (`_DAMPING`), and lower bound of utilizations, so that weights of nearly idle servers remain
+#: bounded (`_LEAST_UTILIZATION`).
 _ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 
 
@@ -40,7 +41,8 @@ def served(problem: Problem, engine: str) -> Iterator[Solution]:
 def everybody_served(polytope: Polytope) -> Array | None:
     """Fractions (pairs,) with which every user attains its limit; None if infeasible, or if the heuristic fails.
 
-    Users split their tasks in proportion to gamma times a weight of each server, which falls while it is overloaded.
+    Users split their tasks in proportion to gamma times the weight of each server, which is reduced while the server is
+    overloaded.
     """
     if not np.isfinite(polytope.limit).all() or (polytope.reach < polytope.limit).any() or len(polytope.timed):
         return None
@@ -62,15 +64,15 @@ def everybody_served(polytope: Polytope) -> Array | None:
 
 
 def handles(criterion: Criterion) -> bool:
-    """True for concave welfare, fairness-efficiency and max-min on servers, and max-min inside each."""
+    """True for concave welfare, fairness-efficiency and max-min over servers, and for max-min on each server."""
     scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
-    """Candidates of increasing cost, for certificates to accept the first.
+    """Candidates of increasing cost; the first with a sufficient certificate is used.
 
-    At finite alpha `sooner`, candidates of another engine, come before those of the interior point.
+    At finite alpha the candidates `sooner`, of another engine, come before those of the interior-point method.
     """
     from . import packed, welfare
 

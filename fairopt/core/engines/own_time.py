@@ -1,26 +1,28 @@
-r"""Global programs in which users with different rates have task limits: own time, a row of each with a price.
+r"""Global programs with task limits of users whose rates differ between servers, by a constraint on each user's time.
 
-Such a limit bounds no work, as a user may trade time on a slow server for time on a fast one. Other engines, for which
-limits are bounds on work, do not apply.
+Such a limit bounds the time of a user, not its work, as the user may trade time on a slow server for time on a fast
+server. Other engines, for which limits are bounds on work, do not apply.
 
-Welfare at finite alpha > 0, by a primal-dual interior point for few rows. With fractions z of pairs, their work g, time
-tau and use D, prices lambda of rows, mu of own time and p of work, the conditions are
+Welfare at finite alpha > 0 is maximised by a primal-dual interior-point method for few rows. With fractions z of pairs,
+work g, time tau and use D of a whole pair, prices lambda of rows, mu of own time and p of work, the conditions are
 
 .. math:: s_{ni} = \sum_r D_{nir} \lambda_{ir} + \tau_{ni} \mu_n - g_{ni} p_n \ge 0 \perp z_{ni} \ge 0, \qquad
     1 - D z \ge 0 \perp \lambda \ge 0, \qquad 1 - \tau z \ge 0 \perp \mu \ge 0,
 
-and p is the marginal utility of w = g z. The equations of a user, one for each of its servers and one for its time, are
-solved for all users together, which leaves a dense system in the prices of rows. Products of users are relative to
-their expenditure. alpha is raised from 1 by factors of 2, with units of work that make the users' present work 1.
+and p is the marginal utility of the user's work w, the sum of g z. The equations of a user, one for each of its servers
+and one for its time, are solved by a stacked inversion, which leaves a dense system in the prices of rows. Products of
+users are relative to their expenditure. Alpha is increased from 1 by factors of 2, with units in which each user's
+present work is 1.
 
-Max-min, by linear programs: a common level t is feasible iff users can have :math:`\min(t, \ell_n)` each, with the
-level :math:`\ell_n` of a user that has all of its time on its best servers. If it is not, the prices of the least total
-shortage prove
+Max-min is solved by linear programs. A common level t is feasible if and only if every user n can have the level
+:math:`\min(t, \ell_n)`, with the level :math:`\ell_n` that n has alone. If t is infeasible, the prices of the program
+that minimises the total shortage prove
 
 .. math:: \sum_n p_n \min(t, \ell_n) \le \sum_r \lambda_r + \sum_n \mu_n
 
-for every feasible t. Its largest solution is the next t, which falls to the level itself in a few programs, however
-many users attain their own bounds on the way. Users with a price are then frozen.
+for every feasible t. The largest t that satisfies this inequality is tried next; these values decrease to the largest
+feasible level in a few programs, independent of the number of users that attain their own bounds. Users with a price
+are then frozen.
 """
 
 from __future__ import annotations
@@ -42,14 +44,15 @@ from ..central_path import LEAST, LEAST_CENTRING, TO_BOUNDARY
 from ..factors import TINY
 from ..solution import Run, Solution
 
-#: Largest number of rows, and largest number of entries of the equations of users.
+#: Largest number of rows (`_ROWS`), and of entries of the equations of users (`_ENTRIES`).
 _ROWS, _ENTRIES = 1_000, 20_000_000
-#: Largest number of Newton steps, shortest step that is accepted, and mean product at which alpha is raised.
+#: Largest number of Newton steps (`_STEPS`), shortest step that is accepted (`_SHORTEST`), and mean complementarity
+#: product at which alpha is increased (`_ROUGH`).
 _STEPS, _SHORTEST, _ROUGH = 100, 1e-8, 1e-2
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """At most one candidate: of max-min, or of alpha-fair welfare with few rows."""
+    """At most one candidate, for max-min, or for alpha-fair welfare with few rows."""
     rule, polytope, begun = problem.criterion, problem.polytope, clock.cpu()
     if type(rule) is not Criterion or rule.alpha == 0 or rule.floor.any():
         return
@@ -68,7 +71,10 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
 
 class _Point(NamedTuple):
-    """Iterate: fractions z and slacks s (pairs,), prices and slacks of rows, and of own time (1 without), and p."""
+    """Iterate: fractions z and slacks s of pairs, prices lam and slacks v of rows, mu and u of own time, prices p.
+
+    mu and u are 1 for users without a limit.
+    """
 
     z: Array
     s: Array
@@ -88,7 +94,8 @@ class _Program:
         self.has = np.zeros(len(unit), dtype=bool)
         self.has[polytope.limited] = True
         self.time = np.where(self.has[self.user], polytope.instances / polytope.quota[self.user], 0.0)
-        #: Position of a pair among those of its user, and all pairs of pairs of one user.
+        #: Position of each pair among the pairs of its user (`place`), and all combinations of two pairs of the same
+        #: user (`both`).
         self.place = np.arange(len(self.user)) - polytope.start[self.user]
         same = sp.csr_matrix((np.ones(len(self.user)), (np.arange(len(self.user)), self.user)))
         self.both = (same @ same.T).tocoo()
@@ -99,7 +106,7 @@ class _Program:
         return np.asarray(np.add.reduceat(of_pairs, self.start))
 
     def begin(self, z: Array) -> _Point:
-        """Point at fractions z, at which nothing is used up."""
+        """Interior point at fractions z, at which no capacity or own time is exhausted."""
         value = self.gain * self.worth[self.user]
         lam = np.maximum(self.use.T @ (value * z), LEAST * self.paid) / np.maximum(self.use.T @ z, TINY)
         mu = np.where(self.has, self.worth, 1.0)
@@ -108,13 +115,16 @@ class _Program:
         return _Point(z, np.maximum(cost - value, LEAST * value), lam, 1 - self.use.T @ z, mu, u, self.worth)
 
     def gap(self, at: _Point) -> float:
-        """Mean product, relative to expenditures."""
+        """Mean complementarity product, relative to expenditures."""
         of_users = np.bincount(self.user, at.z * at.s, len(self.worth)) + np.where(self.has, at.mu * at.u, 0.0)
         total = (of_users / self.worth).sum() + (at.lam * at.v).sum() / self.paid
         return float(total / (len(at.z) + len(at.lam) + np.count_nonzero(self.has)))
 
     def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
-        """Point with complementarity products up to `accuracy`, or rounding, by Mehrotra's method, and the steps."""
+        """Iterate by Mehrotra's method until the gap is less than `accuracy`; return the point and number of steps.
+
+        Iterations end early where rounding errors prevent progress.
+        """
         zero = _Point(*(0 * one for one in at))
         steps = 0
         while steps < _STEPS:
@@ -125,7 +135,7 @@ class _Program:
                 affine = newton.direction(0.0, zero)
                 ahead = self.gap(_moved(at, affine, _longest(at, affine)))
                 change = newton.direction(min(max((ahead / gap) ** 3, LEAST_CENTRING), 0.5) * gap, affine)
-            except np.linalg.LinAlgError:  # ratios of slacks to fractions are lost in rounding, close to a solution
+            except np.linalg.LinAlgError:  # near a solution matrices may be singular by rounding
                 break
             t = _longest(at, change)
             if not t > _SHORTEST:
@@ -139,7 +149,7 @@ def _moved(at: _Point, change: _Point, t: float) -> _Point:
 
 
 def _longest(at: _Point, change: _Point) -> float:
-    """Longest step, at most 1, that keeps everything nonnegative; NaN beyond the range of numbers."""
+    """Longest step, at most 1, that keeps all variables nonnegative; NaN if numbers have overflowed."""
     return 1 / float(np.max([1.0, *((-more / one).max() for one, more in zip(at, change, strict=True))]))
 
 
@@ -152,12 +162,12 @@ class _Newton:
         self.dual = q.use @ at.lam + q.time * at.mu[user] - q.gain * at.p[user] - at.s
         self.rows = 1 - q.use.T @ at.z - at.v
         self.own = np.where(q.has, 1 - q.sums(q.time * at.z) - at.u, 0.0)
-        #: `dp = misfit - slope dw`
+        #: Linearised marginal utility: `dp = misfit - slope dw`.
         off = np.log(q.worth / at.p) - q.alpha * np.log(w)
         self.slope, self.misfit = q.alpha * at.p / w, at.p * off
         residuals = self.dual / (q.gain * at.p[user]), self.rows, self.own, off
         self.residual = max(float(np.abs(each).max()) for each in residuals)
-        # Equations of users in changes of z and mu.
+        # Equations of each user in the changes of z and mu, padded to the largest number of servers.
         users, width = len(w), int(q.place.max()) + 1
         matrix, gain = np.zeros((users, width + 1, width + 1)), np.zeros((users, width))
         gain[user, q.place] = q.gain
@@ -179,7 +189,7 @@ class _Newton:
         return found[q.user, q.place], np.where(q.has, found[:, -1], 0.0)
 
     def direction(self, target: float, second: _Point) -> _Point:
-        """Direction to products `target`, with the products of `second`, a direction, in the next order."""
+        """Direction to complementarity products `target`, with the products of the direction `second` subtracted."""
         q, at, aim = self.program, self.at, target * self.program.worth
         of_pairs = aim[q.user] - second.z * second.s - at.z * at.s
         of_rows = target * q.paid - second.lam * second.v - at.lam * at.v
@@ -193,8 +203,8 @@ class _Newton:
 
 
 def _welfare(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | None:
-    """Fractions (pairs,), log prices per resource unit, and number of Newton steps; None for numbers out of range."""
-    # Half of every server is divided evenly, and of own time at most half is used.
+    """Maximise welfare: fractions (pairs,), log prices per resource unit, number of Newton steps; None for overflow."""
+    # At the start half of every server is divided evenly, and at most half of every user's time is used.
     even = 0.5 / np.bincount(polytope.pair_server)[polytope.pair_server]
     even = even * np.minimum(1.0, 0.5 / polytope.part_of_limit(polytope.gamma * even))[polytope.pair_user]
     own, z, alpha, steps = rule.restrict(polytope.users), even, min(rule.alpha, 1.0), 0
@@ -213,7 +223,7 @@ def _welfare(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | 
 
 
 def _levels(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | None:
-    """Fractions (pairs,), log prices (levels, servers, resources), and number of programs; None if one fails."""
+    """Max-min: fractions (pairs,), log prices (levels, servers, resources), number of programs; None for a failure."""
     own, users, pairs = rule.restrict(polytope.users), len(polytope.users), len(polytope.gamma)
     most, level, free = own.levels(polytope.reach), np.zeros(users), np.ones(users, dtype=bool)
     share = sp.diags(own.share / own.weight / most) @ polytope.tasks  # relative to the user's largest level
@@ -254,7 +264,7 @@ def _levels(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | N
 
 
 def _affordable(price: Array, most: Array, value: float) -> float:
-    """Level t with `sum price min(t / most, 1) = value`, the largest of `most` if that is less."""
+    """Level t with `sum(price min(t / most, 1)) = value`; the largest of `most` if the sum is always less."""
     order = np.argsort(most)
     price, most = price[order], most[order]
     slope = np.cumsum((price / most)[::-1])[::-1]

@@ -1,14 +1,15 @@
-r"""Welfare of a crowd over several servers, by the optimum of their pool, packed into the servers.
+r"""Welfare of many users over several servers, by the optimum of the pool of all servers, packed into the servers.
 
-The welfare of a pool bounds that of its servers from above, so that its optimum x is optimal if the servers can hold
-it. Users of a group are divided alike over servers. With the use :math:`U_{gr} = \sum_{n \in g} x_n d_{nr}` of a group,
-x can be packed if the level t of
+The largest welfare of a pool is an upper bound on that of its servers, so that the pool's optimum x is optimal if the
+servers have room for it. Users are partitioned into groups, whose users are divided over servers in the same
+proportions. With the use :math:`U_{gr} = \sum_{n \in g} x_n d_{nr}` of a group, x can be packed if the largest level t
+in
 
 .. math:: \max t, \quad \sum_i f_{gi} \ge t, \quad \sum_g f_{gi} U_{gr} \le c_{ir}, \quad f \ge 0
 
-is 1, which is max-min with the groups as users. At its prices :math:`\lambda` no division of single users has a
-level above :math:`\sum_{ir} \lambda_{ir} c_{ir} / \sum_n x_n \min_i \sum_r \lambda_{ir} d_{nr}`: if that is at least 1,
-groups are split by the users' cheapest servers; otherwise the servers cannot hold x.
+is 1, which is max-min with the groups as users. By its prices :math:`\lambda` the level of any division of single users
+is at most :math:`\sum_{ir} \lambda_{ir} c_{ir} / \sum_n x_n \min_i \sum_r \lambda_{ir} d_{nr}`. If this bound is at
+least 1, groups are split by the users' cheapest servers; otherwise x cannot be packed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ...model.problem import Problem
 from ..accuracy import NEGLIGIBLE
 from ..solution import Run, Solution
 
-#: Approximate number of initial groups, and largest number of times that groups are split.
+#: Approximate number of initial groups (`_GROUPS`), and largest number of times that groups are split (`_SPLITS`).
 _GROUPS, _SPLITS = 500, 20
 
 
@@ -42,7 +43,7 @@ def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) 
     if pool is None or part is None:
         return
     log = pool.log_prices
-    if log is None:  # max-min: each exhausted resource stops all users, and by itself proves the level
+    if log is None:  # max-min: the price of an exhausted resource alone proves the level of users that demand it
         left = 1 - cluster.used(pool.tasks[:, 0]) / cluster.pooled_capacity
         log = np.where(np.eye(len(left), dtype=bool), 0.0, -np.inf)[left < NEGLIGIBLE, None]
     run = Run("optimum of the pool, packed", clock.cpu() - begun)
@@ -51,7 +52,7 @@ def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) 
 
 
 def _parts(cluster: Cluster, tasks: Array, solve: Callable[[Problem], Iterator[Solution]]) -> Array | None:
-    """Fractions of the tasks (users, 1) of a pool on servers, (users, servers); None if these cannot hold them."""
+    """Division of the tasks (users, 1) of a pool over servers, (users, servers), as fractions; None without one."""
     some, part = np.flatnonzero(tasks), np.zeros(cluster.shape[:2])
     amounts, group = (tasks * cluster.demand)[some], _arrays.alike(cluster.demand[some], _GROUPS)
     for _ in range(_SPLITS):

@@ -1,4 +1,4 @@
-"""Small problems: the dense method for each kind of criterion, the sizes up to which it is fastest, and candidates."""
+"""Engine of small problems: dense methods by kind of criterion, and the sizes up to which they are fastest."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from ..accuracy import CONVERGED, REFINED, VISIBLE
 from ..solution import Run, Solution
 from ..solve import Found, finite
 
-#: Kinds of problems with a dense method: max-min over a pool or servers (`leximin`), max-min of every server alone,
-#: welfare at finite alpha, utilitarian (alpha = 0), the game at finite alpha, and its limit PS-DSF.
+#: Kinds of problems with a dense method: max-min over a pool or servers (`leximin`), max-min of every server by itself
+#: (`per_server`), welfare at finite alpha > 0 (`global`) and at alpha = 0 (`efficient`), the game at finite alpha
+#: (`game`), and its limit PS-DSF (`psdsf`).
 Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
 #: Number of pairs (user, server) up to which dense methods are faster than the engines for large problems (measured).
@@ -30,15 +31,15 @@ LARGEST: dict[Kind, int] = {
     "game": 500,
     "psdsf": 400,
 }
-#: Alpha above which dense methods take many steps, as active sets are nearly degenerate, and numbers of pairs up to
-#: which they are still fastest there.
+#: Alpha above which dense methods take many steps, as active sets are nearly degenerate (`_LARGE_ALPHA`), and numbers
+#: of pairs up to which they are nevertheless fastest (`_LARGEST_AT_LARGE_ALPHA`).
 _LARGE_ALPHA, _LARGEST_AT_LARGE_ALPHA = 5.0, {"global": 80, "game": 250}
 
 
 #: For concave programs with alpha up to `_SMALL_ALPHA`, of at most `_MOST_ROWS` rows (server, resource) and
 #: `_MOST_PAIRS` pairs, only usable pairs count, since the Schur complement is over rows.
 _SMALL_ALPHA, _MOST_ROWS, _MOST_PAIRS = 2.0, 120, 10_000
-#: Tableau entries of max-min above which the interior point for large problems is faster (measured).
+#: Tableau entries of max-min above which the interior-point method for large problems is faster (measured).
 _TABLEAU_ENTRIES = 40_000
 
 
@@ -62,7 +63,7 @@ def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
 
 
 def kind_of(rule: Criterion) -> Kind | None:
-    """Kind of a criterion; `None` for floors, the game at alpha = 0, and other welfare functions."""
+    """Kind of a criterion; None for floors, the game at alpha = 0, other welfare functions, and finite `per_server`."""
     if type(rule) is not Criterion or rule.floor.any():
         return None
     if rule.alpha == 0:
@@ -75,7 +76,7 @@ def kind_of(rule: Criterion) -> Kind | None:
     return "game" if rule.scope == "game" else "global"
 
 
-#: Backward error at which dense methods end, and the fraction of the tolerance that it does not exceed.
+#: Dense methods end at the backward error `_FINEST`, or at the fraction `_AIM_OF_TOL` of the tolerance if this is less.
 _FINEST, _AIM_OF_TOL = CONVERGED, 0.1
 #: Backward error below which no refinement is needed.
 _TO_ROUNDING = REFINED
@@ -94,7 +95,7 @@ class Together:
     def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
         """Solution at the alpha of a problem, and its part of the CPU seconds; None for another cluster.
 
-        The first call solves its cluster at all alphas together; later calls return the solution at one alpha each.
+        The first call solves its cluster at all alphas together; later calls return one of these solutions.
         """
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
@@ -112,20 +113,22 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
     """At most one candidate, of the dense method that is fastest for a small problem.
 
     Max-min over several servers is solved by the dense simplex method, welfare and the game at finite alpha > 0 by the
-    dense interior point, at all alphas of a path together if `warm` is a `Together`. There is no candidate where
-    another engine is faster or selects among several optima independently of the order of users: alpha = 0, PS-DSF,
-    single servers, and games in which a limit binds; nor if the certificate exceeds `tol`.
+    dense interior-point method, at all alphas of a path together if `warm` is a `Together`. There is no candidate where
+    another engine is faster, or where another engine selects among several optima independently of the order of users:
+    at alpha = 0, for PS-DSF, single servers, and games in which a limit binds. There is also no candidate if the
+    certificate exceeds `tol`.
     """
     kind, servers = kind_of(problem.criterion), problem.cluster.shape[1]
-    # At alpha = 0 the interior point selects an optimum that does not depend on the order; single servers are filled.
+    # At alpha = 0 the interior-point method selects an optimum that does not depend on the order of users; single
+    # servers are solved by progressive filling.
     filled = kind == "per_server" or (kind == "leximin" and servers == 1)
     if kind in (None, "efficient", "psdsf") or filled:
         return
-    # The dense methods know no limits of tasks in work.
+    # Dense methods do not support task limits of users with rates.
     limited = problem.cluster.rated and bool(np.isfinite(problem.limits[problem.limits > 0]).any())
     if limited or not fastest(kind, problem.cluster, problem.criterion.alpha):
         return
-    # A binding limit required another engine at the previous alpha, and probably does so here.
+    # A warm start of another engine shows that a limit bound at the previous alpha, and probably binds here.
     if kind == "game" and not (warm is None or isinstance(warm, Together)):
         return
     begun = clock.cpu()
@@ -151,7 +154,7 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """Best iterate of the dense method with prices as levels, for prices of too wide a range for other methods."""
+    """Best iterate of the dense method in level prices, which represent a wider range of prices than other methods."""
     begun = clock.cpu()
     found = finite([problem], tol, _AIM_OF_TOL * tol)
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
@@ -164,7 +167,7 @@ def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:
-    """Log prices per resource unit from those of whole capacities (..., servers, resources), -inf for zero."""
+    """Log prices per resource unit from log prices of whole capacities (..., servers, resources), -inf for zero."""
     minus_infinity = np.full(log_rows.shape, -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(

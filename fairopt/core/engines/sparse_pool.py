@@ -1,4 +1,4 @@
-"""Max-min of a pool with a sparse demand, by the levels at which users stop."""
+"""Max-min of a pool with a sparse demand matrix, by the levels at which progressive filling stops each user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..filling import stopping_levels
 
 
 def filled(cluster: SparseCluster, criterion: Criterion, limits: Array) -> Array:
-    """Lexicographic max-min tasks, (users,)."""
+    """Lexicographic max-min tasks, (users,), for a criterion and task `limits` (users,)."""
     runs = np.flatnonzero(cluster.runnable)
     gain = ratio(criterion.weight, criterion.share)[runs]  # tasks per unit of level
     rows = cluster.share_per_task[runs]

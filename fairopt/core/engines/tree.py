@@ -1,15 +1,15 @@
 r"""Progressive filling in a tree of queues, by cutting planes.
 
-At given prices the cost of all tasks is at most the value of the capacities: a cut, which bounds the path of filling.
-From the tasks x and the times t at which users stop on the path of the known cuts, cuts are found by lexicographic
-max-min of the levels
+At given prices the cost of all tasks is at most the value of the capacities. This inequality is a cut, which bounds the
+path of filling. The path within the known cuts has tasks x, and times t at which its users stop. Further cuts are found
+by lexicographic max-min of the levels
 
 .. math:: \frac{t_n}{x_n} \sum_i x'_{ni}, \quad \sum_i x'_{ni} \le x_n \ \text{for users that no cut stops},
 
-whose engine gives the prices of every level. If all users attain their times, x has a placement, and is the result.
-Otherwise some cut excludes x: consider the lowest of the levels at which users with less than x_n tasks stop. All users
-that stop at lower levels have x_n, since a cut that stops such a user on the path excludes more tasks for this user
-unless another user has less.
+whose engine returns the prices of every level. If all users attain their times, x has a placement, and is the result.
+Otherwise some new cut excludes x. To see this, consider the lowest level at which a user with fewer than :math:`x_n`
+tasks stops. All users that stop at lower levels have :math:`x_n` tasks, since a cut that stops such a user on the path
+allows it no further tasks unless another user has fewer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROUNDS = 100
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """Tasks of progressive filling, with prices (cuts, servers, resources) of those that stop users as certificate."""
+    """Tasks of progressive filling; their certificate is the prices (cuts, servers, resources) that stop users."""
     polytope, rule = problem.polytope, problem.criterion
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)

@@ -1,8 +1,8 @@
-"""Engine of concave welfare, for any utilities, by the interior point of `core.welfare`, and floors as limits.
+"""Engine of concave welfare, for any utilities, by the interior-point method `core.welfare`; floors as limits.
 
-Floors for engines that only know limits: at prices p user n has `max(floor_n, its demand)` tasks, so that users whose
-demand is below their floors get the floor as a limit, and a weight at which they demand more. The optimum of this
-program is the same, and the set of these users is found by iteration.
+Engines that support limits but no floors are applied as follows. At given prices user n has `max(floor_n, demand_n)`
+tasks. Each user whose demand is less than its floor gets the floor as a limit, and a weight at which it demands more.
+The optimum of this program is the same, and the set of users at their floors is found by iteration.
 """
 
 from __future__ import annotations
@@ -22,34 +22,33 @@ from ..accuracy import ACCURATE
 from ..factors import LOG_RANGE
 from ..solution import Run, Solution
 
-#: Backward error aimed at where no refinement follows.
+#: Backward error at which iterations end where no refinement follows.
 _UNREFINED_TOL = ACCURATE
 
 
-#: Users are a crowd if there are at least `CROWD`, and `_CROWD_PER_PRICE` for each price: the active set of the
-#: interior point may then change by only a few users in each step.
+#: Users form a crowd if their number is at least `CROWD`, and at least `_CROWD_PER_PRICE` times that of prices: the
+#: active set of the interior-point method may then change by only a few users in each step.
 CROWD, _CROWD_PER_PRICE = 50_000, 100
 
 
 def crowded(problem: Problem) -> bool:
-    """True if users of several servers are many enough per price that a sample of them nearly determines prices."""
+    """True if the users of several servers form a crowd, of which a sample nearly determines prices."""
     polytope, rule = problem.polytope, problem.criterion
     many = len(polytope.users) >= max(CROWD, _CROWD_PER_PRICE * len(polytope.row_server))
     return many and problem.cluster.shape[1] > 1 and type(rule) is Criterion and rule.alpha > 0
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
-    """Candidate of the interior point for concave welfare, or for the game; none if its prices overflow.
+    """Candidate of the interior-point method for concave welfare or the game; no candidate if prices overflow.
 
     Parameters
     ----------
     tol : backward error that counts as converged
     warm : warm start, from a candidate of another alpha
-    patience : number of steps without progress of mu after which it ends, as in `core.welfare.run`
+    patience : number of steps without progress of mu after which iterations end, as in `core.welfare.run`
     """
     polytope, begun = problem.polytope, clock.cpu()
-    # No refinement follows where there are floors, or utilities at which users may have no tasks: hence a smaller
-    # error.
+    # No refinement follows with floors or user-defined utilities, so that a smaller error is required here.
     unrefined = problem.criterion.floor.any() or isinstance(problem.criterion, ConcaveWelfare)
     aim = min(tol, _UNREFINED_TOL) if unrefined else tol
     with np.errstate(all="ignore"):
@@ -63,15 +62,16 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
 
 
-#: Largest number of programs until the set of users at their floors repeats.
+#: Largest number of programs from one start, unless the set of users at their floors repeats earlier.
 _MOST_PROGRAMS = 20
 
 
 def as_limits(problem: Problem, log_rows: Array) -> Problem:
     r"""Program without floors, in which users who are at their floors at given prices have limits instead.
 
-    User n is at its floor :math:`\underline x_n` if its marginal utility there is below its least cost p. Its weight is
-    raised by the factor :math:`e\,(p_n / G_n(\underline x_n))^{1/\alpha}`, so that it demands more than its limit.
+    User n is at its floor :math:`\underline x_n` if its marginal utility there, :math:`G_n(\underline x_n)`, is less
+    than its least cost :math:`p_n`. Its weight is then multiplied by
+    :math:`e\,(p_n / G_n(\underline x_n))^{1/\alpha}`, so that it demands more than its limit.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
     cap[polytope.users[at_floor]] = own.floor[at_floor]
     log_raise = np.minimum((least - log_marginal) / rule.alpha, LOG_RANGE / 3)
-    log_more[polytope.users[at_floor]] = log_raise[at_floor] + 1  # at these prices its demand is e times its floor
+    log_more[polytope.users[at_floor]] = log_raise[at_floor] + 1  # the demand is e times the floor at these prices
     weight = rule.weight * np.exp(log_more)
     return Problem(problem.cluster, replace(rule, cap=cap, floor=np.zeros(len(rule.floor)), weight=weight))
 
@@ -96,7 +96,7 @@ def fixed_at_floors(
 ) -> Iterator[Solution]:
     """Candidates of programs without floors, iterated until the set of users at their floors repeats.
 
-    The first set is the set at the prices of `start`; then iteration begins with the empty set.
+    A first iteration begins with the set at the prices of `start`, a second iteration with the empty set.
     """
     polytope, seen = problem.polytope, set[bytes]()
     for warm in (start, None):

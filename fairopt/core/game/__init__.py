@@ -1,1 +1,1 @@
-"""The game per server: responses, equilibria, their limit PS-DSF, and curves of alpha."""
+"""The per-server game: best responses, equilibria, their limit PS-DSF, and curves of equilibria in alpha."""

@@ -53,8 +53,8 @@ _SUFFICIENT = REFINED
 _LEAST_RATIO = CONVERGED
 #: Factor of the trust region of a price after its resource has gained users who demanded nothing.
 _NARROWER = 0.3
-#: Relative (`_REGULARIZATION`) and absolute (`_LEAST_DIAGONAL`) regularization of Newton's equations, which are singular
-#: where no user's demand depends on a price.
+#: Relative (`_REGULARIZATION`) and absolute (`_LEAST_DIAGONAL`) regularization of Newton's equations, which are
+#: singular where no user's demand depends on a price.
 _REGULARIZATION, _LEAST_DIAGONAL = REFINED, NEWTON_ROUNDING
 #: A rate of use below this multiple of the largest rate of a single user is the rounding error of the rates of users
 #: whose tasks are constant.
