@@ -1,10 +1,10 @@
-r"""Jacobian of the optimality conditions on an active set, dense, for a stack of problems, and refinement by it.
+r"""Dense Jacobians of the optimality conditions on active sets, for a stack of problems, and refinement by them.
 
 On the active pairs, rows and limits the complementarity conditions of `system` are equations,
 
 .. math:: s_{nk} = 0, \qquad \sum_n D_{nkr} z_{nk} = 1, \qquad \sum_k \tau_{nk} z_{nk} = 1,
 
-in tasks relative to the user's, log prices :math:`\log v^A`, and prices xi of limits.
+with unknowns tasks relative to the user's tasks, log prices :math:`\log v^A`, and prices xi of limits.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from .judge import backward_errors
 from .last_digits import DENSE
 from .system import OfLimits, Stack
 
-#: Largest relative decrease of tasks in a step, and of prices v^A.
+#: Largest relative decrease in a step of tasks (`_MOST_DECREASE`), and of prices v^A (`_MOST_PRICE_DECREASE`).
 _MOST_DECREASE, _MOST_PRICE_DECREASE = 0.9, 0.99
-#: Relative pivots below the first, or singular values below the second, count as zero.
+#: Relative size below which pivots (`_SINGULAR`) and singular values (`_RANK`) count as zero.
 _SINGULAR, _RANK = SINGLE_ROUNDING, ACCURATE
 
 
 class ActiveSet:
-    """Active pairs (N, K, B), rows (R, K, B) and limits (N, B) of a stack, numbered in each problem.
+    """Active pairs (N, K, B), rows (R, K, B) and limits (N, B) of a stack, as lists of indices for each problem.
 
     Attributes
     ----------
     user, server : (B, pairs)
     resource, host : (B, rows)
     limited : (B, limits), users whose limit binds
-    is_pair, is_row, is_limit : False for padding at the end, where problems have fewer
+    is_pair, is_row, is_limit : masks of the same shapes, False for padding at the ends of shorter lists
     """
 
     def __init__(self, pairs: Mask, rows: Mask, limits: OfLimits = None) -> None:
@@ -92,7 +92,7 @@ class ActiveSet:
 
 
 def _numbered(active: Mask) -> tuple[tuple[Index, Index], Mask]:
-    """Both indices (B, most) of the active entries of every problem, padded, and the mask of valid ones."""
+    """Both indices (B, most) of the active entries of every problem, padded, and the mask of valid indices."""
     flat = active.reshape(-1, active.shape[-1]).T
     order = np.argsort(~flat, axis=1, kind="stable")[:, : int(flat.sum(axis=1).max(initial=0))]
     return np.divmod(order, active.shape[1]), np.take_along_axis(flat, order, axis=1)
@@ -101,11 +101,11 @@ def _numbered(active: Mask) -> tuple[tuple[Index, Index], Mask]:
 def refined(
     q: Stack, z: Array, log_v: Array, xi: OfLimits, pairs: Mask, rows: Mask, binding: OfLimits, aim: float
 ) -> tuple[Array, Array, Array]:
-    """Refine one problem: fractions (N, K, 1), log prices of whole capacities (R, K, 1) and their error (1,).
+    """Refine the solution of one problem: fractions (N, K, 1), log prices of whole capacities (R, K, 1), error (1,).
 
-    The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive ones get no tasks and no
-    price. Prices are updated by `log1p` of their relative change, since the cost of a pair is linear in prices
-    :math:`v^A`, while Newton's method in levels v would move by 1/A a step.
+    The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive pairs get no tasks, inactive
+    rows and limits the price zero. Log prices change by `log1p` of the relative change of :math:`v^A`, in which the
+    cost of a pair is linear; Newton's method in levels v would remove only the part 1/A of an error in each step.
     """
     active = ActiveSet(pairs, rows, binding)
     of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])
@@ -145,7 +145,7 @@ def least_squares(m: Array, rhs: Array) -> Array | None:
     """Solution (n,) of a square system m (n, n), of least norm if it is singular; None if it is not finite.
 
     Rows are scaled to largest entries of one. LU factors are used unless a pivot is negligible, as where tasks of pairs
-    or prices are not unique; then a QR factorisation with column pivoting.
+    or prices are not unique; a QR factorisation with column pivoting is used there.
     """
     scale = 1 / np.maximum(np.abs(m).max(axis=1), TINY)
     m, rhs = m * scale[:, None], rhs * scale

@@ -1,6 +1,7 @@
-r"""Normal equations of an interior point over pairs (user, server), by Schur complements in either order.
+r"""Normal equations of interior-point methods over pairs (user, server), by Schur complements in either order.
 
-With the weights :math:`\omega = y/z` of pairs, Newton's equations for prices of rows, prices of users and the level are
+With the weights :math:`\omega = y/z` of pairs, Newton's equations for changes of the prices lambda of rows, the prices
+p of users and the level t are
 
 .. math::
     M\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
@@ -9,13 +10,13 @@ With the weights :math:`\omega = y/z` of pairs, Newton's equations for prices of
     E_n = \sum_i \omega_{ni} + h_n,
 
 with the use :math:`a_{nir} = d_{nr} / c_{ir}` of a whole capacity by a unit of n, the diagonals W of rows and h of
-users, and tau = 1 for users whose level rises. As a is a product of two factors, sums over pairs are products of thin
-matrices. Eliminating users leaves a Schur complement over rows, eliminating servers one over users; the cheaper of the
-two is factored. These factors precondition conjugate gradients on the complement over rows, which is applied as an
-operator: singular equations, and rounding, cost an iteration or two.
+users, and tau (in max-min 1 for users whose level is t, else 0). As a is a product of two factors, sums over pairs are
+products of thin matrices. Eliminating users leaves a Schur complement over rows, eliminating servers a complement over
+users; the cheaper of the two is factored. These factors precondition conjugate gradients on the complement over rows,
+which is applied as an operator: singular equations and rounding errors add an iteration or two.
 
-In the game marginal utilities differ between servers: costs are divided by them (`value`), in M and in the second
-equation. Matrices are then not symmetric, and factored by LU instead of Cholesky.
+In the game marginal utilities differ between servers: costs are divided by marginal utilities (`value`), in M and in
+the second equation. Matrices are then not symmetric, and factored by LU instead of Cholesky.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from .accuracy import SUM_ROUNDING
 from .factors import TINY, factored
 from .sparse import DENSE_FLOPS, Factors, Order, ordered
 
-#: Cost of a multiplication in sparse lists, in flops of a product of dense matrices (measured).
+#: Cost of a multiplication in sparse lists, relative to a flop of a product of dense matrices (measured).
 _LIST_COST = 200.0
-#: Dimension above which factors are in single precision, if they only precondition.
+#: Dimension above which factors that are only used as a preconditioner are in single precision.
 _SINGLE_FROM = 250
 #: Least pivot relative to its diagonal entry, about the rounding error of a sum.
 _LEAST_PIVOT = SUM_ROUNDING
@@ -47,7 +48,7 @@ _ITERATIONS = 12
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs sorted by user, and those of a user by server.
+    """Pairs sorted by user, and the pairs of each user by server.
 
     Attributes
     ----------
@@ -139,13 +140,13 @@ class Pairs:
         return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
 
     def with_value(self, value: Array | None) -> Pairs:
-        """Copy with other marginal utilities `value` (pairs,); cached arrays do not depend on them, and are shared."""
+        """Copy with other marginal utilities `value` (pairs,), on which the shared cached arrays do not depend."""
         other = copy(self)
         object.__setattr__(other, "value", value)
         return other
 
     def demanding(self, amount: Array) -> Array:
-        """Amounts (pairs,) as multiples of the user's demand: times `per`."""
+        """Amounts (pairs,) times `per`, which are multiples of the user's demand."""
         return amount if self.per is None else amount * self.per
 
     def over_value(self, amount: Array) -> Array:
@@ -204,7 +205,10 @@ class Pairs:
 
     @cached_property
     def order(self) -> str:
-        """Side that is eliminated first, and the format ("listed": sparse), by the least estimated number of flops."""
+        """Side that is eliminated first, "users" or "servers", by the least estimated number of flops.
+
+        The name is followed by " listed" if the Schur complement is sparse.
+        """
         users, (servers, size) = float(len(self.demand)), self.inverse.shape
         rows, of_user, of_server = float(servers * size), np.diff(self.start), np.bincount(self.server).astype(float)
         cost = {"users": users * rows**2 + rows**3 / 3, "servers": users**2 * rows + users**3 / 3}
@@ -233,7 +237,7 @@ class Equations:
     idle : (servers, resources), W; infinite for rows that are left out
     user_diagonal : (users,), h
     rising : (users,), tau
-    rough : allow factors of large matrices in single precision, to be refined by `solve` with `tol`
+    rough : allow factors of large matrices in single precision; `solve` with `tol` refines their solutions
     """
 
     def __init__(
@@ -248,7 +252,7 @@ class Equations:
         if rising.any():
             self.border = self._masked(pairs.weighed_use(weight, rising / self.whole))
         if pairs.order.startswith("users"):
-            # Sum of the weights of the other pairs of a user, added up without cancellation for its largest pair.
+            # `rest` is the sum of the weights of a user's other pairs, without cancellation for its largest pair.
             all_of = pairs.of_user(self.whole)
             rest = all_of - weight
             large = np.flatnonzero(rest < 0.5 * all_of)
@@ -276,7 +280,7 @@ class Equations:
         return self._masked(load + self.idle * prices + self.border * dt)
 
     def solve(self, b: Array, e: Array, f: float, tol: float | None = None) -> tuple[Array, Array, float]:
-        """Solve for `(dlam, dp, dt)`, refined until residuals of rows are below `tol`, if that is given."""
+        """Solve for `(dlam, dp, dt)`; with `tol`, refine the solution until residuals of rows are below `tol`."""
         pairs = self.pairs
         free = e / self.whole
         rest = (f - float((self.rising * free).sum())) / self.per_level
@@ -289,9 +293,9 @@ class Equations:
         return dlam, dp, dt
 
     def _refined(self, x: Array, rhs: Array, tol: float) -> Array:
-        """Refine x by preconditioned conjugate gradients, or, with values of pairs, by iterative refinement.
+        """Refine x by preconditioned conjugate gradients; return the iterate of least residual (max norm).
 
-        With values the Schur complement over rows is not symmetric. Returns the iterate of least residual (max norm).
+        With values of pairs, where the Schur complement over rows is not symmetric, x is refined iteratively.
         """
         left = rhs - self._apply(x)
         best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
@@ -302,7 +306,7 @@ class Equations:
             if size <= 1 or not np.isfinite(size):
                 break
             step = self.inverse(left)
-            if self.pairs.value is not None:  # not symmetric: iterative refinement in place of conjugate gradients
+            if self.pairs.value is not None:  # iterative refinement, since the complement is not symmetric
                 x, left = x + step, left - self._apply(step)
                 continue
             now = float((step * left).sum())
@@ -324,9 +328,13 @@ def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callab
 def _from_lists(
     at: Equations, takes: Array, others: tuple[Index, Index, Array] | None, along: Array
 ) -> Callable[[Array], Array]:
-    """Solver of the sparse matrix `I + along along' - sum takes takes' / value` over members of the same group.
+    """Solver of the sparse matrix `I + along along' - sum(takes takes' / value)`, with sums over pairs of a group.
 
-    `takes` has the scaled use of each member, one row for each.
+    Parameters
+    ----------
+    takes : (members, k), scaled use by each member of a group
+    others : additional off-diagonal entries, as in `sparse.Factors`
+    along : (unknowns,), vector of the rank-one term
     """
     pairs, order = at.pairs, at.pairs.lists
     left, rough = takes[order.member], at.rough and len(along) > _SINGLE_FROM
@@ -378,7 +386,7 @@ class _UsersFirst:
         matrix = self._dense_complement(at, scale, active)
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        # Diagonal blocks of servers are computed without cancellation.
+        # Diagonal blocks of servers are those of `own`, which are computed without cancellation.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
@@ -457,7 +465,7 @@ class _ServersFirst:
                     lower[r, s] = left / lower[s, s]
                     self.root[r] -= lower[r, s] * self.root[s]
             self.root[r] /= lower[r, r]
-        # The level direction, in which the complement is singular, gets a rank-one term.
+        # A rank-one term makes the complement regular in the direction of the level, in which it is singular.
         self.rising, root = at.rising, 1 / np.sqrt(at.whole)
         along = self.rising * root
         along /= max(float(np.linalg.norm(along)), TINY)

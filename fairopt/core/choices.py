@@ -14,9 +14,9 @@ The use of a server decreases in its own price and increases in all other prices
 regular. tau decreases by a factor that adapts to the number of Newton steps, from prices that are extrapolated in tau.
 
 At a low tau the pairs with tasks are identified: the ties of users and servers. Max-min over the split of tasks among
-ties, by the simplex method or an interior point, shows by how much the levels of servers can be raised together. Levels
-are raised until a user would prefer another server, to which it is tied from then on. Where no level can be raised, the
-dual solutions of these max-min problems prove that no PS-DSF allocation is greater (docs/psdsf.md).
+ties, by the simplex method or an interior-point method, determines how much the levels of servers can be raised
+together. Levels are raised until a user would prefer another server, to which it is tied from then on. Where no level
+can be raised, the dual solutions of these max-min problems prove that no PS-DSF allocation is greater (docs/psdsf.md).
 
 Users, servers and pairs of the problems of a stack are concatenated.
 """
@@ -44,10 +44,10 @@ from .sparse import Factors, Order, ordered
 from .system import AT_LIMIT, stacked
 
 #: Initial tau (`_FIRST`), ratio rho / tau (`_RESOURCES`), and largest number of evaluations of Newton's method at one
-#: tau.
+#: tau (`EVALUATIONS`).
 _FIRST, _RESOURCES, EVALUATIONS = 0.12, 9.0, 24
-#: Pairs whose a_ni is less than the user's largest by more than this multiple of tau are left out: their part of the
-#: user's tasks, e^-100, is negligible.
+#: Pairs whose :math:`a_{ni}` is less than the user's largest by more than this multiple of tau are left out: their part
+#: of the user's tasks, e^-100, is negligible.
 _NEAR = 100.0
 #: Factor by which tau is multiplied: its initial and largest value (`_SLOWEST`), its smallest value (`_FASTEST`), and
 #: the value above which iterations of a problem end, since tau hardly decreases (`_STOPPED`).
@@ -63,19 +63,19 @@ _MORE_SERVERS = 4
 #: The matrix is factored in sparse lists if the number of users times that of servers exceeds `_LIST_COST` times the
 #: number of pairs plus `_LIST_OVERHEAD`; both constants were measured.
 _LIST_COST, _LIST_OVERHEAD = 5, 20_000
-#: Last tau of stacks, whose ties are then identified.
+#: Last tau of stacks, at which ties are identified.
 LAST_TAU = 1e-5
 #: Tasks are split among ties by the dense simplex method up to `_TABLEAU` entries of its tableau. For larger problems
 #: sparse linear programs are used if users with several ties have less than `_MANY` ties together, and otherwise an
-#: interior point.
+#: interior-point method.
 _TABLEAU, _MANY = 5_000, 2_000
 #: Part of a user's tasks above which a pair may be a tie (`_TIED`); difference of logs of tasks below which pairs are
 #: tied (`_SAME`).
 _TIED, _SAME = 3e-7, REFINED
 #: Default number of rounds in which levels are raised on ties.
 _ROUNDS = 60
-#: Rounds stop if the product of the numbers of ties and of users about to change servers exceeds this bound, since each
-#: of these users may need a round.
+#: Rounds end if the product of the numbers of ties and of pairs about to become ties exceeds this bound, since each of
+#: these pairs may need a round.
 _CROWD = 1e7
 
 
@@ -121,8 +121,8 @@ class Choices:
         self.users, self.servers = (len(q.start) - 1) // count, len(q.row) // count
         self.served = np.bincount(q.server, minlength=len(q.row)) > 0
         self.tau, self.factor = np.full(count, _FIRST), np.full(count, _SLOWEST)
-        # Initial prices: each server is as good for one of its users as that user's best server, and no server of a
-        # problem is overused.
+        # At the initial prices each server is as good for one of its users as that user's best server, and no server is
+        # overused.
         self.price = np.where(self.served, -np.inf, 0.0)
         best = np.maximum.reduceat(q.log_gain, q.start[:-1])
         np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
@@ -133,7 +133,7 @@ class Choices:
         self.before = 2 * self.tau, self.price  # tau and prices of the previous point
 
     def _of(self, problem: Array, size: int) -> Array:
-        """Values (problems,) repeated for the users or servers of each problem, of which each problem has `size`."""
+        """Values (problems,) repeated for the `size` users or servers of each problem."""
         return problem if self.count == 1 else np.repeat(problem, size)
 
     def _look(self) -> None:
@@ -149,7 +149,7 @@ class Choices:
         self.order: Order | None = None
 
     def _excess(self) -> Array:
-        """Evaluate choices at the current prices: F (servers,)."""
+        """Evaluate choices at the current prices, and return F (servers,)."""
         tau, rho = self._of(self.tau, self.users), _RESOURCES * self._of(self.tau, self.servers)[:, None]
         level = self.gain - self.price[self.server]
         best = np.maximum.reduceat(level, self.start)
@@ -205,7 +205,7 @@ class Choices:
 
     @staticmethod
     def _by_users(diverted: Array, part: Array, own: Array, wanted: Array) -> Array:
-        r"""Newton step, (some, servers), by a matrix (users, users), where there are few users.
+        r"""Newton step of `_step`, (some, servers), by a matrix (users, users), for few users.
 
         The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n g'_n t_n) - g'^T t`, with :math:`g' = (1/\tau - 1)
         g`. By the Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
@@ -279,8 +279,8 @@ class Choices:
     def tied(self) -> Array:
         r"""Log prices (servers,), changed by little more than rounding, at which nearly tied pairs are exactly tied.
 
-        Pairs with a part of their user's tasks above `_TIED` are nearly tied. As ties on a cycle could contradict each
-        other, only the ties of a spanning forest of largest parts are made exact. In every tree one server keeps its
+        Pairs with more than the part `_TIED` of their user's tasks are nearly tied. As ties on a cycle may contradict
+        each other, only the ties of a spanning forest of largest parts become exact. In every tree one server keeps its
         price, from which the prices of all other servers of the tree follow by
 
         .. math:: \log X_n + \pi_i = \log(\phi_n \gamma_{ni})
@@ -325,7 +325,7 @@ class Choices:
             best = np.maximum.reduceat(level, q.start[:-1])
             previous, tied = tied, level > best[q.user] - _SAME
             changed = np.ones(len(tasks), dtype=bool)
-            if previous.any():  # connected components without a new tie keep their solution
+            if previous.any():  # connected components without new ties keep their solution
                 component = self._connected(q.user[tied], q.server[tied])[q.user]
                 changed = np.isin(component, component[tied & ~previous])
             pairs, total = np.flatnonzero(tied & changed), np.exp(best)
@@ -357,9 +357,9 @@ class Choices:
         return np.asarray(csgraph.connected_components(ties, directed=False)[1])
 
     def _fair(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
-        """Lexicographic max-min of users' tasks, as fractions of `total` (users,), over the split among tied `pairs`.
+        """Lexicographic max-min of users' tasks over their `total` (users,), by the split of tasks among tied `pairs`.
 
-        Returns the fractions of the pairs, and the mask (problems,) for which they were found.
+        Returns the tasks of the pairs as fractions of `total`, and the mask (problems,) for which they were found.
         """
         q = self.q
         some, problem = np.unique(q.user[pairs] // self.users, return_inverse=True)
@@ -385,10 +385,10 @@ class Choices:
         .. math::
             \max \sum_g h_g \quad \text{s.t.} \quad \sum_i f_{ni} = h_{g(n)}, \quad \sum_n f_{ni} X_n D_{nir} \le 1
 
-        Unknowns are fractions f_ni of the tasks X_n of users with several ties, and the common factor h_g of the tasks
-        of all users in each group g of servers that ties connect; a user with a single tie has `f = h_g` there. Tasks
-        of users who are tied to a server without a price are increased further, on such servers alone, in the next
-        program.
+        Unknowns are fractions :math:`f_{ni}` of the tasks :math:`X_n` of users with several ties, and the common factor
+        :math:`h_g` of the tasks of all users in each group g of servers that ties connect; a user with a single tie has
+        :math:`f_{ni} = h_g` there. Tasks of users who are tied to a server without a price are increased further, on
+        such servers alone, in the next program.
         """
         q, users, servers, result = self.q, len(total), len(self.price), np.zeros(len(self.q.server))
         rising, resources = pairs, q.row.shape[1]
@@ -425,9 +425,9 @@ class Choices:
         return result[pairs], np.ones(self.count, dtype=bool)
 
     def _levels(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
-        """Solve the problem of `_fair` by an interior point (`Levels`).
+        """Solve the problem of `_fair` by an interior-point method (`Levels`).
 
-        Users with a single tie, to the same server, have a common level: they are replaced by one user with the sum of
+        Users with a single tie to the same server have a common level: they are replaced by one user with the sum of
         their demands.
         """
         user, server = self.q.user[pairs], self.q.server[pairs]
@@ -446,9 +446,9 @@ class Choices:
 
 
 def greatest(problems: list[Problem]) -> tuple[Array, Array]:
-    """Solve a stack of problems: tasks (B, N, K) of their greatest PS-DSF allocations, and exploitabilities (B,).
+    """Tasks (B, N, K) of the greatest PS-DSF allocations of a stack of problems, and exploitabilities (B,).
 
-    The exploitability is infinite where a greatest allocation is not proved, or may not exist: some user does not
+    The exploitability is infinite where a greatest allocation is not proved, or may not exist: where some user does not
     demand a resource of a server, can run nowhere, or attains its task limit.
     """
     q = stacked(problems, np.ones(len(problems)))

@@ -1,13 +1,14 @@
-r"""Max-min of single servers, a stack of them, by progressive filling.
+r"""Max-min on single servers, for a stack of servers, by progressive filling.
 
-A user with x tasks here, `elsewhere` tasks on other servers and `room` for tasks here has the level
-(x + elsewhere) / gain, and uses the fraction `per_task` of a resource for each task,
+A user with x tasks on the server, `elsewhere` tasks on other servers, and room for at most `room` tasks on the server
+has the level (x + elsewhere) / gain. It uses the fraction `per_task` of a resource for each task,
 
 .. math:: \sum_n x_n\, per\_task_{nr} \le 1, \qquad 0 \le x_n \le room_n
 
-A common level is raised until a user attains its room or needs an exhausted resource. Each round finds, by a k-ary
-search over the levels at which users enter or attain their room, the level at which the next resource is exhausted;
-there are at most as many rounds as resources. Arrays begin with the axis of servers; padding users have no room.
+A common level increases; the tasks of each user follow until the user attains its room or needs an exhausted resource.
+Each round finds, by a k-ary search over the levels at which users get their first tasks or attain their room, the level
+at which the next resource is exhausted; there are at most as many rounds as resources. The first axis of arrays is that
+of servers; padding users have room 0.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ _PROBES = 4000
 
 
 def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array:
-    """Max-min tasks (servers, users) of every server alone.
+    """Max-min tasks (servers, users) of every server by itself.
 
     Parameters
     ----------
     gain : (servers, users), tasks per unit of level
     per_task : (servers, users, resources), fraction of a capacity that a task uses
-    elsewhere, room : (servers, users), tasks on other servers, and largest number of tasks here
+    elsewhere, room : (servers, users), tasks on other servers, and largest number of tasks on the server
     """
     count, users, _ = per_task.shape
     tasks, rising = np.zeros((count, users)), room > 0
@@ -43,7 +44,7 @@ def filled(gain: Array, per_task: Array, elsewhere: Array, room: Array) -> Array
     step = np.arange(1, max(min(events.shape[1], _PROBES // users), 2))
 
     for _ in range(per_task.shape[2]):
-        # Bracket the level between the last event without a newly exhausted resource and the next.
+        # Bracket the level at which the next resource is exhausted between two successive events.
         low, high = np.zeros(count, dtype=np.intp), np.full(count, events.shape[1])
         while (high - low > 1).any():
             probed = low[:, None] + (high - low)[:, None] * step // (len(step) + 1)
@@ -91,10 +92,10 @@ def stopping_levels(
 
     Parameters
     ----------
-    start, resource, rate_of : compressed rows: resources of each user, and the fraction of each used per unit of level
-    begin, user : compressed columns: users of each resource
+    start, resource, rate_of : resources of each user, in compressed rows, and fractions of them used per unit of level
+    begin, user : users of each resource, in compressed columns
     limit : (users,), levels at which users attain their limits
-    order : users with finite limits, by these
+    order : users with finite limits, in the order of these limits
     """
     levels, some = np.full(len(start) - 1, np.inf), len(begin) - 1
     rate, left, since, rising = np.zeros(some), np.ones(some), np.zeros(some), np.diff(begin)

@@ -1,11 +1,11 @@
-r"""Primal-dual interior point for stacks of problems, by Mehrotra's predictor-corrector method.
+r"""Primal-dual interior-point method for stacks of problems: Mehrotra's predictor-corrector method.
 
 The complementarity products of `system` are driven to zero along the central path,
 
 .. math:: z_{nk} s_{nk} = \mu \omega_{nk}, \qquad m_{kr} w_{kr} = \mu, \qquad \xi_n w_n = \mu, \qquad \mu \to 0,
 
 from a starting point by mirror descent. Iterates with a small mu are certified by their backward error (`judge`), and
-refined on their active set (`active_set`) once that stalls.
+refined on their active set (`active_set`) once the error no longer decreases.
 
 Source: S. Mehrotra, "On the implementation of a primal-dual interior point method" (1992), SIAM Journal on Optimization
 2, 575-601. https://doi.org/10.1137/0802028
@@ -47,7 +47,7 @@ from .system import Stack, select
 #: First exponent of the sums over rows in costs, and lower bound of its product with mu, for each of two attempts
 #: (`solved`). The second solves problems in which the steps of the first become short.
 _ATTEMPTS = (LARGEST_POWER, 0.005), (2 * LARGEST_POWER, 0.02)
-#: Largest number of iterations of an attempt, and step length below which it ends.
+#: Largest number of iterations of an attempt (`_ITERATIONS`), and step length below which it ends (`_SHORTEST`).
 _ITERATIONS, _SHORTEST = 60, 1e-8
 #: Iterates are certified if mu is below this value.
 _SMALL_MU = SINGLE_ROUNDING
@@ -104,8 +104,8 @@ def starting_point(q: Stack, norm: float) -> State:
         z = z * (FULL / np.maximum(q.of_limits(z), FULL))[:, None]
         xi = np.where(q.limited, np.maximum(xi, LEAST), 0.0)
         left = np.where(q.limited, np.maximum(1 - q.of_limits(z), LEAST), 1.0)
-    # The price of every row is at least this fraction of the price that alone would be the cost of some pair: costs
-    # have no derivative in a price of zero.
+    # Costs have no derivative in the log of a price of zero: the share of every row in the cost of some pair is
+    # therefore at least `LEAST_SHARE`.
     least = np.minimum.reduce(q.costs(log_v)[0] - q.log_use / q.power, axis=1)
     log_v = np.where(q.rows, np.maximum(log_v, least + np.log(LEAST_SHARE) / q.power), 0.0)
     idle = np.where(q.rows, np.maximum(1 - q.used(z), LEAST), 1.0)
@@ -122,7 +122,7 @@ def _mu_along(q: Stack, at: State, now: Measured, d: Direction, length: Array, c
 
 
 def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
-    """Take one predictor-corrector step: the next iterate, its residuals, and the step length (B,).
+    """Take one predictor-corrector step; return the next iterate, its residuals, and the step length (B,).
 
     The step is halved while the merit function, residual plus mu, more than doubles. `soft / mu` bounds the exponent of
     sums over rows from below, so that it tends to A with mu.
@@ -187,10 +187,11 @@ class _Run:
 
 
 def solved(q: Stack, tol: float, aim: float, iterations: int = _ITERATIONS) -> Answers:
-    """Solve a stack: iterations end at a backward error of `aim`, or when it stalls; above `tol` there is a restart.
+    """Solve a stack, with a second attempt for problems whose backward error exceeds `tol`.
 
-    The exponent of sums over rows begins at 4 (restart: 8) and grows like soft/mu: at small exponents prices far below
-    those of other rows still have a share in costs, and a derivative.
+    An attempt ends at a backward error of `aim`, or when the error no longer decreases. The exponent of sums over rows
+    begins at 4 (second attempt: 8) and grows like soft/mu: at small exponents prices far below the prices of other rows
+    still have a share in costs, and a derivative.
     """
     answers = Answers(
         np.zeros(q.gamma.shape),
@@ -217,7 +218,7 @@ def solved(q: Stack, tol: float, aim: float, iterations: int = _ITERATIONS) -> A
 
 
 def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations: int, norm: float, soft: float) -> None:
-    """Iterate problems from one starting point until they are solved, stall, or the iterations are used up."""
+    """Iterate problems from one starting point until they are solved, stall, or have used up their iterations."""
     count = np.add.reduce(q.usable, axis=(0, 1)) + np.add.reduce(q.rows, axis=(0, 1))
     count = np.asarray(count if q.limited is None else count + np.add.reduce(q.limited, axis=0), dtype=float)
     at = starting_point(q, norm)

@@ -1,4 +1,4 @@
-r"""Refinement of a nearly optimal solution at finite alpha, by an interior point with an augmented Newton system.
+r"""Refinement of a nearly optimal solution at finite alpha, by an interior-point method with augmented Newton systems.
 
 Every optimality condition is a product u v = 0 of two nonnegative factors:
 
@@ -15,7 +15,7 @@ a task, and prices xi of limits q,
 
 .. math::
     (\log p_{ni} - \log G_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
-    1 - x_n/q_n = v_n, \quad u v = \mu \to 0
+    1 - x_n/q_n = v_n, \quad u v = \mu \to 0.
 
 Eliminating pairs first squares the condition number where the active set is degenerate: a product of 1e-8 may be two
 factors of 1e-4. In the augmented system the ratios v/u stay on the diagonal, so that both factors become small. Only
@@ -51,13 +51,15 @@ _MOST_ENTRIES = 4e7
 DENSE = 300
 
 
-#: Largest number of restricted problems, and of interior-point steps in all of them.
+#: Largest number of restricted problems (`_MOST_SETS`), and of interior-point steps in all of them together
+#: (`_MOST_STEPS`).
 _MOST_SETS, _MOST_STEPS = 5, 40
 #: Slack below which an excluded pair enters (`_ENTERING`), error above which refinement is given up (`_HOPELESS`),
 #: largest violation that is neglected (`_NO_VIOLATION`), and violation below which the next run starts at the last
 #: iterate (`_WARM`).
 _ENTERING, _HOPELESS, _NO_VIOLATION, _WARM = 3e-4, VISIBLE, NEWTON_ROUNDING, 1e-4
-#: Bounds of the initial mu, and least ratio of the initial mu to the use by omitted pairs (`_MU_OF_OMITTED`).
+#: Bounds of the initial mu (`_LEAST_MU`, `_MOST_MU`), and its least ratio to the use by omitted pairs
+#: (`_MU_OF_OMITTED`).
 _LEAST_MU, _MOST_MU, _MU_OF_OMITTED = SOLVE_ROUNDING, 1e-2, 1e-3
 #: Initial products u v are increased to mu: first u to at least this fraction of mu / v, then v.
 _LEAST_FACTOR = 0.1
@@ -286,7 +288,7 @@ class Conditions:
         """Starting point on all pairs and rows; zero prices of rows are replaced by a negligible fraction of a cost.
 
         Without `excess`, prices of limits are estimated: prices of rows of a global program are first scaled by the
-        median ratio of marginal utility to cost. The price of a limit at which a user is, is then the difference of the
+        median ratio of marginal utility to cost. The price of a user's binding limit is then the difference of the
         user's log marginal utility and log cost, over A.
         """
         users = len(self.polytope.users)
@@ -327,14 +329,14 @@ class Conditions:
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
-    """Iterate until the error is below `aim` or stalls: the iterate of least error, with prices of limits (users,)."""
+    """Iterate until the error is at most `aim` or stalls; return the best iterate, and prices of limits (users,)."""
     state = _State(conditions, start, mu)
     best, steps, stalled, least_merit = None, 0, 0, np.inf
     while True:
         error = state.error
         if best is None or error < best[0]:
             best = error, state.here
-        # A decrease of the products of pairs is progress too, even while the error does not decrease.
+        # A decrease of the products of pairs also counts as progress, even while the error does not decrease.
         merit = min(error, float((state.u * state.v)[state.pairs].sum()))
         stalled = 0 if merit < 0.5 * least_merit else stalled + 1
         least_merit = min(least_merit, merit)

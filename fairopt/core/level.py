@@ -1,6 +1,7 @@
-r"""Primal-dual interior point for one level of lexicographic max-min: Mehrotra's predictor, Gondzio's correctors.
+r"""Primal-dual interior-point method for one level of lexicographic max-min, with Mehrotra's and Gondzio's correctors.
 
-With slacks z of costs, w of capacities and s of levels, and tau_n = 1 for users whose level rises, the conditions are
+For amounts y of pairs, the common level t, prices lambda of rows and p of users, slacks z of costs, w of capacities and
+s of levels, and tau_n = 1 for rising users, whose level is t, and 0 for users held at fixed levels, the conditions are
 
 .. math::
     z = cost - p, \qquad w = 1 - use, \qquad s_n = \sum_i y_{ni} - \tau_n t - held_n, \qquad \tau \cdot p = 1,
@@ -38,30 +39,35 @@ from .central_path import (
 from .factors import TINY
 
 #: Relative regularization of the diagonals of constraints that are equations, which may be linearly dependent. With
-#: 1e-11 equations drift apart where weights of pairs differ by many decades, and later levels have no lower bound.
+#: 1e-11 residuals of these equations grow where weights of pairs differ by many decades, and later levels have no lower
+#: bound.
 _REGULARIZATION = 1e-13
-#: Gondzio's correctors: largest number of correctors, and step length above which no corrector is tried.
+#: Gondzio's correctors: largest number (`_CORRECTORS`), and step length above which no corrector is tried
+#: (`_LONG_STEP`).
 _CORRECTORS, _LONG_STEP = 3, 0.95
 #: Fraction of the step to the boundary that is taken: `_TO_BOUNDARY`, and up to `_MOST_TO_BOUNDARY` as the gap closes
 #: if both primal and dual steps are longer than `_LONG`.
 _TO_BOUNDARY, _MOST_TO_BOUNDARY, _LONG = LONG_STEP, 0.99995, LONG_STEP
-#: Cold start: number of iterations that balance loads, ratio of the users' tasks to the common level, and slack of
-#: their levels relative to it.
+#: Cold start: number of iterations that balance loads (`_BALANCINGS`), ratio of the users' tasks to the common level
+#: (`_ABOVE_LEVEL`), and slack of levels relative to the common level (`_SLACK`).
 _BALANCINGS, _ABOVE_LEVEL, _SLACK = 6, 1.2, 0.2
 #: Lower bound of the centring parameter.
 _LEAST_CENTRING = HALF_PRECISION
 
 
 class Faces(NamedTuple):
-    """Face of the feasible set of a component: its users, servers and pairs, and constraints that are equations."""
+    """Face of the feasible set of a component: its users, servers and pairs, and constraints that are equations.
 
-    user: Index  # (users,), indices in the whole problem, like `server` and `pair`
+    `user`, `server` and `pair` are indices in the whole problem.
+    """
+
+    user: Index  # (users,)
     server: Index  # (servers,)
     pair: Index  # (pairs,)
-    rising: Array  # (users,), 1 for users whose level rises, else 0
+    rising: Array  # (users,), tau: 1 for rising users, else 0
     exact: Mask  # (users,), frozen users, whose level is an equation
     full: Mask  # (servers, resources), rows whose capacity is an equation
-    held: Array  # (users,), levels of users who do not rise
+    held: Array  # (users,), fixed levels of users that are not rising
 
     def restricted(self, u: Index, s: Index, p: Index) -> Faces:
         """Restrict to some users, servers and pairs."""
@@ -94,7 +100,10 @@ class Point(NamedTuple):
 
 
 class State:
-    """Iterate of a connected component, its residuals and best bounds; `lower_level` is the level at which it began."""
+    """Iterate of a connected component, with residuals and best bounds.
+
+    `lower_level` is the previous level of the component, a lower bound of its next level.
+    """
 
     def __init__(self, pairs: Pairs, faces: Faces, point: Point, lower_level: float = 0.0) -> None:
         self.pairs, self.lower_level = pairs, lower_level
@@ -143,19 +152,19 @@ class State:
 
     @staticmethod
     def total(products: tuple[Array, Array, Array]) -> float:
-        """Sum over pairs, rows and users."""
+        """Sum of complementarity products over pairs, rows and users."""
         return float(sum(each.sum() for each in products))
 
     def log_multiplier_ratio(self, point: Point) -> Array:
-        """Log ratios of prices to slacks of users, in units of the level: large for users who are to be frozen."""
+        """Log ratios of prices to slacks of users, in units of the level; users with large ratios are to be frozen."""
         return np.asarray(np.log(point.p * (max(self.rising.sum(), 1.0) * self.t) / point.s))
 
     def bounds(self) -> tuple[float, float, Array]:
         """Lower and upper bound of the level, and least costs (users,).
 
-        The lower bound is the level of the tasks after scaling to capacities; the upper bound follows from weak
-        duality. Rows in `full` and users in `exact` may have prices of either sign, if no other user has a negative
-        cost.
+        The lower bound is the level of the tasks scaled down to capacities; the upper bound follows from weak duality.
+        It is valid with negative prices of rows in `full` and users in `exact`, provided that no other user has a
+        negative least cost.
         """
         rising, least_cost = self.rising > 0, self.least_cost
         attained = self.attained / max(self.use.max(), 1.0)
@@ -170,7 +179,7 @@ class State:
         return low, value / total if total > 0 and not subsidised else np.inf, least_cost
 
     def rescaled(self) -> tuple[Array, float]:
-        """Amounts (pairs,) rescaled so that held users attain their levels, others share the rest; and the level."""
+        """Amounts (pairs,) rescaled to the levels of held users and a common level of rising users, and this level."""
         pairs = self.pairs
         rises = pairs.of_user(self.rising)
         scaled = self.y * pairs.of_user(np.where(self.rising > 0, 1.0, self.held) / self.attained)
@@ -196,7 +205,7 @@ class Newton:
     def step(self, cy: Array, cw: Array, cs: Array, feasibility: bool = False) -> Point:
         """Direction with first-order changes of the products of pairs `cy`, rows `cw` and users `cs`.
 
-        With `feasibility` a full step removes all residuals, too.
+        With `feasibility` a full step also removes all residuals.
         """
         at, pairs = self.at, self.at.pairs
         own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
@@ -272,7 +281,7 @@ def _centrality_corrected(at: State, newton: Newton, step: Point, target: float)
 
 
 def advance(at: State, gap: float) -> None:
-    """Take one step of Mehrotra's method with up to three centrality correctors; `gap` is that of the bounds."""
+    """Take a step of Mehrotra's method with up to three centrality correctors, at a relative `gap` of the bounds."""
     newton, total = Newton(at), at.mu * at.count
     yz, lw, ps = at.products
     affine = newton.step(-yz, -lw, -ps, feasibility=True)
@@ -282,8 +291,8 @@ def advance(at: State, gap: float) -> None:
         newton.step(target - affine.y * affine.z, target - affine.lam * affine.w, target - affine.p * affine.s)
     )
     step = _centrality_corrected(at, newton, step, target)
-    # Bounds are not valid while users with fixed levels are below them: the sum of complementarity products then
-    # estimates the gap.
+    # Bounds are not valid while held users have less than their fixed levels: the sum of complementarity products is
+    # then an estimate of the gap.
     relative_gap = min(gap, total / abs(at.t))
     tol = (
         min(RESIDUAL_PER_MU * relative_gap, RESIDUAL_PER_MU * NEGLIGIBLE)
@@ -299,9 +308,9 @@ def advance(at: State, gap: float) -> None:
 def cold_start(pairs: Pairs, faces: Faces) -> Point:
     """Starting point, strictly feasible except for users at a fixed level: uniform prices, balanced server loads.
 
-    Each user is divided among its servers in inverse proportion to reduced costs. Fractions on a server are then scaled
-    by its load to the power -1/2, a fixed number of times, so that no server is far more loaded than others. The common
-    level is half of the largest feasible one, which leaves capacity idle.
+    The tasks of each user are divided among its servers in inverse proportion to reduced costs. Fractions on a server
+    are then multiplied by its load to the power -1/2, a fixed number of times, so that loads become similar. With this
+    division the common level is half of the largest feasible level, so that capacity is idle.
     """
     present, rising = pairs.present, faces.rising
     lam = present.astype(float)

@@ -1,23 +1,24 @@
-r"""Lexicographic max-min over several servers: raise all levels, freeze users with a price, split, and continue.
+r"""Lexicographic max-min over several servers: maximise the common level, freeze users with a price, and continue.
 
-A user is *rising* while its level is to be raised, and *held* at a fixed level otherwise: at an earlier level at which
-it was frozen, at its limit, or at its floor. Each level is a linear program,
+A user is *rising* while its level is to be increased, and *held* at a fixed level otherwise: at an earlier level at
+which it was *frozen*, at its limit, or at its floor. Each level is a linear program,
 
 .. math::
     \max t, \quad \sum_i y_{ni} \ge t \ (n \text{ rising}), \quad \sum_i y_{ni} \ge held_n \ (n \text{ held}), \quad
     \sum_n a_{nir} y_{ni} \le 1, \quad y \ge 0,
 
 with amounts y in units of level, the level :math:`held_n` at which user n is held, and the fraction a of a whole
-capacity that a unit of y uses. The program is solved by an interior point (`level`), which converges to the analytic
-centre of the optimal face. The prices of all constraints that are inactive at the centre are the barrier parameter mu
-divided by their slacks, so that the centre is a warm start of the next level: frozen users, pairs with a reduced cost
-and full servers are removed, prices are divided by the sum of prices p of the users that remain, and about five more
-steps suffice. Where zero demands keep frozen users and rising users in one component, levels of frozen users and full
-rows become equations with prices of either sign, so that the face has an interior. Components of users and servers are
-solved one after the other; a component with a single server is filled in closed form.
+capacity that a unit of y uses. The program is solved by an interior-point method (`level`), which converges to the
+analytic centre of the optimal face. The prices of all constraints that are inactive at the centre are the barrier
+parameter mu divided by their slacks, so that the centre is a warm start of the next level: frozen users, pairs with a
+reduced cost and full servers are removed, prices are divided by the sum of prices p of the remaining users, and about
+five more steps suffice. Where zero demands keep frozen users and rising users in one component, levels of frozen users
+and full rows become equations with prices of either sign, so that the face has an interior. Components of users and
+servers are solved one after the other; a component with a single server is solved by progressive filling.
 
-A user whose limit lies below a level that everyone can attain is held at the limit; a user whose floor lies above the
-level is held at the floor. Freezing is a numerical decision, which certificates verify by the prices in `stages`.
+A user whose limit is less than a level that all rising users can attain is held at the limit; a user whose floor
+exceeds the level is held at the floor. Freezing is a numerical decision, which certificates verify by the prices in
+`stages`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from .central_path import LEAST, PROGRESS
 from .factors import TINY
 from .level import Faces, Point, State, advance, cold_start, warm_start
 
-#: Relative gap at which a level has converged if frozen users are separated from others (`_CONVERGED`), and gap at
-#: which iterations end in any case, since smaller gaps are due to rounding (`_ROUNDED`).
+#: Relative gap at which a level has converged if users to be frozen are separated from others (`_CONVERGED`), and gap
+#: at which iterations end in any case, since smaller gaps are due to rounding (`_ROUNDED`).
 _CONVERGED, _ROUNDED = ACCURATE, SOLVE_ROUNDING
 #: Relative gap above which a level that no longer improves is a failure.
 _UNBOUNDED = 1e-2
-#: Frozen users are identified once the absolute log ratio of price to slack exceeds this value for every user.
+#: Users to be frozen are separated once the absolute log ratio of price to slack exceeds this value for every user.
 _LOG_SEPARATION = np.log(1e5)
 #: Number of successive steps without progress after which iterations on a component end.
 _PATIENCE = 8
@@ -53,7 +54,7 @@ _PATIENCE = 8
 _POLISHED = 0.3
 #: Largest number of entries of the simplex tableau of a component that is solved by the simplex method, since the steps
 #: of `level` would take longer. A problem whose whole tableau is within this size is solved by `level`, except for
-#: components of one user: it is here only because the simplex method for small clusters has failed.
+#: components of one user: it occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.
@@ -65,8 +66,8 @@ class Stage(NamedTuple):
 
     `user_price` (users,) is the least cost of a unit of level, `dropped` are the indices of excluded pairs, and
     `surplus` (dropped,) their excess costs. `full` is the mask (servers, resources) of rows that complementarity makes
-    equations, whose prices in later stages may be negative. `determined` has rounds of pairs that the equations
-    determine: their indices, and for each pair the resource of the full row, -1 for the equation of its user.
+    equations, whose prices in later stages may be negative. `determined` lists, round by round, pairs whose amounts are
+    determined by equations: their indices, and the resource of the full row, or -1 for the equation of the user.
     """
 
     level: float
@@ -97,17 +98,17 @@ class Levels:
     ----------
     pairs : usable pairs, with demands (users, resources) per unit of level
     cap, floor : (users,), limits and lower bounds in units of level
-    candidates : function that predicts the pairs (pairs,) with tasks, for problems with many levels. Components of
-        predicted pairs are solved separately; components that a neglected pair should have connected are solved again
-        together, so that the prediction need not be right
+    candidates : function that predicts the mask (pairs,) of pairs with tasks, for problems with many levels. Components
+        of predicted pairs are solved separately; components that a neglected pair should have connected are solved
+        again together, so that the prediction need not be correct
 
     Raises
     ------
     SolverError
-        if a level could not be bounded
+        If a level could not be bounded.
     """
 
-    @np.errstate(all="ignore")  # warnings from steps to the boundary, and from levels that fail
+    @np.errstate(all="ignore")  # steps to the boundary, and levels that fail, cause floating-point warnings
     def __init__(self, pairs: Pairs, cap: Array, floor: Array, candidates: Callable[[], Mask] | None = None) -> None:
         self.pairs, self.cap, self.floor, self.inverse = pairs, cap, floor, pairs.inverse
         count = len(pairs.demand)
@@ -139,7 +140,8 @@ class Levels:
         """Mask of users to be raised again jointly with other components, mask of their pairs, and the initial level.
 
         A pair between two components is excluded by the lowest level that fills a resource which the pair needs, if
-        this is below the level at which its user is frozen; the pair is then added to the excluded pairs of that stage.
+        this level is less than the level at which its user is frozen; the pair is then added to the excluded pairs of
+        that stage.
         """
         pairs, user, server = self.pairs, self.pairs.user, self.pairs.server
         apart = self.of_user[user] != self.of_server[server]
@@ -152,8 +154,8 @@ class Levels:
             _, self.of_user, self.of_server = self._connected(pairs, ~apart | connected)
             again = np.isin(self.of_user, self.of_user[user[connected]])
             stay = again[user] & (self.of_user[user] == self.of_server[server])
-            # Users at lower levels than all users of connecting pairs stay frozen, unless they use servers of pairs
-            # that are to be raised again.
+            # Users at lower levels than all users of connecting pairs stay frozen, unless they have tasks on servers of
+            # pairs that are to be solved again.
             least = float(user_level[user[connected]].min())
             upper, above = again & (frozen_at >= least), stay & (excluded_at >= least)
             use_below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
@@ -187,7 +189,7 @@ class Levels:
     # --- one step of a component
 
     def _advance(self, at: State) -> list[State]:
-        """Take one step of a component, or split the component at a converged level; the remaining components."""
+        """Take one step of a component, or split it at a converged level; return the unfinished components."""
         low, high, least_cost = at.bounds()
         at_limit = (at.rising > 0) & (self.cap[at.user] < low)
         if at_limit.any():
@@ -224,9 +226,9 @@ class Levels:
     def _hold_at_limits(self, at: State, at_limit: Mask) -> None:
         """Hold users of the mask `at_limit` at their limits, in place, so that their levels are no longer raised.
 
-        Prices are divided by the sum of prices p of the users who still rise, which the dual constraint sets to 1. The
-        slack of a user at its limit becomes the amount in excess of the limit, or at least the fraction `LEAST` of the
-        limit, as slacks of an interior point are positive.
+        Prices are divided by the sum of prices p of the remaining rising users, which the dual constraint sets to 1.
+        The slack of a user at its limit becomes the amount in excess of the limit, and at least the fraction `LEAST` of
+        the limit, as slacks of an interior point are positive.
         """
         at.rising = np.where(at_limit, 0.0, at.rising)
         at.held = np.where(at_limit, self.cap[at.user], at.held)
@@ -243,8 +245,8 @@ class Levels:
 
         Active constraints are identified at the last iterate before slacks were reduced to rounding: users with a price
         are frozen, pairs with a reduced cost removed, and rows with a price become equations. If floors of some users
-        exceed the level, these users are held at their floors instead, and the level is solved for again. If no user
-        rises, no prices are recorded.
+        exceed the level, these users are held at their floors instead, and the level is computed again. Without rising
+        users no prices are recorded.
 
         Parameters
         ----------
@@ -272,7 +274,7 @@ class Levels:
         else:
             overuse = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
-        # Users who were held at their floors, below their limits, rise again.
+        # Users that were held at their floors, and are below their limits, become rising again.
         released = ~rising & ~exact & (at.held < self.cap[at.user] * (1 - NEGLIGIBLE))
         start = optimum._replace(s=np.where(released, np.maximum(at.held + optimum.s - at.t, TINY), optimum.s))
         faces = at.faces._replace(
@@ -347,9 +349,10 @@ class Levels:
     def _split(
         self, pairs: Pairs, faces: Faces, stay: Mask, y: Array, start: Point | None = None, lower_level: float = 0.0
     ) -> list[State]:
-        """Split into connected components: states of components with a rising user; levels of the others are recorded.
+        """Split into connected components, and return states of components with rising users.
 
-        Components of one server are solved at once, and small components are added to `small`.
+        Levels of the other components are recorded, components of one server are solved at once, and small components
+        are added to `small`.
         """
         count, of_user, of_server = self._connected(pairs, stay)
         rises = np.bincount(of_user, faces.rising, count) > 0
@@ -372,8 +375,8 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            # Proofs for neglected pairs need prices in the interior of the optimal face. Prices of the simplex method
-            # are in the interior only for a single user.
+            # Proofs for pairs that the prediction neglects need prices in the interior of the optimal face. Prices of
+            # the simplex method are in the interior only for a single user.
             apart = len(u) > 1 and self.of_user[own_faces.user].any()
             if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
                 self.small.append((own_pairs, own_faces, lower_level))
@@ -396,7 +399,7 @@ class Levels:
         return states
 
     def _predicted(self, pairs: Pairs, faces: Faces) -> Mask:
-        """Mask (pairs,) of pairs within components of predicted pairs with tasks; component indices are recorded."""
+        """Mask (pairs,) of pairs within the components of predicted pairs; indices of components are recorded."""
         assert self.candidates is not None
         candidates, self.candidates = self.candidates()[faces.pair], None
         candidates |= (np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0)[pairs.user]
@@ -416,7 +419,7 @@ class Levels:
         return count, label[:users], label[users:]
 
     def _vertices(self) -> list[State]:
-        """Solve the components in `small` by the simplex method; states of the components for which it fails.
+        """Solve the components in `small` by the simplex method; return states of components for which it fails.
 
         Components with similar numbers of pairs are solved as a stack.
         """
@@ -455,7 +458,7 @@ class Levels:
             self._record(level, pairs, faces, of_round, full, cost, np.flatnonzero(nothing), nothing)
 
     def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
-        """Solve a component of one server by progressive filling: each level exhausts one more resource."""
+        """Solve a component of one server by progressive filling, in which each level exhausts one more resource."""
         rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
         while rising.any():
             rate, available = rising @ pairs.takes, np.maximum(1 - np.where(rising, 0.0, held) @ pairs.takes, 0.0)
@@ -520,8 +523,8 @@ class Levels:
     def _multiples(self, stage: Stage, prices: Array, user_prices: Array) -> Array:
         """Least multiples (later stages,) of the prices of a stage that are to be added to the prices of later stages.
 
-        With these multiples, no price of a row that is full at the stage is negative, and no pair that the stage
-        excludes costs less than the price of its user.
+        With these multiples rows that are full at the stage have nonnegative prices, and pairs that the stage excludes
+        cost at least the price of their user.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-r"""Scaled data of a concave welfare program or of the game, and starting points of the interior point in `welfare`.
+r"""Scaled data of a concave welfare program or of the game, and starting points of the interior-point method `welfare`.
 
 The game is tractable at two values of alpha: at 1 it is a single convex program, and its limit for alpha to infinity is
 PS-DSF, whose levels l of servers and tasks X follow from a choice model (`choices`) if all demands are positive. For a
@@ -46,9 +46,9 @@ _MEAN_LOAD = 0.8
 _AVERAGED, _PRICE_DAMPING = 13, 0.35
 #: Least relative price at the uniform starting point.
 _LEAST_PRICE = CONVERGED
-#: Least ratio of the units of complementarity products in successive steps, for large and for small mu. Units hardly
-#: decrease where limits bind, since prices oscillate there; in the game without limits they follow prices that fall by
-#: decades.
+#: Least ratios of the units of complementarity products in successive steps, for large and for small mu: in general
+#: (`_DECAY`), where prices may oscillate, and in games without limits (`_DECAY_OF_GAMES`), where units must follow
+#: prices that decrease by decades.
 _DECAY, _DECAY_OF_GAMES = (0.7, 0.3), (0.1, 0.001)
 #: Least complementarity product of a pair at the starting point, relative to its unit.
 _LEAST_PRODUCT = 0.05
@@ -115,9 +115,9 @@ class Market:
     .. math:: unit_n = \min\Big(\sum_i \gamma_{ni} / N_i,\ q_n\Big)
 
     with the number :math:`N_i` of users of server i. In the game shares per task are the inverse of a user's largest
-    gamma, and the marginal utilities of a task on other servers follow as `Pairs.value`. The game at alpha above
-    `FIRST_ALPHA` is scaled by its limit PS-DSF, where that applies; any other problem begins at alpha of at most
-    `FIRST_ALPHA`, and alpha is raised during the iterations.
+    gamma, and `Pairs.value` has the marginal utilities of a task on the other servers relative to that server. The game
+    at alpha above `FIRST_ALPHA` is scaled by its limit PS-DSF if all demands are positive and no limit is near; any
+    other problem begins at an alpha of at most `FIRST_ALPHA`, which is increased during the iterations.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Market:
         #: PS-DSF, the limit of the game by which it is scaled, and log units of prices of users and of servers.
         self.limit: Choices | None = None
         self.log_user_unit, self.log_server_unit = np.zeros(len(self.unit)), np.zeros(servers)
-        #: In the game the log ratios of gamma to the user's largest, (pairs,).
+        #: Log ratios of gamma to the user's largest gamma, (pairs,); None outside the game.
         self.log_gamma: Array | None = None
         if rule.scope == "game":
             largest = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
@@ -218,7 +218,7 @@ class Market:
 
     @property
     def at_final_alpha(self) -> bool:
-        """True if alpha is the problem's, at the end of the continuation."""
+        """True if alpha has attained the alpha of the problem."""
         return self.own.alpha >= self.problem.criterion.alpha
 
     @property
@@ -260,9 +260,9 @@ class Market:
         return self.log_weight_ratio + fair - total, slope
 
     def product_units(self, at: Point) -> tuple[Array, Array]:
-        """Units of complementarity products of pairs (pairs,) and of rows (servers, resources), the latter `row_units`.
+        """Units of complementarity products of pairs (pairs,), and of rows (servers, resources) by `row_units`.
 
-        The unit of a pair is the least cost of its user's tasks, or of its monopoly tasks there if these are fewer.
+        The unit of a pair is the least cost of its user's tasks, or of the pair's monopoly tasks if these are fewer.
         """
         pairs, cost = self.pairs, self.pairs.cost(at.lam)
         turnover = np.minimum(pairs.of_user(at.x), self.size)
@@ -301,7 +301,7 @@ class Market:
         return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
 
     def starting_point(self) -> Point:
-        """Starting point: uniform prices for large problems, the limit by which a game is scaled, or mirror descent."""
+        """Starting point: uniform prices for large problems, PS-DSF if it scales the game, or mirror descent."""
         if self.large:
             return self._uniform_point()
         if self.limit is None:
@@ -322,7 +322,7 @@ class Market:
         return self.user[self.sign > 0], self.bound[self.sign > 0]
 
     def _relative_prices(self, log_lam: Array) -> tuple[Array, float]:
-        """Prices (servers, resources) from log level prices, in units of the largest, and the log of that unit."""
+        """Prices (servers, resources) from log level prices, in the unit of the largest price, and this unit's log."""
         top = self.power * log_lam[self.row].max()
         return np.where(self.row, np.exp(np.maximum(self.power * log_lam - top, -LOG_RANGE)), 0.0), top
 
@@ -405,14 +405,14 @@ class Market:
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), weight, level)
 
     def continued(self, at: Point, alpha: float) -> Point:
-        """Starting point for a larger alpha: prices of rows are raised to the power that user levels imply."""
+        """Starting point for a larger alpha, with prices of rows at the power that the levels of their users imply."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._set_alpha(alpha)
         pairs = self.pairs
         level_growth = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
         part = at.y / (pairs.of_user(at.x) * cost)
         pair_level = pairs.of_user(level_growth)
-        if self.log_gamma is not None:  # prices of a server also scale with gamma^alpha of its users
+        if self.log_gamma is not None:  # in the game prices of a server are also proportional to gamma^alpha
             pair_level = pair_level + (alpha - own.alpha) * self.log_gamma
         row_growth = pairs.use(part * pair_level) / np.maximum(pairs.use(part), TINY)
         top = float(row_growth[self.row].max())
@@ -448,7 +448,7 @@ class Market:
         return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * task_change[self.user], level=level)
 
     def warm_point(self, start: Start) -> Point:
-        """Starting point from the iterate of another alpha, in the median user's unit of prices."""
+        """Starting point from the iterate of another alpha; the unit of prices is the median over users."""
         at = start.point
         self._set_alpha(start.alpha)
         full_price = at.p + self.on_users(self.sign * at.xi)

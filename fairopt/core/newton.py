@@ -1,4 +1,4 @@
-"""Newton's equations of the interior point: a dense KKT system, or its Schur complement after pairs are eliminated."""
+"""Newton's equations of the interior-point method: a dense KKT system, or its Schur complement without pairs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from .factors import TINY, stack_solved
 from .state import LARGEST_POWER, Direction, Measured, State
 from .system import OfLimits, Stack
 
-#: Number of unknowns up to which the full matrix is factored, as more NumPy calls would cost more than its flops.
+#: Number of unknowns up to which the full matrix is factored, since elimination would need more NumPy calls.
 UNREDUCED = 40
 
 
 class System:
     r"""Linear system of Newton's method at an iterate, factored for several right-hand sides.
 
-    Unknowns are the relative changes a of fractions z and b of prices m and xi. With the part t (N, K, B) of its user's
-    tasks that a pair p = (n, k) has, shares theta of rows in its cost, and slacks s of pairs and w of rows and limits:
+    Unknowns are the relative changes a of fractions z, and b of prices m and xi. A pair p = (n, k) has the part t
+    (N, K, B) of its user's tasks, the slack s, the fraction tau of its user's limit, and the shares theta of rows in
+    its cost; w are slacks of rows and limits. With right-hand sides f, g and h the system is
 
     .. math::
 
         s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r \theta_{pr} b_r + \xi_n b_n = f_p, \qquad
-        \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = g_n
+        \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = h_n
 
-    Systems of at most `UNREDUCED` unknowns are solved as they are. In larger ones pairs are eliminated, by
+    Systems of at most `UNREDUCED` unknowns are solved without elimination. In larger systems pairs are eliminated by
 
     .. math::
 
@@ -125,7 +126,7 @@ class System:
         g = np.where(q.rows, now.idle - target_w, 0.0)
         h = None if target_left is None else np.where(q.limited, now.room - target_left, 0.0)
         a, b, n = self._solved(f, g, h)
-        if not self.unreduced and now.mu.min() < LARGE_MU:  # refined once, as elimination cancels digits
+        if not self.unreduced and now.mu.min() < LARGE_MU:  # a refinement step, since elimination cancels digits
             image = self.product(a, b, n)
             correction = self._solved(f - image[0], g - image[1], None if h is None else h - image[2])
             a, b, n = a + correction[0], b + correction[1], None if n is None else n + correction[2]

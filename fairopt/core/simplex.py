@@ -1,6 +1,6 @@
 r"""Lexicographic maximisation over small polytopes by the primal simplex method, vectorised over a stack of problems.
 
-Every round maximises a common lower bound t of the levels that are not frozen,
+Every round maximises a common lower bound t of the levels :math:`(L z)_l / \omega_l` that are not frozen,
 
 .. math::
     \max t, \quad \omega_l t \le \sum_p L_{lp} z_p, \quad \sum_p A_{kp} z_p \le 1, \quad z \ge 0,
@@ -8,7 +8,7 @@ Every round maximises a common lower bound t of the levels that are not frozen,
 and freezes the levels whose constraint has a price. The basis is kept from round to round: only the column of t is
 recomputed from the slacks of the remaining levels. All problems of a stack pivot at the same time, each in its own
 round. Pricing is Dantzig's rule, and ties of the ratio test are broken by the largest pivot; after many degenerate
-steps both follow Bland's rule, under which no basis recurs. `highest` is a single round, for bounds of any sign.
+steps both choices follow Bland's rule, under which no basis recurs. `highest` solves programs of a single round.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ import numpy as np
 from ..model._arrays import Array, Index, Mask
 from .accuracy import NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 
-#: Tolerances, in this order: for zero entries of a tableau (scaled to 1), for tied ratios, for zero prices of levels.
+#: Tolerances for zero entries of a tableau scaled to 1 (`_ZERO_ENTRY`), tied ratios (`_TIED_RATIO`), and zero prices of
+#: levels (`_ZERO_PRICE`).
 _ZERO_ENTRY, _TIED_RATIO, _ZERO_PRICE = NEGLIGIBLE, NEWTON_ROUNDING, REFINED
-#: Largest number of steps in a round, in multiples of the number of variables, as many as may be degenerate in a row.
+#: Largest number of steps in a round, in multiples of the number of variables. Bland's rule applies after as many
+#: successive degenerate steps as there are variables.
 _MOST_STEPS = 50
-#: Number of tableau entries of a chunk of problems, which should stay in the cache.
+#: Largest number of tableau entries of a chunk of problems, so that its arrays fit into the processor's cache.
 _CACHE_ENTRIES = 60_000
 
 
 class Found(NamedTuple):
-    """Columns z (B, columns), prices (B, rounds, rows), and numbers of rounds (B,), -1 for a failure."""
+    """Columns z (B, columns), prices of rows in each round (B, rounds, rows), and numbers of rounds (B,), or -1.
+
+    The number of rounds is -1 for a failure.
+    """
 
     columns: Array
     prices: Array
@@ -37,7 +42,7 @@ class Found(NamedTuple):
 
 
 def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
-    r"""Lexicographically maximize the sorted levels of B problems of one shape over nonnegative columns z.
+    r"""Maximize lexicographically the sorted levels of B problems of one shape over nonnegative columns z.
 
     .. math:: \text{lex}\max_z \min_l \frac{(L z)_l}{\omega_l}, \qquad A z \le 1, \quad z \ge 0
 
@@ -45,15 +50,10 @@ def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
     ----------
     rows : (B, rows, columns), A
     levels : (B, levels, columns), L
-    per_level : (B, levels), omega; levels with 0 are left out
-
-    Returns
-    -------
-    Found
-        columns z (B, columns), prices (B, rounds, rows) of each round, and the number of rounds, -1 for a failure
+    per_level : (B, levels), omega; levels with omega = 0 are left out
     """
     (count, height, columns), several = rows.shape, levels.shape[1]
-    most = max(_CACHE_ENTRIES // ((height + several) * (columns + 2)), 1)  # at a time
+    most = max(_CACHE_ENTRIES // ((height + several) * (columns + 2)), 1)  # problems in a chunk
     found = Found(np.zeros((count, columns)), np.zeros((count, several, height)), np.zeros(count, dtype=np.intp))
     for first in range(0, count, most):
         some = slice(first, first + most)
@@ -65,8 +65,8 @@ def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
 def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, Array]:
     """Solve a batch of linear programs: `max t` subject to `rows @ y + level t <= (0, .., 0, 1)` and `y >= 0`.
 
-    Returns t (programs,) and y (programs, unknowns). t is -1 where the method fails, and may be suboptimal above
-    `enough`.
+    Returns t (programs,) and y (programs, unknowns). t is -1 where the method fails. Iterations end once t exceeds
+    `enough`, so that greater values may be suboptimal.
     """
     programs, count, size = rows.shape
     best, point = np.full(programs, -1.0), np.zeros((programs, size))
@@ -92,8 +92,9 @@ def highest(rows: Array, level: Array, enough: float = np.inf) -> tuple[Array, A
 class _Tableaus:
     """Tableaus (dictionaries) `basic = table[..., -1] - table[..., :-1] @ free` of the unfinished problems.
 
-    Variables are numbered: columns, the bound t, then slacks. `place` has the column of a free variable, or the
-    complement of the row of a basic one. t enters first (`starting`), and is basic until its round ends.
+    The indices of variables are those of columns, then of the bound t, then of slacks. `place` has the column of a free
+    variable, or the bitwise complement of the row of a basic variable. t enters first (`starting`), and is basic until
+    its round ends.
     """
 
     def __init__(self, table: Array) -> None:
@@ -111,7 +112,7 @@ class _Tableaus:
 
     @property
     def every(self) -> Index:
-        """Numbers of the unfinished problems in the arrays."""
+        """Positions of the unfinished problems in the arrays."""
         return np.arange(len(self.problem))
 
     def values(self, some: Mask | Index) -> Array:
@@ -128,7 +129,7 @@ class _Tableaus:
                     setattr(self, name, value[stay])
 
     def entering(self) -> tuple[Index, Mask]:
-        """Columns that enter, t where a round starts, and a mask of the rounds in which none increases t."""
+        """Entering columns, which are that of t where a round starts, and a mask of rounds in which t is maximal."""
         cost, bland = self.table[self.every, self.row, :-1], self.degenerate > self.size
         enter = np.where(self.starting, self.column, cost.argmin(axis=1))
         if bland.any():
@@ -137,7 +138,7 @@ class _Tableaus:
         return enter, ~self.starting & (cost[self.every, enter] >= -_ZERO_ENTRY)
 
     def leaving(self, enter: Index) -> tuple[Array, Index, Mask]:
-        """Columns (problems, rows) that enter, the rows that leave by the ratio test, and a mask of failures."""
+        """Entries (problems, rows) of the entering columns, leaving rows by the ratio test, and a mask of failures."""
         column = self.table[self.every, :, enter]
         bounding = column > _ZERO_ENTRY
         ratio = np.divide(self.table[:, :, -1], column, out=np.full(column.shape, np.inf), where=bounding)
@@ -179,7 +180,7 @@ class _Tableaus:
 
 
 class _Lexicographic(_Tableaus):
-    """Tableaus with slacks of rows, then of levels, of problems in rounds."""
+    """Tableaus of `lexicographic`, with slacks of rows, then of levels; each problem is in its own round."""
 
     def __init__(self, rows: Array, levels: Array, per_level: Array, into: Found) -> None:
         count, height, columns = rows.shape
@@ -193,7 +194,7 @@ class _Lexicographic(_Tableaus):
         self.round = np.zeros(count, dtype=np.intp)
 
     def run(self) -> None:
-        """Pivot until all problems are finished; columns and prices are written to `into`."""
+        """Pivot until all problems are finished, and write columns, prices and numbers of rounds to `into`."""
         self.keep(np.asarray(self.rising.any(axis=1)))
         self._bound_column(self.every)
         while len(self.problem):
@@ -218,9 +219,9 @@ class _Lexicographic(_Tableaus):
     def _bound_column(self, some: Index) -> None:
         """Compute the column of the common bound t in the tableaus of the problems `some`, whose round begins.
 
-        t has the coefficients omega in the constraints of the levels that still rise, scaled to a largest one of 1. In
-        the current basis its column is the same combination of the columns of their slacks: those of free slacks are
-        read from the tableau, those of basic ones are unit vectors.
+        t has the coefficients omega, scaled to a largest coefficient of 1, in the constraints of the levels that are
+        not frozen. In the current basis its column is the same combination of the columns of the slacks of these
+        constraints: columns of free slacks are read from the tableau, columns of basic slacks are unit vectors.
         """
         if not len(some):
             return
@@ -241,9 +242,9 @@ class _Lexicographic(_Tableaus):
     def _finish_round(self, some: Index) -> Mask:
         """Record prices of the problems `some` whose round ends, and freeze levels with a price.
 
-        A round ends when the common bound t cannot increase: prices are the entries of the row of t at the slacks. The
-        slack of the frozen level of largest price is to enter the basis in place of t (`column`). Returns the mask
-        (some,) of finished problems: all levels are frozen, or no level has a price (a failure).
+        A round ends when the common bound t cannot increase. Prices are the entries of the row of t at the slacks. The
+        slack of the frozen level of largest price enters the basis in place of t (`column`). Returns the mask (some,)
+        of finished problems, in which all levels are frozen, or no level has a price (a failure).
         """
         row, place = self.table[some, self.row[some]], self.place[some]
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)

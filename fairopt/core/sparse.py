@@ -1,13 +1,13 @@
 r"""Sparse Schur complements: elimination in minimum-degree order, with a dense trailing matrix.
 
-Users and servers form a bipartite graph. Eliminating one side g leaves a matrix over the other,
+Users and servers form a bipartite graph. Eliminating one side, with members g, leaves a matrix over the other side,
 
 .. math::
     S_{jk} = \delta_{jk} - \sum_g l_{gj} \cdot r_{gk},
 
-in which two unknowns are adjacent if they share a member g. Unknowns of small degree are eliminated in order of their
-degrees, in sparse lists; once the rest has filled in (about half of the unknowns in random graphs), it is factored by
-LAPACK as a dense matrix.
+with vectors l and r for each edge. Two unknowns j and k are adjacent if both are connected with some g. Unknowns of
+small degree are eliminated in order of their degrees, in sparse lists; once the remaining matrix is nearly dense (after
+about half of the unknowns in random graphs), it is factored by LAPACK.
 
 Source: George, Liu, "The evolution of the minimum degree ordering algorithm", SIAM Review 31 (1989).
 """
@@ -26,10 +26,11 @@ from .factors import factored
 
 #: Number of flops up to which dense products take less time than loading the compiled loops over sparse lists.
 DENSE_FLOPS = 3e8
-#: Number of unknowns up to which no order is computed, and the degree, as a fraction of the remaining unknowns, above
-#: which the rest is treated as dense.
+#: Number of unknowns up to which no order is computed (`_UNORDERED`), and least degree, as a fraction of the remaining
+#: unknowns, above which the remaining matrix is treated as dense (`_DENSE_DEGREE`).
 _UNORDERED, _DENSE_DEGREE = 250, 0.25
-#: Pivot, for a diagonal of 1, that counts as rounding: it is replaced by 1, which decouples the unknown.
+#: Pivots up to this value, for a diagonal of 1, count as rounding errors, and are replaced by 1, which decouples the
+#: unknown.
 _ROUNDED = NEWTON_ROUNDING
 
 
@@ -40,7 +41,7 @@ class Order(NamedTuple):
     ----------
     place : (unknowns,), positions in the order
     start, member : (groups + 1,), (members,), members of each group in compressed form, sorted by position
-    at, host : (members,), positions of their unknowns; members of one host contribute no product
+    at, host : (members,), position of the unknown of each member; members with the same host contribute no product
     pointer, later : (early + 1,), (entries,), later neighbours of early unknowns in compressed form, as positions
     """
 
@@ -54,7 +55,7 @@ class Order(NamedTuple):
 
 
 def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
-    """Order nodes, each of `size` adjacent unknowns, from the groups and nodes of members, (members,) both.
+    """Order nodes, each of `size` adjacent unknowns, given the group and the node of each member, both (members,).
 
     Members of the same node contribute no product.
     """
@@ -86,7 +87,7 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
 
 @compiled
 def _least_degrees(start, node, order):  # type: ignore[no-untyped-def]
-    """Symbolic elimination of nodes of least degree while that is small; `order` is permuted in place.
+    """Symbolic elimination of nodes of least degree while this degree is small; `order` is permuted in place.
 
     Nodes of a group, `node[start[g]:start[g + 1]]`, are adjacent. Returns the later neighbours of eliminated nodes and
     the nodes themselves, in compressed form: pointers (eliminated + 1,), and nodes.
@@ -220,7 +221,7 @@ def _add_entries(i, j, value, pointer, later, diagonal, low, up, end):  # type: 
 
 @compiled
 def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Subtract the products `left . right` of all pairs of members of each group, except those of one host."""
+    """Subtract the products `left . right` of all pairs of members of each group with different hosts."""
     early, width = len(pointer) - 1, left.shape[1]
     for g in range(len(start) - 1):
         for f in range(start[g], start[g + 1]):
@@ -249,8 +250,8 @@ def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, u
 def _eliminate(pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
     """Eliminate the early unknowns in place: an LU factorisation, or LDL' of the lower triangle if symmetric.
 
-    `diagonal` has the pivots then, `low` the unit lower and `up` the upper factor; products are subtracted from `end`,
-    the trailing matrix. Pivots that are rounding are replaced by 1.
+    On return `diagonal` has the pivots, `low` the unit lower and `up` the upper factor; products are subtracted from
+    the trailing matrix `end`. Pivots that are due to rounding are replaced by 1.
     """
     early = len(pointer) - 1
     for v in range(early):

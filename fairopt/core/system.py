@@ -1,17 +1,19 @@
 r"""Optimality conditions of welfare and of the per-server game at finite alpha, for a stack of problems of one shape.
 
-A mixed complementarity problem (the KKT conditions of the welfare program, or of all servers' programs in the game).
-Welfare is the special case of the game in which a user's marginal utility is the same on every server. Unknowns are
-the fractions `z` of monopoly tasks of pairs (user, server), the prices `v` of rows (resource, server), and the prices
-`xi` of task limits. With :math:`A = \max(\alpha, 1)`, :math:`\rho = \alpha/A` and user tasks
-:math:`x_n = \sum_k size_{nk} z_{nk}` in units of the user's largest gamma, the conditions in logarithms over A are
+They are a mixed complementarity problem: the KKT conditions of the welfare program, or of the programs of all servers
+in the game. Welfare is the special case of the game in which a user's marginal utility is the same on every server.
+Unknowns are the fractions `z` of monopoly tasks of pairs (user, server), the prices `v` of rows (resource, server) as
+levels, and the prices `xi` of task limits. With :math:`A = \max(\alpha, 1)`, :math:`\rho = \alpha/A`, the use D of a
+row by the monopoly tasks of a pair, :math:`e^{A\,gain}` the marginal welfare of these tasks at x = 1, their fraction
+tau of the user's limit, and user tasks :math:`x_n = \sum_k size_{nk} z_{nk}` in units of the user's largest gamma, the
+conditions in logarithms over A are
 
 .. math::
 
-    s_{nk} = \rho \log x_n + \tfrac1A \log \sum_r D_{nkr} v_{kr}^A + \xi_n - gain_{nk} \ge 0 \perp z_{nk} \ge 0
+    s_{nk} = \rho \log x_n + \tfrac1A \log \sum_r D_{nkr} v_{kr}^A + \xi_n - gain_{nk} \ge 0 \perp z_{nk} \ge 0,
 
     w_{kr} = 1 - \sum_n D_{nkr} z_{nk} \ge 0 \perp v_{kr} \ge 0, \qquad
-    w_n = 1 - \sum_k \tau_{nk} z_{nk} \ge 0 \perp \xi_n \ge 0
+    w_n = 1 - \sum_k \tau_{nk} z_{nk} \ge 0 \perp \xi_n \ge 0.
 
 The axis of problems comes last, so that the inner loops of NumPy are long: arrays of pairs have the shape
 (users, servers, problems), those of rows (resources, servers, problems).
@@ -35,12 +37,13 @@ T = TypeVar("T")
 #: Relative slack below which a limit counts as attained; a limit that exceeds the sum of a user's monopoly tasks by
 #: more than this fraction cannot bind.
 AT_LIMIT = NEGLIGIBLE
-#: Log of the marginal utility at its limit over the least cost of a pair: bounds the price of a limit on idle servers.
+#: Log ratio, over A, of a user's marginal utility at its limit to the lower bound of its costs, which bounds the price
+#: of the limit where servers are idle.
 _LOG_PRICE_RANGE = 40.0
 
 
 def select(data: T, problems: Any) -> T:
-    """Restrict every array of a dataclass to some of the problems, by index or mask along the last axis."""
+    """Restrict every array of a dataclass to some problems, by indices or a mask along the last axis."""
     arrays: Any = [getattr(data, field.name) for field in fields(data)]  # type: ignore[arg-type]
     arrays = [array[..., problems] if isinstance(array, np.ndarray) else array for array in arrays]
     return type(data)(*arrays)
@@ -69,7 +72,7 @@ class Stack:
     least_cost: OfLimits  # (N, K, B), lower bound of log costs over A, for users whose limit can bind
 
     def some(self, chosen: Any) -> Stack:
-        """Restrict to some of the problems, by index or mask."""
+        """Restrict to some problems, by indices or a mask."""
         return select(self, chosen)
 
     def user_tasks(self, z: Array) -> Array:

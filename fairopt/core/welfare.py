@@ -1,8 +1,8 @@
-r"""Primal-dual interior point for concave welfare and for the game, with the Schur complements of `algebra`.
+r"""Primal-dual interior-point method for concave welfare and for the game, with the Schur complements of `algebra`.
 
-Let :math:`G_n(x_n)` be marginal welfare, lambda the prices of whole capacities, at which a task of a pair has a cost, p
-the prices of users, and b limits (sign +1) or floors (sign -1) with prices xi. The optimality conditions for amounts y
-of pairs and tasks x of users, with slacks z, w and v, are
+Let :math:`G_n(x_n)` be marginal welfare, lambda the prices of whole capacities, which determine the cost of a task of a
+pair, p the prices of users, and b limits (sign +) or floors (sign -) with prices xi. The optimality conditions for
+amounts y of pairs and tasks x of users, with slacks z, w and v, are
 
 .. math::
 
@@ -18,11 +18,11 @@ game costs are divided by the marginal utility of a task on its server relative 
 (`Pairs.value`).
 
 The log of the common level of prices is an unknown of its own: at a large alpha a relative error of 1/alpha in all
-tasks changes prices by decades, over which steps linear in prices would move one at a time.
+tasks changes prices by decades, and steps linear in prices would change them by one decade at a time.
 
 Homotopy in alpha: at a large alpha prices of servers are decades apart, and no starting point is near the solution.
-alpha begins at `FIRST_ALPHA`, and is multiplied by a factor as soon as the equations hold approximately; prices are
-then raised to the power that the levels of users with tasks there imply.
+Alpha begins at `FIRST_ALPHA`, and is multiplied by a factor as soon as the equations hold approximately; prices of a
+server are then raised to the power that the levels of its users imply.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
 #: The backward error of an iterate is computed once mu is below the fraction `_JUDGED` of the tolerance, as the error
 #: rarely suffices earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
-#: Value of mu below which steps that fail are due to rounding, so that iterations end.
+#: Value of mu below which steps fail because of rounding errors, so that iterations end.
 _ROUNDING_MU = CONVERGED
 #: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: their number is
 #: `_STEPS_PER_DECADE` over alpha, at most `_MOST_STEPS`.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 #: First change of the log weight in the search for an interval that contains the root (`_FIRST_LENGTH`); changes are
-#: doubled until one is found, up to `_LONGEST`.
+#: doubled until such an interval is found, up to `_LONGEST`.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
 
@@ -368,7 +368,7 @@ def run(
     problem: Problem, tol: float, start: object = None, max_steps: int = _STEPS, patience: float = math.inf,
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
-    """Solve by the interior point, from the warm `start` if this is compatible: the iterate of least backward error.
+    """Solve by the interior-point method, from a compatible warm `start`; return the iterate of least backward error.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def run(
 
 
 class _Run:
-    """State of a run: Newton's equations `now` at its iterate, the best candidate, and counts of fruitless steps."""
+    """State of a run: Newton's equations `now` at its iterate, best candidate, and counts of steps without progress."""
 
     def __init__(self, market: Market, tol: float, start: Start | None, patience: float, decades: int) -> None:
         self.market, self.tol, self.patience, self.decades = market, tol, patience, decades
@@ -416,7 +416,7 @@ class _Run:
         self.now = Step(market, at, units, True)
 
     def step(self, number: int) -> bool:
-        """Judge the iterate if it is accurate, and take a step, of index `number` from 0; False if iterations end."""
+        """Certify the iterate if it is accurate, and take step `number` (from 0); False if iterations end."""
         now, market = self.now, self.market
         if not now.finite:
             return False
@@ -453,7 +453,7 @@ class _Run:
         return self.best.error <= 0.5 * self.tol or self.stalled > PATIENCE or mu < _LEAST_MU
 
     def _fruitless(self, new: Step, t: float, number: int) -> bool:
-        """True if steps no longer advance: mu has not halved in many steps, is rounding error, or steps are short."""
+        """True if iterations are to end: mu has not halved in many steps, is a rounding error, or steps are short."""
         now, market = self.now, self.market
         progress = market.at_final_alpha and now.mu < 0.5 * self.least_mu
         self.slow_steps, self.least_mu = (0, now.mu) if progress else (self.slow_steps + 1, self.least_mu)
@@ -478,7 +478,7 @@ class _Run:
 
 
 def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
-    """Find the log weight of the sum of shares by Brent's method, with one run of the interior point per evaluation."""
+    """Find the log weight of the sum of shares by Brent's method, with one interior-point run per evaluation."""
     trials: list[Candidate] = []
 
     @cache
