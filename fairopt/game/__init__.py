@@ -1,4 +1,4 @@
-"""The per-server game: best responses in several orders, equilibria, and their curve in alpha."""
+"""The per-server game: best responses in several orders, all equilibria, and the curve of equilibria in alpha."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Equilibria(Sequence[Allocation]):
         return frame
 
     def preferences(self) -> pd.DataFrame:
-        """Frame by user: tasks in each equilibrium, and the index from 1 of the best one (`best`, 0 if tied)."""
+        """Frame by user: tasks in each equilibrium, and the user's best equilibrium, from 1 (`best`; 0 for a tie)."""
         tasks = self.user_tasks.T
         frame = pd.DataFrame(
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
@@ -151,7 +151,7 @@ class Equilibria(Sequence[Allocation]):
 
 @dataclass(frozen=True)
 class Verified:
-    """An equilibrium with its active set and index.
+    """Equilibrium with its active set and index.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Verified:
     tasks, log_prices : (users, servers), and per resource unit (servers, resources), -inf for zero prices
     index : +1 or -1; 0 where tasks are not locally unique, or where it depends on nearly active constraints
     radius : spectral radius of a round of best responses
-    by : name of the method that found it first
+    by : name of the first method that found the equilibrium
     """
 
     active: Active
@@ -204,7 +204,7 @@ class Collected:
         return len(self.found) - before
 
     def _known(self, log_total: Array) -> bool:
-        """True if a known equilibrium has these log tasks, (users,)."""
+        """True if a known equilibrium has the log user tasks `log_total` (users,)."""
         return any(np.abs(np.log(one.active.total) - log_total).max() < _SAME for one in self.found)
 
     def _add(self, tasks: Array, log_rows: Array, by: str) -> None:
@@ -220,7 +220,7 @@ class Collected:
         except SolverError:
             self.lost += 1
             return
-        # Candidates may differ by more than _SAME and still converge to the same equilibrium.
+        # Candidates that differ by more than `_SAME` may converge to the same equilibrium.
         if not self._known(np.log(active.total)):
             whole = polytope.allocation(
                 polytope.inside(active.part * active.total[polytope.pair_user] / polytope.gamma)
@@ -240,10 +240,10 @@ class EnumerationOptions:
 
     #: Limit of CPU seconds.
     seconds: float = 60.0
-    #: Largest numbers of subsets of users and resources of all servers, and of faces.
+    #: Largest number of subsets of users and resources, summed over servers (`subsets`), and of faces (`faces`).
     subsets: float = 1e6
     faces: int = 24_000
-    #: Without enumeration: number of random starts of best responses, and round limit of each.
+    #: Without enumeration: number of random starts of best responses (`starts`), and round limit of each (`rounds`).
     starts: int = 20
     rounds: int = 2000
 
@@ -252,7 +252,7 @@ class EnumerationOptions:
 OPTIONS = EnumerationOptions()
 
 
-#: Tolerance of the engine's solution, and relative change of tasks in a round at which best responses have converged.
+#: Tolerance of the engine's solution; relative change of tasks in a round at which best responses have converged.
 _FINE = REFINED
 #: Relative perturbation of degenerate data.
 JITTER = VISIBLE
@@ -272,14 +272,14 @@ def equilibria(
     rng: np.random.Generator | int | None = None,
     options: EnumerationOptions = OPTIONS,
 ) -> Equilibria:
-    r"""Find the equilibria of alphaPF-VDS, on small clusters all of them.
+    r"""Find equilibria of alphaPF-VDS, on small clusters all equilibria.
 
     .. math:: x_{\cdot i} \in \arg\max_{y \in \mathcal{X}_i(x)} \sum_n \phi_n
         f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big) \quad \text{for every server i}
 
     Proportional servers and users are merged. Within `options.seconds` every product of faces of the servers' polytopes
-    is examined (`docs/algorithms/equilibria.md`). If that limit is exceeded, the result has the engine's solution and
-    the limits of best responses from random starts, and `complete` is False.
+    is examined (`docs/algorithms/equilibria.md`). If this takes longer, the result has the engine's solution and the
+    limits of best responses from random starts, and `complete` is False.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def equilibria(
     alpha : float
         In (0, infinity).
     tol : float
-        Bound on every certificate; equilibria that miss it are omitted, and counted in `tried`.
+        Bound on every certificate; equilibria whose certificate exceeds it are omitted, and counted in `tried`.
     rng : Generator or int, optional
         Generator or seed of random starts.
     options : EnumerationOptions
@@ -355,7 +355,7 @@ def _rule(cluster: Cluster, alpha: float) -> Criterion:
 
 
 def _ends(found: list[Verified]) -> list[Verified]:
-    """All equilibria, but only two distant ones of each continuum (index 0, equal active sets)."""
+    """All isolated equilibria, and two distant equilibria of each continuum (index 0, equal active sets)."""
     kept = [one for one in found if one.index != 0]
     continua: dict[tuple[bytes, bytes], list[Verified]] = {}
     for one in found:
@@ -371,7 +371,7 @@ def _ends(found: list[Verified]) -> list[Verified]:
 
 
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
-    """Describe the outcome of the enumeration in a phrase."""
+    """Phrase that describes the outcome of the enumeration."""
     if made.reason:
         return f"not finished: {made.reason}"
     text = f"finished: {made.cells} products of faces, {made.parts} parts solved"
@@ -405,7 +405,7 @@ def _responses(
 
 
 def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: clock.Watch) -> Allocation:
-    """Expand an equilibrium of the merged cluster to a certified allocation of the original one."""
+    """Expand an equilibrium of the merged cluster to a certified allocation of the original cluster."""
     begun, alpha = clock.cpu(), problem.criterion.alpha
     split = Split.of(merging, one.tasks)
     certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
@@ -437,7 +437,7 @@ class Enumeration(NamedTuple):
     ----------
     tasks, log_price : (solutions, pairs), and log level prices (solutions, servers, resources)
     reason : why the enumeration is incomplete; '' if it is complete
-    cells, parts : number of products of faces of all servers examined, and of their connected parts solved
+    cells, parts : numbers of products of faces that were examined, and of connected parts of them that were solved
     """
 
     tasks: Array
@@ -448,7 +448,7 @@ class Enumeration(NamedTuple):
 
 
 def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS) -> Enumeration:
-    """Solutions of all cells, in which an allocation may occur repeatedly; incomplete if there are too many cells."""
+    """Solve all cells; an allocation may occur repeatedly, and the result is incomplete if there are too many cells."""
     (servers, resources), users = system.row.shape, len(system.weight)
     tasks, levels = [np.zeros((0, len(system.user)))], [np.zeros((0, servers, resources))]
     seen, parts, reason = 0, 0, ""
@@ -468,7 +468,7 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
 
 
 def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Game, Index]:
-    """Arrays of the game with servers in the order of increasing numbers of faces, and that order.
+    """Arrays of the game with servers in the order of increasing numbers of faces, and this order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The distributed game: servers play best responses to each other until no server changes its tasks."""
+"""The distributed game: servers play best responses to each other until no response changes tasks."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from ..model.problem import Problem
 from ..result.allocation import Allocation, Stats, Trace, idle
 from .orders import ORDERS, Network, Round, network_of, rounds
 
-#: Residual of a response, relative to capacities, as a fraction of the tolerance of the game.
+#: Largest residual of a response, relative to capacities, as a fraction of the tolerance of the game.
 _PART = 0.01
 #: Least alpha for which initial tasks are computed: at a smaller alpha a user could be left without tasks.
 _STARTING_ALPHA = 0.3
-#: Elastic rounds change tasks by more than plain responses, by up to about this factor, within which a plain response
-#: is computed as a test.
+#: Elastic rounds change tasks by up to about this factor more than plain responses: plain responses are computed as a
+#: test once the change of a round is at most this multiple of the tolerance.
 _AHEAD = 10.0
-#: Tasks are exponentials of log prices over alpha, with a rounding error of `_ROUNDING/alpha`, which is immaterial for
+#: Tasks are exponentials of log prices over alpha, with a rounding error of `_ROUNDING/alpha`, which is negligible for
 #: alpha >= `_PLAIN`.
 _ROUNDING, _PLAIN = SUM_ROUNDING, 1e-3
-#: Columns of a trace with cumulative communication.
+#: Columns of a trace: cumulative numbers of messages, and of the numbers in them.
 _SENT = ("messages", "numbers")
 _INTERRUPTED = "interrupted: hand this allocation back as start to go on"
 #: Tasks, their certificate, the log prices of its proof, and the seconds of certification.
@@ -78,15 +78,16 @@ def best_response(
     alpha : float
         In (0, infinity]; infinity is PS-DSF. At alpha = 0 servers are independent: use `AlphaPFVDS(0)`.
     mechanism : GameMechanism, optional
-        The game to play in place of `alpha`, such as `ConcaveGame(utility)`: servers with a utility of one's own.
+        The game to play, instead of `alpha`, such as `ConcaveGame(utility)` with a user-defined utility.
     order : str, optional
         `elastic` (Gauss-Seidel, in which servers anticipate the others' responses), `cyclic` or `random`
         (Gauss-Seidel), `over-relaxed`, `jacobi` (simultaneous), `asynchronous`. Default: `elastic`, or `cyclic` with a
         damping or `server_solver="cvxpy"`.
     damping : float, optional
-        Step towards the response, in (0, 2), for all orders but `elastic`. Default: 1; adaptive for `over-relaxed`; for
-        `jacobi` the reciprocal of the largest number of servers that a user can use, with which the potential does not
-        decrease at alpha = 1; for `asynchronous` the same, but at most 1/2. Long delays on dense clusters require less.
+        Fraction of the step to the response that is taken, in (0, 2), for all orders but `elastic`. Default: 1;
+        adaptive for `over-relaxed`; for `jacobi` the reciprocal of the largest number of servers that a user can use,
+        with which the potential does not decrease at alpha = 1; for `asynchronous` the same value, but at most 1/2.
+        Long delays on dense clusters require a smaller value.
     tol : float
         Bound on the residual (the largest change of a further response, relative to the user's tasks), the
         exploitability and the certificate. Responses are solved to a hundredth of `tol`. Residuals in the trace are the
@@ -125,16 +126,18 @@ def best_response(
     A server knows its capacities, demands, weights and limits of its eligible users, and their tasks on other servers.
     In elastic order it also exchanges a supply slope and an anticipated total for each of these users, three numbers
     instead of one, and all servers share eight sums per round, or forty with Anderson acceleration. The asynchronous
-    game has plain responses, as elastic ones require rounds (docs/algorithms/best-responses.md).
+    game has plain responses, as elastic responses require rounds (docs/algorithms/best-responses.md).
 
-    Under a utility of one's own (docs/utilities.md) responses are those to a piecewise power law through 32,768 of its
-    marginal utilities, and the trace has the backward error as exploitability; the certificate is that of the utility.
+    With a user-defined utility (docs/utilities.md) responses are computed for a piecewise power law that interpolates
+    32,768 marginal utilities, and the exploitability in the trace is a backward error; the certificate is computed for
+    the utility itself.
 
-    Proved: a fixed point of elastic rounds is an equilibrium; if cyclic order converges to one from every start elastic
-    order does so, too, without a bound on the number of rounds; at alpha = 1 cyclic order converges, as a potential
-    exists. For other alphas cyclic order can cycle, as observed with zero demands and alpha >= 4
-    (docs/algorithms/best-responses.md), where elastic order and `damping=0.5` converge. Observed only: in other cases
-    convergence did not fail, but may take thousands of rounds; elastic order takes fewer (docs/alpha.md has numbers).
+    It is proved that a fixed point of elastic rounds is an equilibrium; that elastic order converges, without a bound
+    on the number of rounds, if cyclic order converges to an equilibrium from every start; and that cyclic order
+    converges at alpha = 1, as a potential exists. For other alphas cyclic order can cycle, as observed with zero
+    demands and alpha >= 4 (docs/algorithms/best-responses.md), where elastic order and `damping=0.5` converge. In all
+    other cases that were tried cyclic order converged, but it may take thousands of rounds; elastic order takes fewer
+    (docs/alpha.md has numbers).
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 5.2 (arXiv:1712.10114).
 
@@ -157,7 +160,7 @@ def best_response(
     max_rounds, rng = _validate.whole(max_rounds, "max_rounds"), generator_of(rng)
     order, damping = _order_of(order, damping, server_solver)
     network = network_of(network, cluster, order)
-    quick = rule.tabulated  # the table of a utility is no part of the game: computed before the clock starts
+    quick = rule.tabulated  # the table of a user-defined utility is computed before the clock starts
     watch = clock.Watch()
     polytope = Polytope(cluster, rule.limits(cluster))
     begun, rows = _given(start, cluster, rule, order)
@@ -217,7 +220,7 @@ def best_response(
 
 
 def _played(alpha: Any, mechanism: Any) -> GameMechanism:
-    """The game of `alpha` or of `mechanism`, of which exactly one is given."""
+    """Game given by `alpha` or by `mechanism`, of which exactly one must be given."""
     if (alpha is None) == (mechanism is None):
         raise DataError("give either alpha, such as 3, or mechanism, such as ConcaveGame(cp.log1p)")
     if mechanism is None:
@@ -229,7 +232,7 @@ def _played(alpha: Any, mechanism: Any) -> GameMechanism:
 
 
 def _alpha_of(alpha: float, tol: float) -> float:
-    """Validate alpha, which must be large enough for rounding errors of tasks to be below `tol`."""
+    """Validate alpha, which must be so large that rounding errors of tasks are less than `tol`."""
     if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
         raise DataError(
             f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
@@ -239,7 +242,7 @@ def _alpha_of(alpha: float, tol: float) -> float:
 
 
 def _order_of(order: str | None, damping: float | None, server_solver: str) -> tuple[str, float | None]:
-    """Validate order, damping and server solver, which exclude each other in part: the order, and the damping."""
+    """Validate order, damping and server solver, some of which exclude each other; return order and damping."""
     if damping is not None:
         wanted = "between 0 (no step) and 2, 1 for the response itself"
         damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
@@ -330,7 +333,7 @@ def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
 
 
 def generator_of(value: Any) -> np.random.Generator:
-    """Return a generator as it is, or one made from a seed."""
+    """Return a random generator, made from `value` if it is a seed."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:
@@ -338,7 +341,7 @@ def generator_of(value: Any) -> np.random.Generator:
 
 
 def _given(start: Any, cluster: Cluster, rule: Criterion, order: str) -> tuple[Array | None, list[dict[str, float]]]:
-    """Initial tasks (users, servers), and the rows of a trace to continue, if it is of the same game and order."""
+    """Initial tasks (users, servers), and the rows of the trace of `start`, if it is of the same game and order."""
     if not isinstance(start, Allocation):
         try:
             tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)
@@ -367,8 +370,8 @@ def _play(
 ) -> tuple[str | None, _Judged | None]:
     """Play rounds until convergence, appending a row of the trace for each, measured by the criterion `quick`.
 
-    Returns the reason of termination, None if the rounds are exhausted, and the certificate of the last round, if it
-    was computed.
+    Returns the reason of termination, None if all rounds were played, and the certificate of the last round, None if it
+    was not computed.
     """
     last = rows[-1] if rows else dict.fromkeys(("seconds", *_SENT), 0.0)
     before, judged = last["seconds"], None

@@ -1,19 +1,21 @@
 r"""Products of faces of servers that can contain an equilibrium, by counting and by linear programs in prices.
 
-A column of an equilibrium lies in the relative interior of a face of its server's polytope, in which the fractions of
-a support S of users are positive, those of others zero, and a set R of rows, which has supporting positive prices, is
-exhausted. A user without demand for any row of R could be increased at no cost, hence every usable pair has a demand
-for a row of R.
+A column of an equilibrium, the tasks on one server, lies in the relative interior of a face of the server's polytope.
+On this face the fractions of a support S of users are positive, the fractions of other users zero, and a set R of rows,
+which has supporting positive prices, is exhausted. The tasks of a user without demand for rows of R could be increased
+at no cost; hence every user of the server demands some row of R.
 
-Counting: a connected part has a tie for each server of a user but the first one. Ties are homogeneous linear
-equations in prices of whole capacities, so that a part with as many ties as rows generically has no positive prices.
-Linear programs: users prefer the servers in whose support they are, which is linear in prices, too,
+A cell is a face for each server. Two arguments exclude cells. Counting: in a connected part each server of a user other
+than its first server is a tie. Ties are homogeneous linear equations in prices of whole capacities, so that a part with
+as many ties as rows generically has no positive prices. Linear programs: users prefer the servers in whose support they
+are; these conditions are linear in prices,
 
 .. math:: cost_{ni} e^{-\alpha gain_{ni}} \le cost_{nj} e^{-\alpha gain_{nj}}, \qquad
     cost_{ni} = \sum_r D_{nir} \lambda_{ir} c_{ir},
 
-for n on i, with equality if n is on j as well. Pairs of servers are tabulated; for three and more servers batches of
-small linear programs of equal shape are solved by the simplex method from a feasible basis.
+for n in the support of i, with equality if n is also in the support of j. Compatible faces of two servers are
+tabulated; for three and more servers batches of small linear programs of equal shape are solved by the simplex method
+from a feasible basis.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from ..core.factors import TINY
 from ..core.simplex import highest
 from ..model._arrays import Array, Index, Mask
 
-#: Number of linear programs in a batch, and alpha from which prices may exceed the range of doubles.
+#: Number of linear programs in a batch (`_CHUNK`), and alpha from which prices may exceed the range of doubles
+#: (`_WIDE_ALPHA`).
 _CHUNK, _WIDE_ALPHA = 1000, 6.0
 
 
@@ -40,11 +43,11 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True)
 class Game:
-    """Arrays of a game; servers are in the order of enumeration, and faces are numbered server by server."""
+    """Arrays of a game, with servers in the order of enumeration, and faces in the order of their servers."""
 
     alpha: float
     use: Array  # (servers, users, resources), D
-    gain: Array  # (servers, users), log phi gamma, -inf where not usable; users in units of their largest gamma
+    gain: Array  # (servers, users), log(phi size), -inf where a user may not run
     size: Array  # (servers, users), gamma in units of the user's largest gamma
     middle: Array  # (servers,), reference of log prices
     host: Index  # (faces,), server
@@ -68,7 +71,7 @@ def _chunks(numbers: Index, until: float) -> Iterator[Index]:
 def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
     """Enumerate faces of servers: server (faces,), support (faces, users) and active rows (faces, resources).
 
-    A face is kept if positive fractions of its support exist that fill its rows and satisfy the others.
+    A face is kept if positive fractions of its support exist that fill its rows and do not overuse other rows.
 
     Raises
     ------
@@ -87,8 +90,9 @@ def faces(use: Array, usable: Mask, until: float) -> tuple[Index, Mask, Mask]:
         found.append((np.full(good.sum(), i), support[good], rows[good]))
     host, support, rows = (np.concatenate(each) for each in zip(*found, strict=True))
     kept = []
-    # Fractions of the support of at least t and of sum at most 1, at which no row is used more than the first active,
-    # and other active rows as much: t can be positive if and only if the face has a relative interior.
+    # The linear program has fractions of the support of at least t, with a sum of at most 1. The first active row is
+    # used at least as much as every other row, and as much as other active rows. t can be positive if and only if the
+    # face has a relative interior.
     for some in _chunks(np.arange(len(host)), until):
         members, full = support[some], rows[some]
         need = use[host[some]].swapaxes(1, 2)
@@ -118,14 +122,15 @@ def _counted(g: Game, chosen: Index) -> Index:
 def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
     """Extend cells (cells, servers), one face of each earlier server, by the faces of server j.
 
-    Extended cells are kept if they have fewer ties than rows, and leave every user on a server, now or later. Ties
-    minus rows of an extended cell are those of the cell, plus a tie for every user of the face who is on another
-    server, minus the rows of the face: a product of matrices of cells and of faces, in which users who could run
-    nowhere count as a penalty. `together` (faces, faces) is a mask of faces that may belong to one cell.
+    An extended cell is kept if it has fewer ties than rows, and if every user is in a support or can run on a later
+    server. The number of its ties minus rows is that of the cell, plus one for every user of the face who is also in an
+    earlier support, minus the rows of the face. All of these numbers are a product of matrices of cells and of faces,
+    to which a user that could run nowhere adds a penalty. `together` (faces, faces) is a mask of faces that may belong
+    to one cell.
     """
     own, usable = np.flatnonzero(g.host == j), g.gain > -np.inf
     support, rows, found = g.support[own], g.rows[own].sum(axis=1), [np.zeros((0, chosen.shape[1] + 1), np.intp)]
-    penalty = 1.0 + usable.shape[0] * g.rows.shape[1]  # above the total number of rows
+    penalty = 1.0 + usable.shape[0] * g.rows.shape[1]  # more than the number of all rows
     faces = np.column_stack([support, ~support * penalty, -rows, np.ones(len(own))]).T.astype(np.float32)
     for some in _chunks(chosen, g.until):
         on, later = g.support[some], (g.host[some][..., None] != np.arange(len(usable))).all(axis=1)
@@ -143,21 +148,21 @@ def _beside(g: Game, chosen: Index, j: int, together: Mask | None) -> Index:
 
 
 def _priced(g: Game, chosen: Index, strict: bool, enough: float = np.inf) -> tuple[Mask, Array]:
-    r"""Feasibility of prices (positive if `strict`) at which users prefer their servers, and such prices.
+    r"""Find prices, positive if `strict`, at which users prefer their servers: a mask of feasible cells, and prices.
 
-    With log gains g, prices :math:`p = v^\alpha`, the first server i of user n in the cell, and every other one j,
+    With log gains g, prices :math:`p = v^\alpha`, the first server i of user n in the cell, and every other server j,
 
     .. math:: e^{\alpha (g_{nj} - g_{ni})} \sum_r D_{nir} p_{ir} \le \sum_r D_{njr} p_{jr}
 
-    with equality if n is on j as well. All are scaled to largest coefficients of 1, and :math:`\sum p \le 1`. The
-    linear program maximises a lower bound of all prices if `strict`, and otherwise their sum, which is positive if and
-    only if prices are feasible; failures count as feasible. `chosen`, (cells, servers), are faces of some servers;
-    prices are (cells, servers, resources), 0 off the rows.
+    with equality if n is also in the support of j. Each condition is scaled to a largest coefficient of 1, and
+    :math:`\sum p \le 1`. The linear program maximises a lower bound of all prices if `strict`, and otherwise their sum,
+    which is positive if and only if prices are feasible; failures count as feasible. `chosen` (cells, servers) are the
+    indices of the faces of some servers; prices are (cells, servers, resources), 0 outside the rows of the faces.
     """
     on, active, servers = g.support[chosen], g.rows[chosen], g.host[chosen]
     (cells, count, users), resources = on.shape, active.shape[2]
     first, gain = on.argmax(axis=1)[:, None], (g.gain - g.middle[:, None])[servers]
-    # Cells, the servers after the first one (j, cyclically), and users.
+    # Indices of cells, of the servers after the first server of a user (j, cyclically), and of users.
     c, a, n = np.ogrid[:cells, : count - 1, :users]
     other = (first + 1 + a) % count
     compared = on.any(axis=1, keepdims=True) & (gain[c, other, n] > -np.inf)
@@ -189,9 +194,10 @@ def _fitting(g: Game, chosen: Index) -> Mask:
 
 
 def _together(g: Game) -> tuple[Index, Mask]:
-    """Compatible faces of two servers, as a list (couples, 2) and as a mask (faces, faces), servers in order.
+    """Compatible faces of two servers, as a list (couples, 2) and as a mask (faces, faces).
 
-    Large numbers of couples are filtered for the first user, and then with one more user at a time.
+    The server of the first face of a couple precedes that of the second face. Large numbers of couples are filtered by
+    the conditions of the first user, then by those of one more user at a time.
     """
     users, couples = g.use.shape[1], np.zeros((0, 2), np.intp)
     for i, j in combinations(range(len(g.gain)), 2):

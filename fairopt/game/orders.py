@@ -1,7 +1,8 @@
-"""Orders in which servers respond, and their information when they do. Every order is a generator of rounds.
+"""Orders in which servers respond, and the information on which they respond. Every order is a generator of rounds.
 
-A round is one response of every server, on average in the asynchronous game, in which servers have their own clocks.
-A message is one server's column of x, sent to another server with common users; it has one number for each common user.
+A round is one response of every server; in the asynchronous game, in which servers have their own clocks, it is so on
+average. A message is the tasks on one server, sent to another server with common users; it has one number for each
+common user.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from ..model._arrays import Index
 from ..model._validate import number
 from ..model.cluster import Cluster
 
-#: Over-relaxation: initial factor, its largest value, its increase after successive rounds in similar directions, and
-#: the factor by which its excess over 1 is multiplied after opposite ones.
+#: Over-relaxation: initial factor (`_RELAX`), its largest value (`_MOST_RELAX`), its increase after successive rounds
+#: in similar directions (`_INCREASE`), and the factor by which its excess over 1 is multiplied after rounds in opposite
+#: directions (`_DECREASE`).
 _RELAX, _MOST_RELAX, _INCREASE, _DECREASE = 1.4, 1.8, 0.05, 0.7
 
 ORDERS = ("elastic", "cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
-#: Messages and numbers sent in a round, and the largest relative change of a response.
+#: How many messages and numbers are sent in a round, and the largest relative change of a response.
 Round = tuple[int, int, float]
 
 Outage = tuple[int | str, float, float]
@@ -41,7 +43,7 @@ _OUTAGE = "an outage is (server, first round, last round), such as (0, 5, 30) or
 class Network:
     r"""Network of the asynchronous game: losses, delays and outages, with times in rounds.
 
-    A message arrives with probability 1 - loss after a delay T, and server i responds with the period P_i,
+    A message arrives with probability 1 - loss after a delay T, and server i responds with the period :math:`P_i`,
 
     .. math:: T \sim U[0, \text{delay}], \qquad \log P_i \sim N(0, \text{drift}^2)
 
@@ -118,12 +120,12 @@ def network_of(value: Any, cluster: Cluster, order: str) -> Network:
 def rounds(
     order: str, sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float | None, network: Network
 ) -> Iterator[Round]:
-    """Play rounds in one of the `ORDERS`, in which every server sends its column to all its neighbours once.
+    """Play rounds in one of the `ORDERS`, in which every server sends its tasks once to all servers with common users.
 
-    Gauss-Seidel orders use all earlier responses, `random` in a new permutation every round. The factor of
-    `over-relaxed` increases while successive rounds have similar directions, and decreases otherwise. In `elastic`
-    order servers anticipate the others' responses, and send three numbers per user. In `jacobi` order all respond
-    simultaneously.
+    In Gauss-Seidel orders each response takes account of all earlier responses; `random` has a new permutation in every
+    round. The factor of `over-relaxed` increases while successive rounds have similar directions, and decreases
+    otherwise. In `elastic` order servers anticipate the others' responses, and send three numbers per user. In `jacobi`
+    order all servers respond simultaneously.
     """
     method, servers = sweeps.method, len(sweeps.method.row)
     uses = np.zeros((servers, len(method.limit)))
@@ -131,7 +133,8 @@ def rounds(
     shared = np.asarray(uses @ uses.T, dtype=np.intp)  # number of common users of two servers
     np.fill_diagonal(shared, 0)
     messages, numbers = int(np.count_nonzero(shared)), int(shared.sum())
-    # The reciprocal of the largest number of servers of a user, since all of them may add to its tasks simultaneously.
+    # The default damping is the reciprocal of the largest number of servers of a user, as all of these servers may
+    # increase its tasks simultaneously.
     at_once = damping or 1.0 / int(np.diff(method.start).max())
     relax, step = damping or (_RELAX if order == "over-relaxed" else 1.0), np.zeros_like(state.tasks)
     if order == "asynchronous":
@@ -160,12 +163,12 @@ def rounds(
 def _asynchronous(
     sweeps: Sweeps, state: State, rng: np.random.Generator, part: float, network: Network, shared: Index
 ) -> Iterator[Round]:
-    """Play the asynchronous game: every server responds at its own period, to the latest columns received."""
+    """Play the asynchronous game: every server responds at its own period, to the latest tasks that it has received."""
     method, servers = sweeps.method, len(sweeps.method.row)
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
-    known = np.repeat(state.tasks[None, :], servers, axis=0)  # tasks (pairs,) in the knowledge of each server
+    known = np.repeat(state.tasks[None, :], servers, axis=0)  # tasks (pairs,) as known to each server
     period = np.exp(network.drift * rng.standard_normal(servers))
-    # Time, serial number, receiving server, sender (-1: the server's own clock), and the tasks sent.
+    # An event has its time, serial number, receiving server, sender (-1: the server's own clock), and the tasks sent.
     events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
     heapq.heapify(events)
     sent, numbers, end = 0, 0, 1.0

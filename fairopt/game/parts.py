@@ -1,30 +1,30 @@
-r"""Equilibria of cells, a face for every server: connected parts of equal shape are solved in batches, then combined.
+r"""Equilibria in cells, with a face for each server: connected parts of cells are solved in batches, then combined.
 
-Unknowns are logarithms of the prices v_r of a part's R rows, as levels. The tasks of users follow from the prices of
-their first server,
+Unknowns are the logarithms of the level prices :math:`v_r` of the R rows of a part. The tasks of users follow from the
+prices of their first server,
 
 .. math:: \log X_n = l_{ni} = gain_{ni} - \frac1\alpha \log \sum_r D_{nir} v_{ir}^\alpha
 
-With T ties (servers j of users but the first, i) the equations are T of equal levels, and R - T of capacities,
+With T ties, which are the servers j of users other than their first server i, there are T equations of equal levels and
+R - T equations of capacities,
 
 .. math:: l_{ni} = l_{nj}, \qquad \sum_r y_r \Big(1 - \sum_n a_{nr} X_n\Big) = 0
     \quad \text{for all } y \text{ with } \sum_r y_r a_{nr} \text{ the same on both servers of every tie,}
 
-with the fraction :math:`a_{nr}` of a row that a task uses at the user's first server: these hold iff tasks of pairs
-exist that add up to X and fill the rows. Ties are linear in prices. If R - T = 1, prices are a null vector up to scale,
-which is determined by the remaining equation. If R - T = 2, prices are a convex combination of two vectors, with the
-weight t of the second, and one equation in t remains,
+with the fraction :math:`a_{nr}` of a row that a task uses at the user's first server. The equations of capacities hold
+if and only if tasks of pairs exist that add up to X and fill the rows. Ties are linear in prices. If R - T = 1, prices
+are a multiple of a null vector, and the remaining equation determines the factor. If R - T = 2, prices are proportional
+to a convex combination of two vectors, with the weight t of the second vector, and one equation in t remains,
 
 .. math:: \sum_n \beta_n\, cost_n(t)^{-1/\alpha} = 0, \qquad cost_n \text{ linear in } t,
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of :math:`cost_n`, as
-:math:`(t + s)^{-p}` is totally positive (Karlin, "Total Positivity" (1968), chapter 3); it is evaluated on a grid,
-refined at changes of sign.
+:math:`(t + s)^{-p}` is totally positive (Karlin, "Total Positivity" (1968), chapter 3). The equation is evaluated on a
+grid, which is refined at changes of sign. If R - T exceeds 2, solutions are searched by damped Newton steps from
+several starts.
 
-Otherwise solutions are searched by damped Newton steps from several starts.
-
-Most cells have no solution, and most of these are excluded by bound propagation: capacities bound tasks, tasks bound
-prices, and prices bound tasks.
+Most cells without a solution are excluded by bound propagation: capacities bound tasks, tasks bound prices, and prices
+bound tasks.
 """
 
 from __future__ import annotations
@@ -50,20 +50,22 @@ from ..core.factors import LOG_RANGE, TINY, UNDERFLOW, stack_solved
 from ..model._arrays import Array, Index, Mask
 from .cells import Game, connected, prices
 
-#: Number of starts of Newton's method, numbers of points of a grid and of the grids that refine its intervals, and
-#: largest number of solutions of a cell.
+#: Number of starts of Newton's method (`_STARTS`), numbers of points of a first grid and of the grids that refine its
+#: intervals (`_GRIDS`), and largest number of solutions of a cell (`_MOST`).
 _STARTS, _GRIDS, _MOST = 12, (289, 101), 16
-#: Number of rounds of bound propagation for all cells, then for the remaining ones; and relative relaxation of bounds,
-#: which covers their rounding errors.
+#: Numbers of rounds of bound propagation for all cells, and then for the remaining cells (`_ROUNDS`); and relative
+#: relaxation of bounds, which covers their rounding errors (`_SLACK`).
 _ROUNDS, _SLACK = (2, 8), VISIBLE
 #: Rounding error of a bound, relative to the subtracted terms.
 _LOST = CONVERGED
-#: Newton's method: step limit, residual of convergence, and residual that is accepted where no step decreases it.
+#: Newton's method: largest number of steps (`_STEPS`), residual of convergence (`_REACHED`), and residual that is
+#: accepted where no step decreases it (`_STUCK`).
 _STEPS, _REACHED, _STUCK = 14, CONVERGED, REFINED
-#: Fractions of a Newton step that are evaluated together, and irrational numbers that spread the starts evenly.
+#: Fractions of a Newton step that are evaluated together (`_LENGTHS`), and irrational numbers whose multiples spread
+#: the starts evenly (`_IRREGULAR`).
 _LENGTHS, _IRREGULAR = 0.3 ** np.arange(4), (0.6180339887, 0.7548776662)
-#: Decimals to which log prices of equal solutions agree, and largest log odds :math:`\log t/(1 - t)` of a point t on a
-#: segment.
+#: Decimals to which log prices of equal solutions agree (`_DECIMALS`), and largest log odds :math:`\log(t/(1 - t))` of
+#: the weight t (`_LOG_ODDS`).
 _DECIMALS, _LOG_ODDS = 8, 36.0
 
 
@@ -77,7 +79,7 @@ class Solved(NamedTuple):
 
 @np.errstate(all="ignore")
 def solutions(g: Game, faces: Index) -> Solved:
-    """Solutions of cells (cells, servers)."""
+    """Solve cells, given as (cells, servers) indices of faces."""
     servers, users, resources = g.use.shape
     for rounds in _ROUNDS:
         faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]
@@ -104,7 +106,7 @@ def solutions(g: Game, faces: Index) -> Solved:
 
 
 def _roots(g: Game, on: Mask, active: Mask, start: Array) -> tuple[Index, Array]:
-    """Log level prices (solutions, servers, resources) that solve parts, and the part of each solution, increasing.
+    """Index of the solved part (solutions,), increasing, and log level prices (solutions, servers, resources).
 
     Parts with equal numbers of pairs, rows and users are solved together.
 
@@ -133,18 +135,18 @@ def _roots(g: Game, on: Mask, active: Mask, start: Array) -> tuple[Index, Array]
 def _bounded(g: Game, on: Mask, active: Mask, rounds: int) -> Mask:
     r"""Mask of cells that are not excluded by propagation of bounds on tasks and prices.
 
-    In each round capacities bound tasks, sums of tasks bound totals X, these bound prices by the costs
+    In each round capacities bound tasks, sums of tasks bound user tasks X, and user tasks bound prices by the costs
 
     .. math:: \sum_r D_{nir} v_{ir}^\alpha e^{-\alpha gain_{ni}} = X_n^{-\alpha},
 
-    where the left-hand side is at least the right-hand side off the support; prices bound totals in the same way, and
-    totals bound tasks. Bounds are arrays (2, ...): the lower bound, and minus the upper bound.
+    where outside the support the left-hand side is at least the right-hand side; prices bound user tasks by the same
+    equation, and user tasks bound tasks. Bounds are arrays (2, ...): the lower bound, and minus the upper bound.
     """
     usable, sign = g.gain > -np.inf, np.array([1.0, -1.0])[:, None, None, None]
     use = np.where(on[..., None] & active[:, :, None], g.use / g.size[..., None], 0.0).swapaxes(2, 3)
     scale = np.exp(-g.alpha * np.where(usable, g.gain - g.middle[:, None], np.inf))
     cost = active[:, :, None] * g.use * scale[..., None]
-    bounds_price = on | ((sign > 0) & usable)  # off the support prices have no upper bound
+    bounds_price = on | ((sign > 0) & usable)  # outside the support prices have no upper bound
     tasks, total, prices = (np.where(sign > 0, 0.0, one / -UNDERFLOW) for one in (on, on[:, :1] | True, active))
     for _ in range(rounds):
         tasks = _narrowed(use, sign - _SLACK, tasks)
@@ -160,7 +162,7 @@ def _bounded(g: Game, on: Mask, active: Mask, rounds: int) -> Mask:
 
 
 def _narrowed(factor: Array | Mask, level: Array, bounds: Array) -> Array:
-    """Tighten bounds of unknowns by bounds `level` of `factor @ unknowns`, factor (..., conditions, unknowns) >= 0."""
+    """Tighten bounds of unknowns by bounds `level` on `factor @ unknowns`, factor (..., conditions, unknowns) >= 0."""
     other = bounds[::-1]
     room = (level + np.matvec(factor, other))[..., None] / np.where(factor > 0, factor, np.nan)
     return np.asarray(np.fmax(bounds, np.fmax.reduce(room, axis=-2) - other - _LOST * np.abs(other)))
@@ -181,7 +183,8 @@ def _middles(g: Game, on: Mask) -> Array:
 def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     """Tasks (solutions, servers, users) that fill rows at given prices, and prices; only best responses are kept.
 
-    Parts of users' tasks on servers solve the equations that they sum to 1 and fill the rows with a price.
+    The parts of each user's tasks on servers solve linear equations: they sum to 1, and tasks fill the rows with a
+    price.
     """
     servers, users, resources = g.use.shape
     terms = np.log(g.use) + g.alpha * level[:, :, None]
@@ -197,7 +200,7 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
     matrix = np.concatenate([of_users, of_rows * active * (on * total).reshape(pairs.shape)], axis=1)
     ones = matrix.any(axis=2, keepdims=True)
     part = np.linalg.pinv(matrix, CONVERGED) @ ones
-    # Small negative parts are attributed to rounding.
+    # Small negative parts are treated as rounding errors.
     good = (np.abs(ones - matrix @ part).max(axis=(1, 2)) <= SINGLE_ROUNDING) & (part.min(axis=(1, 2)) >= -NEGLIGIBLE)
     tasks = np.maximum(part, 0.0).reshape(on.shape) * total
     good &= np.einsum("ksn,snr->ksr", tasks, use).max(axis=(1, 2), initial=0.0) <= 1 + HALF_PRECISION
@@ -206,7 +209,7 @@ def _split(g: Game, on: Mask, level: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts with equal numbers of pairs, rows and users. The first pairs of users precede the others."""
+    """Parts with equal numbers of pairs, rows and users. The first pair of every user precedes all ties."""
 
     alpha: float
     host: Index  # (parts, rows)
@@ -228,7 +231,7 @@ class Parts:
         (user, server), (host, resource) = (
             [each.reshape(count, -1) for each in np.nonzero(one)[1:]] for one in (on.transpose(0, 2, 1), active)
         )
-        # Pairs are sorted so that the first one of each user precedes the ties.
+        # Pairs are sorted so that the first pair of each user precedes the ties.
         number: Index = np.cumsum(np.diff(user, axis=1, prepend=user[:, :1]) > 0, axis=1)
         tie, every = np.diff(number, axis=1, prepend=-1) == 0, np.arange(count)[:, None]
         order = every, np.argsort(tie, axis=1, kind="stable")
@@ -251,12 +254,12 @@ class Parts:
         return Parts(self.alpha, *(getattr(self, each.name)[chosen] for each in fields(self)[1:]))
 
     def log_prices(self, scaled: Array) -> Array:
-        """Log level prices w of prices (parts, rows), bounded below relative to the largest."""
+        """Log level prices w from prices (parts, rows), with a lower bound relative to the largest price."""
         least = SUM_ROUNDING * scaled.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(scaled, least)) / self.alpha + self.middle)
 
     def levels(self, w: Array) -> tuple[Array, Array]:
-        """Log tasks at prices w, (parts, pairs), and shares of rows in the cost of a pair, (parts, pairs, rows)."""
+        """Log tasks at log prices w, (parts, pairs), and shares of rows in the cost of a pair, (parts, pairs, rows)."""
         share = self.log_use + (self.alpha * w)[:, None]
         top = share.max(axis=2, keepdims=True)
         share = np.exp(share - top)
@@ -277,7 +280,7 @@ class Parts:
     def roots(self) -> tuple[Index, Array]:
         """Indices of parts with solutions, and their log prices (solutions, rows).
 
-        Parts with non-unique splits are skipped, since basic splits occur in other cells.
+        Parts with non-unique splits are skipped, since their vertices are solutions in other cells.
         """
         free = self.tied.shape[1]
         if free == 1:
@@ -292,7 +295,7 @@ class Parts:
         return which[reached], w[reached]
 
     def _segment(self) -> tuple[Index, Array]:
-        """Approximate roots for R - T = 2: the sign changes of one function on a segment of prices, by grids."""
+        """Approximate roots for R - T = 2: parts, and log prices at the changes of sign of the equation in t."""
         inside = np.matvec(self.tied, self.start)
         beside = np.vecmat(np.stack([-inside[:, 1], inside[:, 0]], axis=1), self.tied)
         inside = np.vecmat(inside, self.tied)
@@ -312,7 +315,10 @@ class Parts:
         return which, self.some(which).log_prices(line)
 
     def _search(self) -> tuple[Index, Array]:
-        """Starts of Newton's method; a single one without ties, as a concave program has at most one solution."""
+        """Parts and log prices at which Newton's method starts.
+
+        Without ties there is one start for each part, as a concave program has at most one solution.
+        """
         count, rows = self.start.shape
         starts = _STARTS if self.away.shape[1] else 1
         k, r = np.arange(starts)[:, None], np.arange(rows)
@@ -320,7 +326,7 @@ class Parts:
         return np.repeat(np.arange(count), starts), (self.log_prices(self.start)[:, None] + moved).reshape(-1, rows)
 
     def newton(self, w: Array) -> tuple[Array, Mask]:
-        """Damped Newton's method from w: the final point, and whether it is a solution."""
+        """Solve by damped Newton steps from w; return the last points, and the mask (starts,) of solutions."""
         lengths, eye = _LENGTHS, SOLVE_ROUNDING * np.eye(w.shape[1])  # regularisation of singular Jacobians
         w, reached, going = w.copy(), np.zeros(len(w), bool), np.arange(len(w))
         for _ in range(_STEPS):
@@ -328,7 +334,7 @@ class Parts:
             rhs, matrix = parts.equations(w[going])
             size = np.abs(rhs).max(axis=1)
             reached[going] = size <= _STUCK
-            # A vanishing column of the Jacobian means that a price tends to 0, off the interior of the cell.
+            # If a column of the Jacobian vanishes, a price tends to 0, outside the interior of the cell.
             on = (size > _REACHED) & (size < np.inf) & (np.abs(matrix).max(axis=1).min(axis=1) > SUM_ROUNDING)
             if not on.any():
                 break
@@ -348,7 +354,7 @@ class Parts:
 
 
 def _null(matrix: Array) -> tuple[Array, Mask]:
-    """Orthonormal vectors (parts, columns - rows, columns) of null spaces, and whether these span them."""
+    """Orthonormal null vectors (parts, columns - rows, columns) of matrices, and whether they span the null spaces."""
     count, rows, columns = matrix.shape
     if not rows:
         return np.broadcast_to(np.eye(columns), (count, columns, columns)), np.ones(count, bool)

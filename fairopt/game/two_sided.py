@@ -52,7 +52,7 @@ class EquilibriumCurve:
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
-        """Crossings of the curve at alpha, on the merged cluster; the first is that of `AlphaPFVDS(alpha, "curve")`."""
+        """Crossings of alpha by the curve, on the merged cluster; the first is that of `AlphaPFVDS(alpha, "curve")`."""
         return next((found for one in self.curves if (found := one.at(alpha))), ())
 
     def user_tasks(self, merged: Array) -> Array:
@@ -60,7 +60,7 @@ class EquilibriumCurve:
         return np.asarray(self.merging.split_users(merged[:, None])[:, 0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame of crossings: alpha, place among the crossings of this alpha (from 0), index, certificate, tasks."""
+        """Frame of crossings: alpha, place among the crossings of alpha (from 0), index, certificate, user tasks."""
         rows = []
         for one in self.curves:
             seen: dict[float, int] = {}
@@ -96,9 +96,9 @@ def equilibrium_curve(
 
     .. math:: F(x, \lambda, \alpha) = 0, \qquad (x, \lambda)(1) \text{ the optimum of } \max \sum_n \phi_n \log x_n
 
-    with F the optimality conditions of all servers. All crossings of the requested alphas by the curve are found, which
-    are several inside a fold, with their indices. On small clusters the curve passed through all equilibria in each of
-    86 folds that were enumerated; in general it need not.
+    with F the optimality conditions of all servers. All crossings of the requested alphas by the curve are found, with
+    their indices; within a fold an alpha has several crossings. On small clusters the curve passed through all
+    equilibria in each of 86 folds that were enumerated; in general it need not.
 
     Parameters
     ----------
