@@ -50,7 +50,7 @@ class ActiveSet:
     def jacobian(self, q: Stack, x: Array, share: Array, slope: Array) -> Array:
         r"""Derivatives (B, unknowns, unknowns) of slacks of pairs, and of the use of rows and limits.
 
-        With relative changes t of tasks, :math:`t_{nk} = dx_{nk} / x_n`, changes b of prices and those of xi,
+        With relative changes :math:`t_{nk} = dx_{nk} / x_n` of tasks, changes b of prices of rows, and changes of xi,
 
         .. math::
             ds_{nk} = slope \sum_j t_{nj} + \sum_r share_{nkr} b_{kr} + d\xi_n, \qquad

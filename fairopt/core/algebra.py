@@ -107,7 +107,7 @@ class Pairs:
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Sparse (pairs, rows), fraction of the capacity that a unit uses."""
+        """Sparse matrix (pairs, rows) of the fraction of the capacity that a unit uses."""
         size = self.inverse.shape[1]
         columns = (self.server[:, None] * size + np.arange(size)).ravel()
         starts = np.arange(0, len(columns) + 1, size)
@@ -358,8 +358,8 @@ class _UsersFirst:
         .. math:: S_{ii} = W_i + \sum_n \omega_{ni} \Big(1 - \frac{\omega_{ni}}{\Omega_n}\Big) a_{ni} a_{ni}^T, \qquad
             S_{ij} = -\sum_n \frac{\omega_{ni} \omega_{nj}}{\Omega_n} a_{ni} a_{nj}^T
 
-        plus the outer product of `border` (resources, servers); :math:`\Omega_n` is `Equations.whole`. With values of
-        pairs, in the game, the second factor of every product is divided by them.
+        plus the outer product of `border` (resources, servers); :math:`\Omega_n` is `Equations.whole`. In the game the
+        second factor of every product is divided by the value of its pair.
         """
         pairs, own = at.pairs, at.own
         self.diagonal = np.maximum(np.einsum("rrk->rk", own) + at.idle.T, TINY)
@@ -386,7 +386,7 @@ class _UsersFirst:
         matrix = self._dense_complement(at, scale, active)
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        # Diagonal blocks of servers are those of `own`, which are computed without cancellation.
+        # Diagonal blocks of servers are the blocks of `own`, which are computed without cancellation.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
@@ -400,7 +400,7 @@ class _UsersFirst:
     def _dense_complement(self, at: Equations, scale: Array, active: Mask) -> Array:
         r"""Off-diagonal part of the scaled Schur complement over active rows, dense, (rows, rows), ordered by resource.
 
-        With the weights :math:`\omega_{ni}` of pairs and their sum :math:`E_n`, its elements are
+        With the weights :math:`\omega_{ni}` of pairs and :math:`E_n = \sum_i \omega_{ni} + h_n`, its elements are
 
         .. math:: -\sum_n \frac{\omega_{ni} a_{nir}\, \omega_{nj} a_{njs}}{E_n}\, scale_{ir}\, scale_{js},
 

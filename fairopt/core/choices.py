@@ -58,7 +58,7 @@ _FEW_EVALUATIONS, _EASIER, _MANY_EVALUATIONS, _HARDER = 6, 0.8, 10, 1.3
 #: Largest |F| at which Newton's method ends at a large tau, where points only serve as starts (`_LOOSE_RESIDUAL`); and
 #: rounding error of F, times tau, since choices depend on prices over tau (`_ROUNDING`).
 _LOOSE_RESIDUAL, _ROUNDING = 1e-2, 3e-15
-#: Ratio of servers to users above which the Newton matrix is that of users.
+#: Ratio of servers to users above which Newton's equations are reduced to users.
 _MORE_SERVERS = 4
 #: The matrix is factored in sparse lists if the number of users times that of servers exceeds `_LIST_COST` times the
 #: number of pairs plus `_LIST_OVERHEAD`; both constants were measured.
@@ -208,7 +208,7 @@ class Choices:
         r"""Newton step of `_step`, (some, servers), by a matrix (users, users), for few users.
 
         The matrix of `_step` is :math:`\mathrm{diag}(own + \sum_n g'_n t_n) - g'^T t`, with :math:`g' = (1/\tau - 1)
-        g`. By the Sherman-Morrison-Woodbury formula its inverse follows from that of a matrix (users, users).
+        g`. By the Sherman-Morrison-Woodbury formula its inverse follows from the inverse of a matrix (users, users).
 
         Parameters
         ----------

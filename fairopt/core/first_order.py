@@ -151,7 +151,7 @@ def matches(one: Index, other: Index) -> tuple[Index, Index]:
 class Equations:
     """Equations of an active set, in the order pairs, rows, limits and users, and their Jacobian.
 
-    With `spanning` only a subset of pairs whose columns span those of all pairs with tasks has unknowns.
+    With `spanning` unknowns are limited to a subset of pairs whose columns span the columns of all pairs with tasks.
     """
 
     def __init__(self, active: Active, spanning: bool = True) -> None:
@@ -169,7 +169,7 @@ class Equations:
         #: Pairs with an equation, for each set of prices.
         self.cheap = [np.flatnonzero(each.pairs) for each in active.prices]
         blocks = [*self.cheap, self.rows, self.limits, self.users]
-        #: Number of equations, and below the indices of the equations of pairs, rows, limits and users.
+        #: Number of equations; the indices of the equations of pairs, rows, limits and users follow.
         self.size = sum(len(each) for each in blocks)
         numbers = np.split(np.arange(self.size), np.cumsum([len(each) for each in blocks[:-1]]))
         *self.of_pairs, self.of_rows, self.of_limits, self.of_users = numbers
@@ -220,7 +220,7 @@ class Equations:
         return [self._sums(self.of_pairs[0], user, slope[user] if slope.ndim == 1 else slope[user, self.server[pairs]])]
 
     def others(self) -> Entries:
-        """Entries of the Jacobian other than those of `in_own_tasks`."""
+        """Entries of the Jacobian that `in_own_tasks` does not have."""
         active = self.active
         of_rows, use = self.uses(self.independent)
         level = active.level[self.users]

@@ -45,7 +45,7 @@ from .state import LARGEST_POWER, Direction, Measured, State, measured
 from .system import Stack, select
 
 #: First exponent of the sums over rows in costs, and lower bound of its product with mu, for each of two attempts
-#: (`solved`). The second solves problems in which the steps of the first become short.
+#: (`solved`). The second attempt solves problems in which the steps of the first attempt become short.
 _ATTEMPTS = (LARGEST_POWER, 0.005), (2 * LARGEST_POWER, 0.02)
 #: Largest number of iterations of an attempt (`_ITERATIONS`), and step length below which it ends (`_SHORTEST`).
 _ITERATIONS, _SHORTEST = 60, 1e-8
@@ -160,7 +160,7 @@ class Answers:
     steps: Index
 
     def better(self, at: Index, z: Array, log_rows: Array, error: Array) -> None:
-        """Replace the solutions of the problems `at` (indices) by those of a smaller error, if any."""
+        """Replace the solutions of the problems `at` (indices) where the given solutions have a smaller error."""
         improved = error < self.error[at]
         self.z[..., at[improved]], self.log_rows[..., at[improved]] = z[..., improved], log_rows[..., improved]
         self.error[at[improved]] = error[improved]

@@ -47,7 +47,7 @@ Solve = Callable[[Array], Array]
 
 #: Number of matrix entries above which the factors would take gigabytes.
 _MOST_ENTRIES = 4e7
-#: Number of unknowns up to which matrices are factored as dense ones.
+#: Number of unknowns up to which matrices are factored as dense matrices.
 DENSE = 300
 
 
@@ -99,11 +99,11 @@ class Refined:
 
 
 def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, aim: float) -> Refined | None:
-    """Refine tasks (pairs,) and log prices of whole capacities `log_rows` (rows,): the iterate of smallest error.
+    """Refine tasks (pairs,) and log prices of whole capacities (rows,); return the iterate of smallest error.
 
-    The error is the largest min(u, v) of a condition, or violation of a constraint. The interior point is run on nearly
-    active pairs, rows and limits; excluded pairs and rows whose conditions its result violates are then included, and
-    the interior point is run again, at most five times in all.
+    The error is the largest min(u, v) of a condition, or violation of a constraint. The interior-point method is
+    applied to nearly active pairs, rows and limits. Excluded pairs and rows whose conditions the result violates are
+    then included, and the method is applied again, at most five times in all.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
 
 
 def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
-    r"""One step of the LP-Newton method, in which a linear program selects the factors that are zero; None if it fails.
+    r"""Take one step of the LP-Newton method, in which a linear program selects zero factors; None for a failure.
 
     At degenerate solutions both factors tend to zero like sqrt(mu) along the central path, and Newton's equations are
     singular in the limit. The program minimises the linearised products u f of factors and conditions,
@@ -226,7 +226,7 @@ class Point:
 
 
 class Conditions:
-    """Optimality conditions restricted to some pairs and rows (indices into those of the polytope)."""
+    """Optimality conditions restricted to some pairs and rows, given by their indices in the polytope."""
 
     def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Index, rows: Index) -> None:
         self.polytope, self.criterion, self.pairs, self.rows = polytope, criterion, pairs, rows
@@ -421,7 +421,8 @@ class _State:
 
         .. math:: u\,dv + v\,du = wanted, \qquad du = unit \cdot d, \qquad dv = J d + f - v
 
-        with the conditions f that equal v at feasibility.
+        with the conditions f, which equal v at a feasible point, their Jacobian J, and `unit`, the derivatives of u in
+        the unknowns.
         """
         direct = wanted / self.u
         d = solve(direct - (self.f - self.v))
@@ -439,8 +440,8 @@ class _State:
         """Solver for the Newton matrix, regularized since tasks and prices need not be unique; None if it is singular.
 
         Rows of the matrix are divided by the larger of 1 and their diagonal entry of complementarity. A small matrix is
-        factored as a dense one; from a large matrix the pairs are eliminated. In both cases the solution is refined by
-        the matrix without regularization.
+        factored as a dense matrix; from a large matrix the pairs are eliminated. In both cases the solution is refined
+        by the matrix without regularization.
         """
         (equations, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u

@@ -274,7 +274,7 @@ class Levels:
         else:
             overuse = max(float(at.use.max()), 1.0)
         held, exact = np.where(frozen & rising, low, at.held), at.exact | frozen
-        # Users that were held at their floors, and are below their limits, become rising again.
+        # Users that were held at their floors, and have less than their limits, become rising users again.
         released = ~rising & ~exact & (at.held < self.cap[at.user] * (1 - NEGLIGIBLE))
         start = optimum._replace(s=np.where(released, np.maximum(at.held + optimum.s - at.t, TINY), optimum.s))
         faces = at.faces._replace(

@@ -32,7 +32,7 @@ from .state import LARGEST_POWER
 
 #: First alpha of the continuation in alpha: at larger alpha prices of servers may be decades apart.
 FIRST_ALPHA = LARGEST_POWER
-#: Upper bound of log marginal utilities in the unit of prices; those of users with small limits could overflow.
+#: Upper bound of log marginal utilities in the unit of prices, as those of users with small limits could overflow.
 _LOG_CAP = 500.0
 #: Temperature of the choice model at the starting point, times alpha (`_TEMPERATURE`); and lower bound of log marginal
 #: utilities in units of the limit PS-DSF, at which tasks of a pair are zero in double precision (`_LEAST_LOG_VALUE`).
@@ -248,7 +248,7 @@ class Market:
     def log_weight(self, x: Array, free: bool = False) -> tuple[float, Array]:
         """Log weight of the sum of shares that tasks x (users,) imply, and its derivatives (users,) in log x.
 
-        A fixed weight is returned as it is, unless `free`.
+        A fixed weight is returned unchanged, unless `free`.
         """
         own = self.own
         if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
@@ -433,7 +433,7 @@ class Market:
         return self._with_tasks_of(at, level)
 
     def _with_tasks_of(self, at: Point, level: float) -> Point:
-        """Adjust tasks to prices, in the unit exp(level), which are more accurate than tasks unless a limit binds."""
+        """Adjust tasks to prices in the unit exp(level), which are more accurate than tasks unless a limit binds."""
         pairs = self.pairs
         full_price = at.p + self.on_users(self.sign * at.xi)
         misfit = self.marginal_utility(at.x, at.log_weight).log - np.log(full_price)
@@ -448,7 +448,7 @@ class Market:
         return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * task_change[self.user], level=level)
 
     def warm_point(self, start: Start) -> Point:
-        """Starting point from the iterate of another alpha; the unit of prices is the median over users."""
+        """Starting point from the iterate of another alpha; the median user's price equals its marginal utility."""
         at = start.point
         self._set_alpha(start.alpha)
         full_price = at.p + self.on_users(self.sign * at.xi)

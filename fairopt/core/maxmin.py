@@ -141,7 +141,7 @@ def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array
     ----------
     rate : (N, K, B), tasks per level; (N, 1, B) if it is the same on all servers
     tasks : (B, N, K)
-    everywhere : True for levels of a user's tasks on all servers, as in the game, False for those on one server
+    everywhere : True if a level is that of a user's tasks on all servers, as in the game, False for tasks on one server
     """
     users, servers, count = q.gamma.shape
     z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)

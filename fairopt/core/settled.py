@@ -28,9 +28,9 @@ _REFINED = SOLVE_ROUNDING
 #: A pair counts as having tasks if it has more than this part of its user's tasks; a limit may bind if a smaller
 #: fraction of it is unused.
 _IN_USE = VISIBLE
-#: Relative change of a user's tasks above which the refined solution counts as a different one, and is rejected.
+#: Relative change of a user's tasks above which the refined solution counts as a different solution, and is rejected.
 _MOST_CHANGE = 1e-3
-#: Costs are bounded from below by the marginal utility times :math:`e^{-FREE \max(\alpha, 1)}`.
+#: Costs are bounded from below by the marginal utility times :math:`e^{-FREE\,A}`, with the criterion's `stiffness` A.
 FREE = LOG_NOTHING
 
 

@@ -129,7 +129,7 @@ class _Tableaus:
                     setattr(self, name, value[stay])
 
     def entering(self) -> tuple[Index, Mask]:
-        """Entering columns, which are that of t where a round starts, and a mask of rounds in which t is maximal."""
+        """Entering columns, the column of t where a round starts, and a mask of rounds in which t is maximal."""
         cost, bland = self.table[self.every, self.row, :-1], self.degenerate > self.size
         enter = np.where(self.starting, self.column, cost.argmin(axis=1))
         if bland.any():
@@ -152,7 +152,7 @@ class _Tableaus:
         return column, leave, np.isinf(least) | (self.steps > _MOST_STEPS * self.size)
 
     def pivot(self, leave: Index, enter: Index, column: Array, ends: Mask) -> None:
-        """Exchange the basic variables of rows `leave` and the free ones of columns `enter`, in all tableaus.
+        """Exchange the basic variables of rows `leave` and the free variables of columns `enter`, in all tableaus.
 
         Where a round ends, t leaves the basis, and stays at its value in later rounds.
 

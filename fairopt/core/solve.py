@@ -17,9 +17,10 @@ _CACHE_ENTRIES = 40_000
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), -inf for zero, and steps (B,).
+    """Tasks (B, N, K), certificates (B,), log prices of whole capacities (B, K, R), and numbers of steps (B,).
 
-    The certificate is the larger of the backward error and the infeasibility, and infinite without a solution.
+    Log prices of zero are -inf. The certificate is the larger of the backward error and the infeasibility, and infinite
+    without a solution.
     """
 
     tasks: Array

@@ -65,7 +65,7 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
     if nodes * size > _UNORDERED:
         pointer, later = _least_degrees(np.searchsorted(group[member], np.arange(groups + 1)), node[member], order)
     place = np.argsort(order)
-    # Positions of the unknowns of adjacent nodes, including those of the same node.
+    # Positions of adjacent unknowns: unknowns of adjacent nodes, and of the same node.
     early = len(pointer) - 1
     k, j = np.repeat(np.arange(early), np.diff(pointer)), place[later[: pointer[-1]]]
     first, second = (
@@ -193,9 +193,9 @@ class Factors:
 def _subtract(i, j, value, pointer, later, diagonal, low, up, end):  # type: ignore[no-untyped-def]
     """Subtract a value from the entry (i, j) of the matrix, in place.
 
-    Entries of unknowns i and j in elimination order are in `end` if both belong to the dense trailing matrix, else in
-    `diagonal`, or in `low` or `up` at the position of the later unknown among the `later` neighbours of the earlier
-    one.
+    The unknowns i and j are positions in the elimination order. Entries are in `end` if both unknowns belong to the
+    dense trailing matrix. Other entries are in `diagonal` (i = j), `low` (i > j) or `up` (i < j); the last two have an
+    entry for each of the `later` neighbours of every early unknown.
     """
     early = len(pointer) - 1
     if i >= early and j >= early:

@@ -40,9 +40,9 @@ class State:
     z: Array  # (N, K, B), fractions
     s: Array  # (N, K, B), slacks of pairs
     m: Array  # (R, K, B), prices (v/unit)^min(A, 4)
-    w: Array  # (R, K, B), slacks of capacities, as fractions of them
+    w: Array  # (R, K, B), slacks of rows, as fractions of capacities
     xi: OfLimits  # (N, B), prices of limits
-    left: OfLimits  # (N, B), slacks of limits, as fractions of them
+    left: OfLimits  # (N, B), slacks of limits, as fractions of the limits
     log_unit: Array  # (R, K, B), log of the unit of v
     norm: Array  # (B,), exponent of sums over rows, which increases to A as mu decreases
 

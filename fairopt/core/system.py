@@ -16,7 +16,7 @@ conditions in logarithms over A are
     w_n = 1 - \sum_k \tau_{nk} z_{nk} \ge 0 \perp \xi_n \ge 0.
 
 The axis of problems comes last, so that the inner loops of NumPy are long: arrays of pairs have the shape
-(users, servers, problems), those of rows (resources, servers, problems).
+(users, servers, problems), arrays of rows (resources, servers, problems).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Stack:
         return np.asarray(np.add.reduce(self.share_of_limit * z, axis=1))
 
     def costs(self, log_v: Array, norm: Array | None = None) -> tuple[Array, Array]:
-        r"""Log costs of pairs (N, K, B), and the shares of rows in them (R, N, K, B), at log prices (R, K, B).
+        r"""Log costs of pairs (N, K, B), and shares of rows in costs (R, N, K, B), at log prices (R, K, B).
 
         .. math:: \tfrac1p \log \sum_r D_{nkr}^{p/A} v_{kr}^p
 
@@ -179,7 +179,7 @@ def of_arrays(
         tau = least_cost = None
         if limited.any():
             tau = np.where(limited[:, None], gamma / np.where(limited, limit, 1.0)[:, None], 0.0)
-            # Costs are bounded from below, so that the price of a limit is finite where its user has an idle server.
+            # Costs are bounded from below, so that the price of a limit is finite where the user has an idle server.
             at_limit = ratio * (np.log(np.where(limited, limit, 1.0))[:, None] - log_largest)
             least_cost = np.where(limited[:, None] & usable, gain - at_limit - _LOG_PRICE_RANGE, -np.inf)
     rows: Any = use.any(axis=1)

@@ -62,15 +62,15 @@ from .central_path import (
 from .factors import TINY
 from .market import FIRST_ALPHA, Change, Market, Point, Start
 
-#: Pairs of a factor by which alpha is multiplied once the residual is below a bound, and this bound: for welfare
-#: programs (`_GROWTH`) and for the game (`_GROWTH_GAME`).
+#: Factor by which alpha is multiplied, and residual below which it is multiplied, for welfare programs (`_GROWTH`) and
+#: for the game (`_GROWTH_GAME`).
 _GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
 #: The backward error of an iterate is computed once mu is below the fraction `_JUDGED` of the tolerance, as the error
 #: rarely suffices earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
 #: Value of mu below which steps fail because of rounding errors, so that iterations end.
 _ROUNDING_MU = CONVERGED
-#: Additional steps at small alpha, where tasks span 1/alpha times the decades of prices: their number is
+#: Number of additional steps at small alpha, where tasks span 1/alpha times as many decades as prices:
 #: `_STEPS_PER_DECADE` over alpha, at most `_MOST_STEPS`.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 #: First change of the log weight in the search for an interval that contains the root (`_FIRST_LENGTH`); changes are
@@ -83,15 +83,16 @@ _SHORT_CENTRING = 0.5
 #: Bounds of products in Gondzio's correctors relative to the target (`_PRODUCT_BOUNDS`), and largest number of
 #: correctors (`_CORRECTORS`).
 _PRODUCT_BOUNDS, _CORRECTORS = (LEAST_PRODUCT, 10.0), 5
-#: Bounds of complementarity products, and the largest centring parameter, for large problems (`Market.large`).
+#: For large problems (`Market.large`): bounds of products in Gondzio's correctors (`_PRODUCT_BOUNDS_LARGE`), and
+#: largest centring parameter (`_MOST_CENTRING_LARGE`).
 _PRODUCT_BOUNDS_LARGE, _MOST_CENTRING_LARGE = (0.2, 5.0), 0.05
 #: Length of the predictor step below which factors in single precision count as singular.
 _SINGULAR_STEP = 1e-3
 #: Ratio of an error to the least earlier error up to which an iterate counts as progress (`_PROGRESS`), and mu below
 #: which iterations end (`_LEAST_MU`).
 _PROGRESS, _LEAST_MU = 0.7, 1e-16
-#: The search for the weight of the sum of shares: accuracy of the log weight (`_WEIGHT_ACCURACY`), and largest number
-#: of iterations (`_WEIGHT_ITERATIONS`).
+#: Search for the weight of the sum of shares: accuracy of the log weight (`_WEIGHT_ACCURACY`), and largest number of
+#: iterations (`_WEIGHT_ITERATIONS`).
 _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: Default number of steps of a run.
 _STEPS = 90
@@ -267,13 +268,13 @@ class Step:
         return 1 / max(max(float(-each.min(initial=0.0)) for each in decreases), 1.0)
 
     def damped(self, t: float) -> float:
-        """Step, at most 1, after a longest one t, that keeps the blocking variables near the central path."""
+        """Step length, at most 1, that keeps blocking variables near the central path, from the longest length t."""
         long = t >= LONG_STEP
         near = 1 - np.sqrt(10 * self.mu) if long or not self.market.large else LONG_STEP
         return min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
 
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
-        """Backtracking line search from the step t: the next iterate, with updated units of products, and the step."""
+        """Search along a direction by backtracking from the length t; return the next iterate and the step length."""
         q = self.market
         decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]
         for _ in range(HALVINGS):
@@ -287,14 +288,15 @@ class Step:
         return step, t
 
     def search_direction(self) -> tuple[Change, float]:
-        """Mehrotra's predictor and corrector with up to five of Gondzio's: the direction, and its longest step."""
+        """Direction by Mehrotra's predictor and corrector and up to five of Gondzio's correctors; its longest step."""
         q, at = self.market, self.at
         self.factor()
         row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
         lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
         affine = self.direction(-1.0, -lw, -xv)
         t = self.longest(affine)
-        # After so short a step factors in single precision count as singular; double precision is used from here on.
+        # If the predictor step is very short, factors in single precision count as singular, and double precision is
+        # used from here on.
         if self.rough and not (t > _SINGULAR_STEP and np.isfinite(affine.p).all()):
             self.rough = False
             return self.search_direction()
@@ -329,7 +331,7 @@ class Step:
         return max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu)) if self.mu > LARGE_MU else target
 
     def _centrality_corrected(self, step: Change, target: float) -> tuple[Change, float]:
-        """Direction with up to five of Gondzio's correctors, which bound products relative to the target; its step."""
+        """Add up to five of Gondzio's correctors, which bound products; return the direction and its longest step."""
         q, at, centre = self.market, self.at, target / self.product
         row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
         t = self.longest(step)

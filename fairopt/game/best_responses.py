@@ -67,7 +67,7 @@ def best_response(
     throw: bool = True,
     progress: bool = False,
 ) -> Allocation:
-    r"""Play the per-server game by best responses: each server maximises its utility, given the other columns.
+    r"""Play the per-server game by best responses: each server maximises its utility, given the tasks on other servers.
 
     .. math:: x_{\cdot i} \leftarrow \arg\max_{y \in \mathcal{X}_i(x)} \sum_n \phi_n
         f_\alpha\Big(\frac{y_n + \sum_{j \ne i} x_{nj}}{\gamma_{ni} \phi_n}\Big)
@@ -95,8 +95,8 @@ def best_response(
     max_rounds : int
         Largest number of rounds, at least 1.
     start : Allocation or array (users, servers), optional
-        Initial tasks. The trace of an allocation of the same game (cluster, alpha and order), such as an interrupted
-        one, is continued. Default: a smooth choice of servers at equal prices.
+        Initial tasks. If `start` is an allocation of the same game (cluster, alpha and order), such as the result of an
+        interrupted game, its trace is continued. Default: a smooth choice of servers at equal prices.
     rng : Generator or int, optional
         Generator or seed of random orders and of the asynchronous network.
     network : Network, optional

@@ -217,7 +217,7 @@ class Parts:
     middle: Array  # (parts, rows), reference of log prices
     log_use: Array  # (parts, pairs, rows), log D, -inf without demand or on another server
     gain: Array  # (parts, pairs)
-    away: Index  # (parts, ties), the user's first pair
+    away: Index  # (parts, ties), index of the user's first pair
     start: Array  # (parts, rows), prices
     tied: Array  # (parts, R - T, rows), basis of prices that satisfy all ties
     buys: Array  # (parts, R - T, users), y times the use of a task

@@ -182,7 +182,7 @@ _MOST_NAMED, _NAMED_PART = 3, 0.05
 
 
 def check_floors(problem: Problem) -> None:
-    """Raise `DataError` for infeasible floors, with the users who cost most and the feasible part of all floors.
+    """Raise `DataError` for infeasible floors, with the most costly floors and the feasible part of all floors.
 
     Floors of a game raise `DataError` too: the function `criterion` checks them, but `dataclasses.replace` does not.
     """

@@ -72,7 +72,7 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
     """Candidates of increasing cost; the first with a sufficient certificate is used.
 
-    At finite alpha the candidates `sooner`, of another engine, come before those of the interior-point method.
+    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method.
     """
     from . import packed, welfare
 

@@ -159,7 +159,8 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier
         \frac{x_{ni} d_{nr}}{full_{ir}} \Big(\frac{\theta_{nis}}\tau [i = j]
         - \Big(\frac1\tau - \kappa_n\Big) t_{nj} \theta_{njs}\Big)
 
-    `barrier` (servers, resources) is the share of barrier terms in `full`; they decrease as the power h of prices.
+    `barrier` (servers, resources) is the share of barrier terms in `full`; these terms are proportional to the power -h
+    of prices.
     """
     size = per_task.shape[1]
     for i in range(len(full)):
@@ -242,8 +243,8 @@ class CoupledGame:
     def moved(self, step: Array) -> CoupledGame:
         """Game at log prices that differ by `step` (servers, resources).
 
-        Levels are updated from those of the first game of a Newton iteration, unless prices have moved so far that
-        shares of rows would lose their digits; they are then evaluated anew.
+        Levels are updated from the levels of the first game of a Newton iteration, unless prices have moved so far that
+        shares of rows would lose their digits; in this case levels are evaluated anew.
         """
         risen = self.risen + step
         if np.abs(self.a * risen).max() > _CARRIED:

@@ -121,11 +121,11 @@ class Run:
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
         unknowns, v = Active(g, at), Values(g, at)
-        # The equilibrium at alpha = 1 is unique: far on the other side of alpha = 1 the curve has passed it again.
+        # The equilibrium at alpha = 1 is unique: a curve far on the other side of alpha = 1 has passed it once more.
         if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
         # After an event the entering variable must increase, which fixes the orientation. On one active set the sign of
-        # the determinant does, which is independent of the border, also where the tangent turns abruptly.
+        # the determinant fixes it, which is independent of the border, also where the tangent turns abruptly.
         border = self._tangent[np.append(unknowns.members, -1)]
         if self._event >= 0:
             border = unknowns.gradient(v, self._event)
@@ -139,7 +139,7 @@ class Run:
             t = -t
         rises = bool(forward * t[-1] > _TURNING)
         if self._previous is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
-            # A fold lies between this point and the previous one: return, and approach it by a shorter step.
+            # A fold lies between this point and the previous point: return, and approach the fold by a shorter step.
             (self.at, self._tangent), self._previous, self.length = self._previous, None, _TOWARDS_FOLD * self.length
             return None
         self._track_folds(v, rises, forward)
@@ -537,7 +537,7 @@ class Curve:
     arrived : True if the last requested alpha was attained
     reason : why the last alpha was not attained, "" if it was attained
     steps : number of steps along the curve
-    alpha : value at the end of the section
+    alpha : alpha at the end of the section
     """
 
     crossings: tuple[Crossing, ...]

@@ -40,7 +40,7 @@ from .equilibrium_system import EquilibriumSystem
 class CurveOptions:
     """Options of the continuation."""
 
-    #: The curve begins at alpha = `near` or `1/near`; for alphas nearer to 1 the equilibrium is solved for directly.
+    #: The curve begins at alpha = `near` or `1/near`; for alphas nearer to 1 the equilibrium is computed directly.
     near: float = 1.001
     #: Longest step, with `length^2 = (d log alpha)^2 + min(1, 10/unknowns) (|d tasks / tasks of the user|^2 + |d log
     #: levels of servers|^2 + |d shares of rows in costs|^2)`.

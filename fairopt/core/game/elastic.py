@@ -194,7 +194,7 @@ def jump(sweeps: Sweeps, state: State, step: Array, products: Array, moved: Arra
     moved : (pairs,), changes of anticipated totals in the last round
     """
     _, size, old, _ = products
-    # Growing steps are not extrapolated: with similar servers such jumps went too far, and doubled the rounds.
+    # Growing steps are not extrapolated: with similar servers such jumps were too long, and doubled the rounds needed.
     if not (cosine(products) > _ALIGNED and size < _MOST_GROWTH * old):
         return None
     order, method = sweeps.pairs, sweeps.method

@@ -58,7 +58,7 @@ def _sequential_programs(problem: Problem) -> Iterator[Solution]:
     yield Solution(tasks, unit_prices, "equilibrium", (run,), build, len(price), status)
 
 
-#: alpha of the equations that represent PS-DSF where the limit is not followed.
+#: Finite alpha of the equations with which PS-DSF is computed; only an initial allocation depends on it.
 _FINITE_ALPHA = equilibria.LARGE_ALPHA
 
 

@@ -12,11 +12,12 @@ pair, the log of the tasks at which its cost equals the marginal utility,
 At tau = 1 servers are decoupled; tau = 0 is the game. Complementarity of prices is removed by a barrier term of weight
 :math:`\epsilon = 0.01 \tau`, a demand for resource r of server i alone that decreases in its price, so that
 
-.. math:: F_{ir}(\log v) = \log(y_{ir} + \epsilon_i/v_{ir}^h) = 0, \qquad h = \min(\alpha, 1/2),
+.. math:: F_{ir}(\log v) = \log(y_{ir} + \epsilon\, (\bar v_i/v_{ir})^h) = 0, \qquad h = \min(\alpha, 1/2),
 
-with the use y of rows, has log prices as its only unknowns. It is solved by Newton's method for decreasing tau, with a
-predictor along the tangent. Where a price changes much while tau hardly does (a resource begins to bind whose price had
-no effect), the curve is followed by pseudo-arclength continuation until tau has decreased.
+with the use y of rows and a unit :math:`\bar v_i` of prices, has log prices as its only unknowns. It is solved by
+Newton's method for decreasing tau, with a predictor along the tangent. Where a price changes much while tau is nearly
+constant (a resource begins to bind whose price had no effect), the curve is followed by pseudo-arclength continuation
+until tau has decreased.
 
 With thousands of users per price, a sample of users, with the weights of the users that they represent, determines
 prices to about a percent. The curve then begins at the prices of the sample at a low temperature, and pairs that no

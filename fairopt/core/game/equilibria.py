@@ -258,7 +258,7 @@ LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 _ROUNDS, _PATH_ROUNDS = 511, 320
 #: Exploitability below which points of the smoothed path are candidates.
 _NEAR = 3e-8
-#: Largest number of pairs (user, server) for the dense interior point.
+#: Largest number of pairs (user, server) for the dense interior-point method.
 _DENSE_PAIRS = 3_000
 #: There are many users if their number is at least `_MANY_USERS`, and at least `_MANY_PER_PRICE` times that of prices.
 _MANY_USERS, _MANY_PER_PRICE = 500, 5
@@ -318,8 +318,8 @@ def _of_game(
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
     apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
     steep = crowd or (apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA))
-    # With few prices the homotopy is fast, while the interior point takes many steps if its initial prices are decades
-    # from those of the solution.
+    # With few prices the homotopy is fast, while the interior-point method takes many steps if its initial prices are
+    # decades from the prices of the solution.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
     in_money = welfare.solutions(problem, tol, warm, patience)
     if not steep:

@@ -163,7 +163,7 @@ class EquilibriumSystem:
         return found
 
     def at(self, alpha: float) -> EquilibriumSystem:
-        """Copy of the game with another alpha; arrays are shared, since those of a game do not depend on alpha."""
+        """Copy of the game with another alpha; the arrays, which do not depend on alpha in a game, are shared."""
         other = copy(self)
         other.alpha = alpha
         return other

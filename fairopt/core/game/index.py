@@ -47,7 +47,7 @@ from ..system import AT_LIMIT, OfLimits, Stack, stacked
 
 
 class Factors:
-    """LU factors of a matrix: solutions, and the sign of its determinant; `regular` is False if a pivot is zero."""
+    """LU factors of a matrix, for solutions and the sign of its determinant; `regular` is False if a pivot is zero."""
 
     def __init__(self, matrix: Array) -> None:
         self.lu, self.pivots, singular = lapack.dgetrf(matrix)
@@ -95,8 +95,8 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
 
     It is not computed outside the game, without prices, at extreme alpha, and where a limit binds.
 
-    Tasks (users, servers) and log prices per resource unit (servers, resources) are those of the certificate's proof.
-    At alpha = 1 user tasks are unique, and the index is 1.
+    The certificate's proof has the tasks (users, servers) and log prices per resource unit (servers, resources). At
+    alpha = 1 user tasks are unique, and the index is 1.
     """
     rule = problem.criterion
     if (

@@ -50,10 +50,10 @@ from .rounds import Sweeps, settle
 #: A start near the end is tried if at most the fraction `_PART` of the users lacks demand for a resource, and there are
 #: at least `_USERS` users per price: with fewer users such a start often fails, and saves little time.
 _PART, _USERS = 0.1, 2
-#: Temperature of this start (`_TAU`), and largest number of Newton steps from it (`_MOST`).
+#: Temperature of a start near the end (`_TAU`), and largest number of Newton steps from it (`_MOST`).
 _TAU, _MOST = LAST_TAU, EVALUATIONS
 #: Idle fraction up to which a resource counts as full (`_FULL`); log prices of other resources are lower than the
-#: largest of the server by at least `_BELOW` times tau.
+#: server's largest log price by at least `_BELOW` times tau.
 _FULL, _BELOW = 1e-3, 3.0
 #: Power of prices in barrier terms; with 1/2 the limit was not found on one of the clusters that were tried.
 POWER = 1.0
@@ -155,7 +155,7 @@ class PriceStart(ServerStart):
 
     @classmethod
     def of(cls, way: Sequence[Place]) -> PriceStart:
-        """Warm start from points of the first stage: its end, and the first point at or below each of `_KEPT`."""
+        """Warm start from the last point of the first stage, and the first at or below each temperature of `_KEPT`."""
         q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
         below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in _KEPT)
         chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
@@ -211,7 +211,7 @@ def furthest(equations: EquilibriumSystem, start: PriceStart | None = None) -> E
 
 
 def _restarted(low: EquilibriumSystem, start: PriceStart, last: float) -> list[Place]:
-    """First stage from stored prices, at the lowest temperature from which its end is attained; empty if from none."""
+    """First stage from prices at the lowest stored temperature from which its end is attained; empty without one."""
     systems = 0
     for game in start.games(low):
         found = newton(game, _RESTART)
@@ -268,7 +268,7 @@ _TRIES = LAST_TAU, SINGLE_ROUNDING
 #: Largest relative change of user tasks by perturbations of arbitrary weights (`_UNMOVED`; observed changes are below
 #: 1e-9 or above 1e-3), and by exact responses to the limit (`_STAYS`).
 _UNMOVED, _STAYS = SINGLE_ROUNDING, 1e-5
-#: Largest cap of slopes of elastic responses: with zero demands larger caps took 1.5 times as many rounds.
+#: Largest cap of slopes of elastic responses: with zero demands larger caps required 1.5 times as many rounds.
 _HIGHEST_CAP = 64.0
 #: Change of tasks in a round, relative to the tolerance, at which responses end.
 _CONVERGED = 0.1

@@ -51,7 +51,7 @@ _REDUCED, _PRICE_RESIDUAL, _FIRST_WIDTH, _SAME = 0.1, SOLVE_ROUNDING, 0.25, SUM_
 _SUFFICIENT = REFINED
 #: Smallest ratio of powers of a price in a step; at a smaller ratio the price becomes zero.
 _LEAST_RATIO = CONVERGED
-#: Factor of the trust region of a price after its resource has gained users who demanded nothing.
+#: Factor of the trust region of a price after a step in which users without demand for its resource began to demand it.
 _NARROWER = 0.3
 #: Relative (`_REGULARIZATION`) and absolute (`_LEAST_DIAGONAL`) regularization of Newton's equations, which are
 #: singular where no user's demand depends on a price.
@@ -185,7 +185,7 @@ def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def one_price(server, r, q, demanded):  # type: ignore[no-untyped-def]
-    """Change the price of resource r until its excess demand is a tenth, by a safeguarded Newton method.
+    """Reduce the excess demand of resource r to a tenth by a change of its price, with a safeguarded Newton method.
 
     The log level price `q[r]` is updated in place; it becomes -inf if the capacity is not exhausted at a price of zero.
     """
@@ -294,7 +294,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
         np.exp(alpha * (q - top)),
     )
     power, step, total_demand = np.full(size, alpha), np.zeros(size), np.zeros(size)
-    for r in range(size):  # minus the derivative of use in a common log price: total demand of users here
+    for r in range(size):  # total demand of users here is minus the derivative of use in a common log price
         if q[r] > -np.inf:
             total_demand -= jacobian[:, r]
             power[r] = min(alpha, _MOST_POWER)
@@ -303,7 +303,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
     if residual < tol:
         return -2.0
     unpriced, radius, t = q == -np.inf, reach.max(), 1.0
-    decrease = (weight * excess).sum() / (weight * total_demand).sum()  # of 1/v; infinite without elastic demand
+    decrease = (weight * excess).sum() / (weight * total_demand).sum()  # change of 1/v; infinite for constant demand
     common = max(min(-np.log1p(-decrease), radius), -radius) if decrease < 1 else radius
     bound, free = np.zeros(size, np.bool_), unpriced & (excess <= tol)
     for _ in range(10):
@@ -322,7 +322,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
         for r in range(size):
             if accepted and (bound[r] or abs(common) == radius):
                 reach[r] *= 2.0
-            elif not accepted and step[r] < 0 and excess[r] < 0:  # users with zero demand have entered
+            elif not accepted and step[r] < 0 and excess[r] < 0:  # users without demand began to demand the resource
                 reach[r] *= _NARROWER
         if accepted:
             return new_residual

@@ -29,7 +29,7 @@ ALPHA_FAIR: Array = np.empty((2, 0))
 
 @bundle
 class Game(NamedTuple):
-    """Data of pairs sorted by server: server i has `pairs[first[i]:first[i + 1]]`; other arrays of pairs are so sorted.
+    """Data of pairs sorted by server: server i has `pairs[first[i]:first[i + 1]]`; arrays of pairs are in this order.
 
     `gain` (pairs,) is a logarithm for finite alpha; `limit` is (users,). Servers of a `kind` (servers,) have equal
     capacities. Responses are exact up to the residual `accuracy`, relative to capacities. `curve` (2, knots) is the
@@ -234,7 +234,8 @@ def leverage(alpha, per_task, use, elsewhere, room, q, answer, curve):  # type: 
     .. math:: \frac{\partial X_n}{\partial Y_n} = X_n \theta_n^T J^{-1} d_n, \qquad J = \sum_m d_m X_m \theta_m^T
 
     over the exhausted resources, with total tasks X, the supply Y from elsewhere, the use d of a capacity per task, and
-    shares theta of resources in the cost of a task; under a utility of one's own X is multiplied by its elasticity.
+    shares theta of resources in the cost of a task; with a user-defined utility X is multiplied by the elasticity of
+    demand with respect to the cost.
     """
     size, power, full, kept = len(q), min(alpha, LARGEST_ALPHA), np.flatnonzero(q > -np.inf), np.ones(len(use))
     served = np.flatnonzero((answer > 0) & (answer < room))
@@ -257,8 +258,8 @@ def leverage(alpha, per_task, use, elsewhere, room, q, answer, curve):  # type: 
 def fill_shares(power, per_task, use, elsewhere, q, answer, full, served, scaled, parts, shares, matrix, curve):  # type: ignore[no-untyped-def]
     r"""Fill in `shares` (users, resources), :math:`X_n \theta_n` of users `served`; add J of `leverage` to `matrix`.
 
-    Sums are over the exhausted resources, `full`. `scaled` and `parts` (resources,) are those of `price_parts`; `curve`
-    is that of a utility of one's own, empty without one.
+    Sums are over the exhausted resources, `full`. `scaled` and `parts` (resources,) are as in `price_parts`; `curve` is
+    the table of a user-defined utility, and empty under alpha-fairness.
     """
     log_unit = power * q.max()
     for n in served:

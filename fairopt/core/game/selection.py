@@ -1,8 +1,8 @@
 """Equilibrium selection of alphaPF-VDS, where several equilibria may exist.
 
 - `fast`: the equilibrium that the engine finds, replaced by another one if its index is -1
-- `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.curve`)
-- `welfare`: of the known crossings of alpha, the one of largest alpha-fair welfare of dominant shares
+- `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.follow`)
+- `welfare`: of the known crossings of alpha, the crossing of largest alpha-fair welfare of dominant shares
 - `best-response`: the limit of best responses, with alpha changing gradually from 1
 
 No selection is needed in games whose user tasks are provably unique (docs/uniqueness.md).
