@@ -1,11 +1,10 @@
 r"""Condition numbers of alpha-fair allocations by user: the relative change of tasks by a relative change of the data.
 
 Let J be the Jacobian of the conditions of `backward` in (tasks of kept pairs over x_n, log prices, duals of limits and
-floors), with rows of pairs divided by A, the criterion's `stiffness`, which is max(alpha, 1) under alpha-fairness. A
-change e of the data changes :math:`\log x_n` by at most `e sum_k |(C J^-1)_nk|` to first order, with C the sum over a
-user's pairs. (In a global program a change of a user's weight is common to its pairs, and demands of a pair are
-weighted by 1/A.) J is singular where splits or prices are not unique, although tasks are: it is regularised by a
-multiple 1e-11 of the identity, or 1e-14 for large condition numbers.
+floors), with rows of pairs divided by `A = max(alpha, 1)`. A change e of the data changes :math:`\log x_n` by at most
+`e sum_k |(C J^-1)_nk|` to first order, with C the sum over a user's pairs. (In a global program a change of a user's
+weight is common to its pairs, and demands of a pair are weighted by 1/A.) J is singular where splits or prices are not
+unique, although tasks are: it is regularised by a multiple 1e-11 of the identity, or 1e-14 for large condition numbers.
 
 This holds for a constant active set. Constraints whose price or tasks the error could reduce to zero are removed one at
 a time, and nearly active ones are added one at a time (rank-one updates); the largest condition number counts. Other

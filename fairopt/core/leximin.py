@@ -305,7 +305,7 @@ class Levels:
         self.stages.append(Stage(level, faces.server, prices, full, faces.user, user_price, dropped, surplus, []))
 
     def _determined(self, pairs: Pairs, faces: Faces, start: Point, stay: Mask, y: Array) -> tuple[Pairs, Faces, Point]:
-        """Remove pairs of frozen users whose amounts equations determine from `stay`, and their use from capacities.
+        """Remove from `stay` pairs of frozen users whose amounts are determined, and from capacities the use by them.
 
         Full rows and levels of frozen users are equations; an equation with a single remaining pair determines the
         amount y of that pair.

@@ -61,7 +61,8 @@ _CORRECTIONS = 9, 0.3
 #: Largest number of linear systems for the curve: ten times the number of prices, from `_LEAST_BUDGET` to
 #: `_MOST_BUDGET`. The largest number observed in a successful run is 3,248.
 _LEAST_BUDGET, _MOST_BUDGET = 1000, 4000
-#: Bounds of the exponent of slacks, beyond which a pair has no tasks, or its equation is far from satisfied.
+#: Bounds of the exponent of slacks: below `_LEAST_EXPONENT` the equation of a pair is far from satisfied, above
+#: `_MOST_EXPONENT` the pair has no tasks.
 _LEAST_EXPONENT, _MOST_EXPONENT = -LOG_NOTHING, 60
 #: Newton's method to the first point: largest number of steps (`_FIRST_STEPS`), and factor of backtracking
 #: (`_BACKTRACKING`).

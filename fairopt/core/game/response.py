@@ -335,7 +335,7 @@ def improve(server, q, demanded, residual, reach, accuracy):  # type: ignore[no-
 
 @compiled
 def bounded(excess, jacobian, free, power, reach, step, bound):  # type: ignore[no-untyped-def]
-    """Fill in `step`, the Newton step within bounds by an active-set method, and `bound`, the mask of bound prices.
+    """Fill in `step`, the Newton step within bounds by an active-set method, and the mask `bound` of prices at a bound.
 
     A price may decrease to zero, and increase by `reach` in its log; `excess` is the excess use after the common change
     of all prices.
