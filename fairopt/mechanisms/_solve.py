@@ -60,7 +60,7 @@ BEYOND_RANGE_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
-    """Refine a candidate by Newton steps on its active set; None if prices are missing or the criterion is unsuitable."""
+    """Refine a candidate by Newton steps on its active set; None without prices, or for an unsuitable criterion."""
     return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
 
 
