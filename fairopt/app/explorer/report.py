@@ -103,7 +103,7 @@ def _head(found: Standing) -> list[str]:
 
 
 def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[str]:
-    """Format everything except the glossary, by functions for `title`, `line`, `section` and `table`."""
+    """Format everything except the entries of the glossary; `forms` formats a `title`, `line`, `section` or `table`."""
     said: list[tuple[str, Any]] = [("title", found.session.source), *(("line", line) for line in _head(found))]
     for section in sections(found):
         said += [("section", section.title), ("table", section.table) if len(section.table) else ("line", "(none)")]
@@ -112,7 +112,7 @@ def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
-    """Report as plain text; `table` formats a frame. Texts too wide for a column follow as lines."""
+    """Report as plain text; `table` formats a frame. Texts that are too wide for a column follow below the table."""
 
     def shown(frame: pd.DataFrame) -> str:
         longer = [name for name in ("limited by", "could give") if name in frame]
