@@ -31,7 +31,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     ----------
     workload : Workload
     policy, options
-        As for `simulate`.
+        As in `simulate`.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
 
 
 def servers_of(workload: Workload, users: Whole | Index) -> Whole:
-    """User of every server, (servers,), by largest remainders for each kind of server."""
+    """Index of the user of every server, (servers,), by largest remainders for each kind of server."""
     w = workload
     part = w.weight[users] / w.weight[users].sum()
     changing = np.zeros(len(w.servers), dtype=np.int64)

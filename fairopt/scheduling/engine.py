@@ -22,8 +22,8 @@ from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
-#: CPU seconds after which the compiled loop replaces the interpreted one: about the time of compilation. Some
-#: simulations need it with few tasks, as a decision may inspect thousands of nearly identical servers.
+#: CPU seconds after which the compiled loop replaces the interpreted loop: about the time of compilation. Simulations
+#: of few tasks can take so long if every decision inspects thousands of nearly identical servers.
 PATIENCE = 10.0
 
 
@@ -96,11 +96,11 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Starts of tasks, (runs,) each: task, server, start and end in microseconds (`NEVER` if running), and outcome
-    `how`.
+    """Runs of tasks in the order of their starts, as arrays (runs,).
 
-    `time` is the end of the simulation in microseconds, `instants` the number of instants with events, and
-    `interrupted` tells whether Ctrl-C ended it.
+    A run has the indices of its task and server, its start and end in microseconds (`NEVER` if it has not ended), and
+    its outcome `how` (`loop.tables`). `time` is the end of the simulation in microseconds, `instants` the number of
+    instants with events, and `interrupted` is True if Ctrl-C ended the simulation.
     """
 
     task: Whole
@@ -113,7 +113,7 @@ class Runs:
     interrupted: bool = False
 
     def same(self, other: Runs) -> bool:
-        """True if two schedules agree event by event."""
+        """True if two simulations agree event by event."""
         mine, others = (
             [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
         )
@@ -137,8 +137,8 @@ def run(
 ) -> Runs:
     """Simulate up to and including `until`; `progress` is called with the number of completed tasks.
 
-    The servers of a placement are scanned if there are at most `near` (for methods: always), and else found by an
-    index. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
+    All servers of a placement are scanned if there are at most `near` or if the policy has methods; otherwise an index
+    is used. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
     compiled.
     """
     policy = setup.policy

@@ -51,7 +51,7 @@ class FluidRun:
     half_life: float | None = None
     #: Rows of the timeline, each an interval of constant rates.
     steps: list[dict[str, Any]] = field(default_factory=list)
-    #: Integrals of used and of available amounts over each interval.
+    #: Integrals over time of used and of available amounts of resources, for each interval.
     use: list[tuple[Array, Array]] = field(default_factory=list)
     #: Tasks and dominant shares of players after every solve.
     shares: list[pd.DataFrame] = field(default_factory=list)
@@ -72,7 +72,7 @@ class FluidRun:
         self._changed = 0
         self.up = w.there.copy()
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
-        self.forced = False  # servers have changed since the last solve, which requires another one at once
+        self.forced = False  # True if servers have changed since the last solve, so that a solve is needed at once
         self.interrupted = False
         #: Dominant shares of users, (users,), averaged over past time with weights that decay (`memory.decayed`).
         self.usage: Array = np.zeros(len(w.users))
@@ -96,7 +96,7 @@ class FluidRun:
 
     @property
     def due(self) -> bool:
-        """True if servers or present groups have changed since the last solve, or weights by usage (`half_life`)."""
+        """True if a solve is needed: servers or present groups have changed, or weights depend on use (`half_life`)."""
         return self.forced or self.half_life is not None or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
@@ -380,7 +380,7 @@ def fluid(
     ----------
     workload : Workload
     mechanism : Mechanism or str
-        Such as `"alphapf-vds(alpha=3)"`.
+        A mechanism, or its name with parameters, such as `alphapf-vds(alpha=3)`.
     every : float
         Interval between solves in seconds; a change of servers always causes a solve.
     events : bool
@@ -412,9 +412,9 @@ def fluid(
     Raises
     ------
     DataError
-        The mechanism is not defined on this workload, or an option is invalid.
+        The mechanism is not defined on this workload, a job has a predecessor, or an option is invalid.
     SolverError, NotConverged, CertificateError
-        As `Mechanism.solve`.
+        A solve fails, as in `Mechanism.solve`.
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 6 (arXiv:1712.10114), "semi-dynamic"; details
     that the paper leaves open are in docs/fluid.md.

@@ -39,7 +39,7 @@ class Thrashing:
 
     #: Factor of the duration, >= 1.
     factor: float = 5.0
-    #: The slowed tasks: those that are short of a resource, or all on the server.
+    #: Slowed tasks of an over-committed server: tasks that are "short" of a resource, or "all" tasks.
     slows: Slows = "short"
 
     def __post_init__(self) -> None:
@@ -54,17 +54,16 @@ BLOCK = 64
 
 
 class Setup:
-    """Groups in the order of (queue, arrival, input), with demands (`Policy.room`) and costs (`Policy.cost`) of a
-    policy.
+    """Groups of a workload in the order of (queue, arrival, input), with their demands and costs under a policy.
 
     Attributes
     ----------
     workload, policy
     order : (groups,), index of every group in the workload
-    queue : (groups,), queue of every group
-    capacity : (servers, amounts)
-    demand : (groups, amounts), per task
-    cost : (groups, costs), per task
+    queue : (groups,), index of the queue of every group
+    capacity : (servers, amounts), as in `Policy.room`
+    demand : (groups, amounts), per task, as in `Policy.room`
+    cost : (groups, costs), per task, as in `Policy.cost`
     total : (costs,), total of every cost
     weight : (queues,)
 
@@ -218,7 +217,7 @@ def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
 
 
 def grown(t: Tables, runs: int) -> Tables:
-    """Tables with room for at least so many `runs`."""
+    """Copy of the tables with space for at least `runs` runs."""
     more = _lines(runs + 16, t.runs.shape[1])
     more[: len(t.runs)] = t.runs
     pace = np.zeros((len(more) if len(t.pace) else 0, 3))

@@ -22,7 +22,7 @@ from ._intake import Whole as Whole
 
 By = Literal["job", "user"]
 
-#: Line in a file of the first row of its table, after the header.
+#: Line of a file that has the first row of its table, after the header.
 FIRST_LINE = 2
 
 
@@ -47,19 +47,20 @@ class Workload(Frozen):
     leaves : (users,)
         Departure time, at which all tasks of the user are removed, or `NEVER`.
     job_user : (jobs,)
-        User of every job.
+        Index of the user of every job.
     after : (jobs,)
-        Job that must be completed before the tasks of a job arrive, or -1; empty if no job has a predecessor.
+        Index of the job that must be completed before the tasks of a job arrive, or -1; empty if no job has a
+        predecessor.
     job, arrival : (groups,)
-        Job of every group, and its arrival time.
+        Index of the job of every group, and the arrival time of the group.
     demand : (groups, resources)
         Demand of one task in units.
     placement : (groups,)
-        Row of `eligible` that lists the servers of a group.
+        Index of the row of `eligible` that lists the servers of a group.
     eligible : (placements, servers) of bool
         Servers on which a group may run; row 0 is all True.
     first : (groups + 1,)
-        First task of every group; the last entry is the number of tasks.
+        Index of the first task of every group; the last entry is the number of tasks.
     duration : (tasks,)
         Positive durations.
     change_time, change_server, change_up : (changes,)
@@ -70,9 +71,10 @@ class Workload(Frozen):
     report : dict
         Counts of records found, omitted and assumed, by name.
     walltime : (groups,)
-        Longest time that tasks may last, for backfilling; 0 if no time is stated for a group, empty if for no group.
+        Longest time that tasks of a group may last, for backfilling; 0 if none is stated; empty if none is stated for
+        any group.
     row : (groups,)
-        First row of each group in the table of tasks; empty without a table.
+        Index of the first row of each group in the table of tasks; empty without a table.
     file : str
         File of the table of tasks, or ''.
 
@@ -162,17 +164,17 @@ class Workload(Frozen):
 
     @cached_property
     def user(self) -> Whole:
-        """User of every group, (groups,)."""
+        """Index of the user of every group, (groups,)."""
         return frozen(self.job_user[self.job])
 
     @cached_property
     def group_of_task(self) -> Whole:
-        """Group of every task, (tasks,)."""
+        """Index of the group of every task, (tasks,)."""
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
 
     @cached_property
     def lasts(self) -> Whole:
-        """Longest time that tasks of a group may last, (groups,): as stated, or the longest of their durations."""
+        """Longest time that tasks of a group may last, (groups,): `walltime`, or, if it is 0, the longest duration."""
         longest = np.maximum.reduceat(self.duration, self.first[:-1]) if self.groups else self.duration
         return frozen(np.where(self.walltime > 0, self.walltime, longest) if len(self.walltime) else longest)
 
@@ -230,7 +232,9 @@ class Workload(Frozen):
         return float(work.max() / end)
 
     def cluster(self) -> Cluster:
-        """Static cluster of the workload, with mean demands, numbers of tasks as limits, and unions of eligibility.
+        """Static cluster of the workload; a user has the mean demand of its tasks, and their number as its task limit.
+
+        A user is eligible on every server on which one of its tasks may run.
 
         Raises
         ------
@@ -285,7 +289,7 @@ def one_of(value: object, name: str, known: Any) -> Any:
 
 
 def owner(workload: Workload, by: By) -> Whole:
-    """Player of every group, (groups,)."""
+    """Index of the player, a job or a user, of every group, (groups,)."""
     return workload.job if by == "job" else workload.user
 
 

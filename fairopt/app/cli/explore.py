@@ -105,7 +105,10 @@ _SHADOW = ("queue", "running", "wanted", "entitled", "share", "share_entitled", 
 
 
 def shadow(options: argparse.Namespace) -> int:
-    """`fairopt shadow DIR [--out FILE.csv]`: what queues ran and were entitled to; 1 if there is nothing to say."""
+    """`fairopt shadow DIR [--out FILE.csv]`: use and entitlements of queues over time.
+
+    The exit status is 1 if no snapshot could be used, and 130 after Ctrl-C.
+    """
     from ..explorer.shadow import shadow as over_time
 
     found = over_time(

@@ -157,7 +157,7 @@ def _columns(
 
 
 def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """Rows of the experiment, or of the whole store, with a column `this_code` that is False for rows of other code."""
+    """Rows of the experiment or of the whole store; `this_code` is False for rows computed by another code version."""
     if options.experiment is None:
         frame = contents.frame()
     else:
@@ -173,7 +173,7 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
-    """Default columns, with `this_code` if rows of other code are among them."""
+    """Default columns, with `this_code` if some rows were computed by another code version."""
     usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
     return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
 

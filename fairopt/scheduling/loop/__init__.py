@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.loops import Loop
 
-#: Loops with parts (functions and options) of a policy, by loop and parts and also by loop and content: each is
+#: Loops with the parts (functions and options) of policies, by loop and parts, and by loop and content, so that each is
 #: compiled once.
 _HANDED: dict[Any, Loop] = {}
 
@@ -46,6 +46,6 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
 
 
 def _shared(loop: Loop, made: Loop) -> Loop:
-    """Earlier loop of equal content, if any: policies that differ only in placement share the code of other events."""
+    """Earlier loop of equal content, or else `made`: policies that differ in placement share the code of events."""
     made.py_func.__qualname__ = made.__qualname__ = f"{loop.__qualname__}.{made.content[:8]}"
     return _HANDED.setdefault((loop, made.content), made)

@@ -249,10 +249,10 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Queue of lowest share, without fresh groups, that has a group that fits; with this group and the share.
+    """Find the queue of lowest share among queues without fresh groups that have a group that fits.
 
-    Branch and bound over the tree of queues, lower shares first; subtrees whose smallest demands do not fit are
-    skipped.
+    Returns the queue, the group and the share. The search is a branch and bound over the tree of queues, lower shares
+    first; subtrees whose smallest demands do not fit are skipped.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -378,7 +378,8 @@ def advance(t, until, instants):  # type: ignore[no-untyped-def]
             now = min(now, changes[0, n[CHANGE]])
         if now == INFINITE or now > until:
             return FINISHED
-        # Upper bound on starts at this instant: tasks that wait or have to come, and tasks that run on failing servers.
+        # At most so many tasks start at this instant: tasks that wait or will arrive, and running tasks whose server
+        # fails.
         if n[STARTED] + n[OPEN] + n[TRACKED] * n[ENDS] > len(t.runs):
             return GROW
         n[NOW] = now

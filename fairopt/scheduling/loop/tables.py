@@ -10,7 +10,7 @@ from ...base.loops import bundle, compiled
 from ...model._arrays import Array, Mask
 from ..workload import Whole
 
-#: Larger than every demand, time and group.
+#: Larger than every demand, every time and every index of a group.
 INFINITE = int(np.iinfo(np.int64).max)
 #: Events of a server, a user or a group, in their order at one instant.
 DOWN, UP, LEAVES, COMES = 0, 1, 2, 3
@@ -47,14 +47,13 @@ SHORT, ALL = 1, 2
 
 @bundle
 class Tables(NamedTuple):
-    """State of a simulation, part of which rules of policies read.
+    """State of a simulation; rules of policies may read the arrays that `policies._base.READ` names.
 
     n, lists : counters; (lists, entries)
     servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), total over servers
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
     tree : maxima of `free` and of its mixtures (`mix`), a tree for every type t of servers: row `types[t, 0]` precedes
-    the
-        root, and the `types[t, 1]` leaves are the servers from `member[types[t, 2]]` on; mix : (mixtures, amounts),
+        the root, and the `types[t, 1]` leaves are the servers from `member[types[t, 2]]` on; mix : (mixtures, amounts),
         weights of mixtures; need : (groups, amounts + mixtures), demands and their mixtures
     directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
@@ -136,7 +135,7 @@ def put(t, table, k, flag):  # type: ignore[no-untyped-def]
 
 # Trees of componentwise maxima of vectors, stored in one table. A tree of `size` leaves (a power of two) has its root
 # in row `base + 1`; the children of row `k` are `2 k` and `2 k + 1`. Trees of servers have free amounts, trees of
-# groups have negative demands: in both cases a larger vector is sufficient if a smaller one is.
+# groups have negative demands: in both cases every vector that is larger than a sufficient vector is sufficient.
 
 
 @compiled(inline=True)
@@ -167,7 +166,7 @@ def raised(tree, base, node):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untyped-def]
-    """First sufficient leaf from `begin` on, or -1."""
+    """Index of the first leaf from `begin` on that is `sufficient`, or -1."""
     if begin >= size:
         return -1
     node = size + begin if begin > 0 else 1
@@ -186,7 +185,7 @@ def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untype
 
 @compiled(inner=True)
 def first_of(t, q):  # type: ignore[no-untyped-def]
-    """First waiting group of a queue, or -1."""
+    """Index of the first waiting group of a queue, or -1."""
     base, size, node = t.queues[q, BASE], t.queues[q, SIZE], 1
     if t.waits[base + 1, 0] == -INFINITE:
         return -1

@@ -81,7 +81,7 @@ class Policy:
     source: ClassVar[str] = ""
     #: One queue per user, or a single queue by arrival.
     queue: ClassVar[Literal["user", "one"]] = "user"
-    #: Does the policy use `State.placed`, the amounts of a queue on every server?
+    #: True if the policy uses `State.placed`, the amounts of a queue on every server.
     per_server: ClassVar[bool] = False
     #: Index of servers: "types" if the score depends on capacities only, "ratios" for Best-Fit, '' for a scan.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
@@ -120,12 +120,12 @@ class Policy:
 
     @property
     def competing(self) -> float:
-        """Fraction of the queues with a task that fits, from the lowest share on, whose pairs are compared."""
+        """Fraction of the queues with a task that fits whose pairs are compared; queues of lowest share come first."""
         return 1.0
 
     @property
     def numbers(self) -> Array:
-        """Parameters of rules, a matrix that they read as `state.numbers`."""
+        """Matrix of the parameters of rules, which rules read as `state.numbers`."""
         return np.array([[self.competing]])
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:

@@ -10,7 +10,7 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class ResidualPSDSF(Policy):
-    r"""Serve the (user, server) pair with room that has the lowest amounts relative to the free amounts.
+    r"""Serve the (user, server) pair with room that has the lowest ratio of allocated to free amounts.
 
     .. math:: \arg\min_{n, i}\ \max_{r:\, f_{ir} > 0} \frac{\text{allocated}_{nr}}{f_{ir} \phi_n}
 
