@@ -36,7 +36,7 @@ class Pods:
 
     thing: Object
     count: int = 1
-    queued: bool = False  # waits for admission by a queue
+    queued: bool = False  # True if the pods wait for admission by a queue
     waiting: str = ""
     capped: str = ""
     host: str = ""
@@ -47,7 +47,7 @@ class Pods:
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of a pod: name within the namespace, the object with its weight, and the reason if it is stopped."""
+    """Queue of a pod: name in the namespace, key of the object with its weight, and why it is stopped, if it is."""
 
     name: str = ""
     within: Key | None = None
@@ -152,7 +152,7 @@ def _refusal(work: Object | None) -> str:
 
 
 def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Pods]:
-    """Pods of pod sets that are missing, owned by an object of this kind; `exist` is the number of existing ones."""
+    """Missing pods of the pod sets of `of`, which is their owner of this kind; `exist` pods exist already."""
     (sets, queued, why), space = asked, name_of(of, "namespace")
     for template, count in sets:
         new, exist = max(count - exist, 0), max(exist - count, 0)
@@ -193,7 +193,7 @@ def _job(job: Object, times: int = 1) -> Asked:
 
 
 def _jobset(jobs: Object) -> Asked:
-    """Pods of a suspended JobSet; jobs of active sets exist, and state their pods themselves."""
+    """Pods of a suspended JobSet; the jobs of an active JobSet exist, and `_job` counts their pods."""
     sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
             _job(table(part, "template"), whole(part, "replicas", 1))[0]]  # fmt: skip
     idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
@@ -208,7 +208,7 @@ def _volcano_job(job: Object) -> Asked:
 
 
 def _replicas(of: Object) -> Asked:
-    """Pods of a set of replicas, some of which a quota may have refused."""
+    """Pods of a ReplicaSet or StatefulSet, some of which a quota may have refused."""
     sets = [(table(of, "spec.template"), whole(of, "spec.replicas", 1))]
     return sets, False, str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE)
 

@@ -34,7 +34,7 @@ Entry = dict[str, Any]
 
 
 def queues(objects: Mapping[str, Sequence[Object]], remarks: Mapping[str, list[str]]) -> dict[Key, Entry]:
-    """Queues of a snapshot by key, with the fields of `Queue`; what the fields cannot express is added to remarks."""
+    """Queues of a snapshot by key, with the fields of `model.queues.Queue`; what these cannot express is remarked."""
     found: dict[Key, Entry] = defaultdict(dict)
     for kind, (above, parents, weights) in _KINDS.items():
         for one in objects.get(kind, ()):

@@ -74,7 +74,7 @@ def pods(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
+    """Pods that exist at `at` seconds, creation_time <= at < deletion_time; all pods of the list if `at` is None.
 
     The columns are those of the trace (`scheduled_time` is NaN for a pod that was never scheduled), `cpu` [cores],
     `memory` [GiB], and `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of
@@ -126,6 +126,8 @@ def cluster(
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of the trace, or a folder above it.
     at : seconds, or None
         Include the pods that exist at this instant; None: all pods of the list.
     by : names of pod columns
@@ -137,6 +139,10 @@ def cluster(
         Number of groups to draw with `rng`, as a number, a fraction of all groups, or None for all.
     max_tasks : bool
         Limit each group to the number of its pods. Default: no limit.
+    rng : Generator, optional
+        Random generator, for a draw of groups.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------

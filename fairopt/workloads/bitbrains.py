@@ -159,8 +159,8 @@ def cluster(
     Parameters
     ----------
     at : Unix seconds, or None
-        Begin of the window. None: drawn with `rng` from the whole windows since the first sample, among those in which
-        at least `vms` VMs (if a number) have a demand, so that VMs that start late do not matter.
+        Start of the window. None: the window is drawn with `rng` from the consecutive windows since the first sample in
+        which at least `vms` VMs (if an integer) have a demand, so that VMs that start late do not matter.
     window : seconds
         Length of the window; samples are usually 300 s apart.
     vms : int, float or None
@@ -168,6 +168,7 @@ def cluster(
     servers : int
         Number of servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
     statistic : "mean" or "provisioned"
+        Definition of demands, as in `demands`.
     split_disk : bool
         Model reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
     density : float

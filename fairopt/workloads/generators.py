@@ -1,4 +1,4 @@
-"""Random clusters calibrated to the traces by the small tables in `data/`; no trace is needed.
+"""Random clusters, calibrated to the traces by small tables in `data/`; no trace is needed.
 
 Demands have the measured marginals and rank correlations (`_draw.Marginals`). Each generator draws servers before
 users, both from the given `rng`, so that its state determines the cluster.

@@ -98,7 +98,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _scanned(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the lists in a text one by one, up to the first damaged one."""
+    """Yield the objects of the lists in a text one by one, up to the first damaged object."""
     found, before = _ITEMS.search(text), 0
     if found is None:
         raise DataError(f"{path} has no list 'items'; {_REMEDY}")
@@ -208,7 +208,7 @@ def snapshot(
     weights: Literal["each", "shared"] = "each",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of these objects; `where` names their source in errors. See `kubernetes`."""
+    """Build the cluster of the objects `of`; `where` names their source in errors. See `kubernetes`."""
     seen = _Objects()
     for item in of:
         _process(item, seen, frozenset(system))
@@ -299,7 +299,7 @@ def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
 
 
 def _kind(item: Object) -> str | None:
-    """Kind of an object in the table of fields, which tells equal names of several API groups apart; None: unknown."""
+    """Kind of an object in the table of fields, which distinguishes equal kinds of API groups; None if unknown."""
     known, kind, version = fields_of("kubernetes"), str(item.get("kind")), item.get("apiVersion")
     group = str(version).rpartition("/")[0]
     for name in (kind, f"{kind}.{group}"):

@@ -48,7 +48,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and optionally a `stand_in`."""
+    """Registered generator or reader of a trace.
+
+    For a reader, `folder` is the prefix of the name of the folder of its trace, and `stand_in` is the name of the
+    generator that replaces a missing trace, or ''.
+    """
 
     name: str
     description: str
@@ -130,9 +134,10 @@ _PARSERS: dict[Any, Parser] = {
 
 @dataclass(frozen=True)
 class Sources(Generic[Made]):
-    """Registry of trace readers and generators of one kind of data, a dataclass with a text `source`.
+    """Registry of the readers of traces and the generators of one kind of data.
 
-    The decorators `generator` and `reader` register functions.
+    The data are objects of a dataclass with a text `source`. The decorators `generator` and `reader` register
+    functions.
     """
 
     what: str

@@ -28,13 +28,13 @@ def sacct(
     """Read the jobs that ran as a workload of tasks, each the part of a job on one node.
 
     Resources are those of `AllocTRES`: `cpu`, `memory` [GiB], and generic ones. Servers are the nodes of `NodeList`,
-    each with the largest amounts that jobs of the file used there at once, which are at most its capacities. Steps of
-    jobs are skipped; jobs that did not start, or have not ended, are left out and counted.
+    each with the largest amounts that jobs of the file used on it at once, which are lower bounds on its capacities.
+    Steps of jobs are skipped; jobs that did not start, or have not ended, are left out and counted.
 
     Parameters
     ----------
     directory : str or Path
-        File.
+        File with the output of `sacct`.
     by : str
         Definition of users: "account", or "user" (persons).
     rng : Generator, optional
@@ -112,7 +112,7 @@ def _row(job: Mapping[str, Any], where: str, by: str) -> Iterator[dict[str, Any]
 
 
 def _time(text: str) -> float | None:
-    """Seconds of a date such as 2024-01-31T12:00:00, or a number of seconds; None for Unknown or None."""
+    """Seconds from a date such as 2024-01-31T12:00:00, or from a number of seconds; None for Unknown or None."""
     if text.strip() in ("", "Unknown", "None"):
         return None
     try:
