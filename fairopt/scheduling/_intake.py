@@ -142,7 +142,7 @@ def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Arra
 
 
 def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
-    """Job of every row, names of jobs, and users of jobs; a job has one user."""
+    """Index of the job of every row, names of jobs, and index of the user of every job; a job has one user."""
     if "job" not in tasks:
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
@@ -192,7 +192,10 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
 
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:
-    """Rows in the order of groups (by user, arrival and input), first row of every group, and group of every row."""
+    """Group rows in the order of (user, arrival, input).
+
+    Returns the indices of the rows in this order, of the first row of every group, and of the group of every row.
+    """
     order = np.lexsort([key[:, 1], key[:, 0]])
     number = pd.DataFrame(key[order]).groupby([*range(key.shape[1])], sort=False).ngroup().to_numpy()
     group = np.empty(len(key), dtype=np.intp)

@@ -26,7 +26,7 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     ----------
     cluster : Cluster
     ties : sequence of str, optional
-        Order in which users are served whose shares agree to 12 digits. Default: the cluster's order.
+        Order of users whose shares agree to 12 digits. Default: the cluster's order.
     skip : bool
         False: stop at the first selected user whose task does not fit, as in the pseudocode. True: only that user
         stops, according to the remark of section 4.2 that users without demand for an exhausted resource may continue.

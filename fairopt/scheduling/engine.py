@@ -43,7 +43,7 @@ class State:
     demand : (groups, amounts), per task
     cost : (groups, costs), charged to the queue per task (`Policy.cost`)
     total : (costs,), total of every cost
-    queue, placement : (groups,), queue of every group, and its row of `eligible`
+    queue, placement : (groups,), indices of the queue of every group, and of its row of `eligible`
     weight : (queues,)
     allocated : (queues, costs), the costs of running tasks
     running, waiting : (queues,), numbers of running and of waiting tasks
@@ -81,7 +81,7 @@ class State:
 
     @property
     def head(self) -> Whole:
-        """First waiting group of each queue, (queues,), or -1. Deprecated, as -1 is a valid index: use `next_cost`."""
+        """Index of the first waiting group of each queue, (queues,), or -1; deprecated, since -1 is a valid index."""
         warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
                       DeprecationWarning, stacklevel=2)  # fmt: skip
         return self._first()
@@ -149,7 +149,7 @@ def run(
     interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
-            # The compiled loop returns after 20,000 instants, the interpreted one after 256, so that the clock and
+            # The compiled loop returns after 20,000 instants, the interpreted loop after 256, so that the clock and
             # interrupts are checked.
             while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:

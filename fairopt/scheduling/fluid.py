@@ -244,8 +244,10 @@ class FluidSchedule(Outcome):
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, arrival, start, end and response time (of completed jobs), tasks, total and remaining
-        work, state (`STATES`)."""
+        """Frame by job: user, times, number of tasks, total (`work`) and remaining work (`left`), and state (`STATES`).
+
+        The end and the response time are NaN unless all tasks of the job are completed.
+        """
         run, w = self.run, self.workload
         groups = {"arrival": run.arrival, "start": run.begun, "end": run.ended, "tasks": np.diff(w.first),
                   "work": run.work, "left": run.left, "over": ~np.isnan(run.ended), "gone": run.departed,
@@ -263,8 +265,11 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """Frame by user: weight; jobs and completed jobs; tasks, total and remaining work; mean response time of
-        completed jobs; mean dominant share from the first arrival of all users to the end."""
+        """Frame by user: weight, numbers of jobs and tasks, work, mean response time, and mean dominant share.
+
+        Response times are those of completed jobs. The mean dominant share is an average over the time from the first
+        arrival of any user to the end.
+        """
         jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
         counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
         counts["tasks"] = counts["tasks"].astype(np.int64)

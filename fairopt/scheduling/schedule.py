@@ -159,7 +159,7 @@ class Schedule(Outcome):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """Frame by task: job, user, arrival, restarts, state; server, start and end of its last run."""
+        """Frame by task: job, user, arrival [s], restarts, state; server, start [s] and end [s] of the last run."""
         w, last, group = self.workload, self._last, self.workload.group_of_task
         start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
         server = np.append(self.runs.server, -1)[last]
@@ -180,7 +180,10 @@ class Schedule(Outcome):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, arrival, first start, end and response time (of completed jobs), tasks, `tasks_done`."""
+        """Frame by job: user, arrival, first start, end and response time [s], numbers of tasks and of completed tasks.
+
+        The end and the response time are NaN unless all tasks of the job are completed.
+        """
         w, (count, finished, end) = self.workload, self._job_ends
         times = pd.DataFrame({"arrival": self.arrival[w.group_of_task], "start": self._first_start})
         first = times.groupby(w.job[w.group_of_task]).min()
@@ -229,7 +232,8 @@ class Schedule(Outcome):
     def at(self, times: ArrayLike) -> pd.DataFrame:
         """Frame by time in seconds: used fractions of resources, numbers of running and waiting tasks and of servers.
 
-        All events at a time precede it. The fractions are relative to the capacity of available servers.
+        Values at a time are those after all events at this time. Fractions are relative to the capacity of available
+        servers.
         """
         w, runs = self.workload, self.runs
         seconds, when = _micro(times)
@@ -241,7 +245,7 @@ class Schedule(Outcome):
         return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
-        """Number of tasks that entered the queue by each time, minus the number that departed with their users."""
+        """Number of tasks that entered the queue by each time, minus waiting tasks that departed with their users."""
         w, group = self.workload, self.workload.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
         comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)

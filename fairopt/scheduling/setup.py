@@ -93,7 +93,7 @@ class Setup:
 
     @cached_property
     def possible(self) -> Mask:
-        """Mask (groups,) of groups whose tasks fit an empty eligible server, or, for gangs, fit all such at once."""
+        """Mask (groups,) of groups of which a task or, for gangs, all tasks at once fit empty eligible servers."""
         w, place = self.workload, self.workload.placement[self.order]
         found = fitting(self.capacity, self.demand, place, w.eligible)
         for g in np.flatnonzero(found) if self.policy.gangs else ():
@@ -131,9 +131,9 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
-        # Maxima of two amounts may be attained by two different servers. Mixtures (the smallest of all amounts relative
-        # to the pool, also with one amount tripled, as integers) give further necessary conditions, which may exclude
-        # a set of servers of which none has enough of both amounts.
+        # Maxima of two amounts may be attained by two different servers. Mixtures give further necessary conditions,
+        # which may exclude a set of servers of which none has enough of both amounts. A mixture is the smallest amount
+        # relative to the pool, before or after one amount is tripled, as an integer.
         mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
         mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
         need = np.column_stack([demand, *mixed])

@@ -129,8 +129,8 @@ class Workload(Frozen):
             A row per task, or per set of equal tasks: `user`, `duration`, a column per resource; optional `job`
             (default: a job for every row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
             separated by `|`; '' for all), `after` (a preceding job; '' for none), on whose completion the tasks arrive,
-            or at `arrival` if that is later, and `walltime` (the longest time that they may last; 0 for none), by which
-            `easy` plans.
+            or at `arrival` if that is later, and `walltime` (the longest time that the tasks may last, for the policy
+            `easy`; 0 for none).
         servers : DataFrame
             A row per server, or per set of equal servers: a column per resource; optional `server` (name), `type`,
             `count`. All other columns are resources.

@@ -80,8 +80,8 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
     return frame
 
 
-#: `MOST_KEPT`: largest number of rows of a trace that are kept for the next draw (160 MB). `_KEPT`: the last table of
-#: every kind, with its state and counts.
+#: `MOST_KEPT`: largest number of rows of a table that is kept for the next draw (160 MB). `_KEPT`: the last table of
+#: every kind, with the state of its files and its counts.
 MOST_KEPT = 2_000_000
 _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 
@@ -89,9 +89,9 @@ _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 def once(
     kind: str, read: Callable[[Counter[str]], pd.DataFrame], files: Iterable[Path], how: object, report: Counter[str]
 ) -> pd.DataFrame:
-    """Result of `read` for these files, from the cache if neither the files nor `how` have changed.
+    """Result of `read` for `files`, from the cache if neither the files nor the options `how` have changed.
 
-    Drawing from a trace 100 times would otherwise read it 100 times. Callers must not modify the table.
+    A hundred draws from a trace would otherwise read the trace a hundred times. Callers must not modify the table.
     """
     state = {str(path.absolute()): path.stat() for path in files}
     here = how, [(path, of.st_size, of.st_mtime_ns) for path, of in state.items()]

@@ -126,7 +126,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
 
 
 def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random.Generator | None) -> Mask | None:
-    """Draw the eligible servers of each user, (users, servers): all of a random kind, and of others with a probability.
+    """Draw the eligible servers of each user, (users, servers): a random kind, and other kinds with a probability.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ def condition(thing: object, kind: str) -> Object:
 def requests(pod: Object) -> Amounts:
     """Requests of a pod by resource, including `pods: 1`; for a running pod, the reserved amounts.
 
-        max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
+        max(sum of containers and sidecars, max over init containers of its sum with earlier sidecars) + overhead
 
     A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
     pod as a whole take precedence over those of its containers. While a pod is resized, each of its containers
@@ -272,7 +272,7 @@ def rules(pod: Object) -> Iterator[Rule]:
 
 
 def against_itself(term: Object, own: Object, namespace: object) -> bool:
-    """True if a term of affinity selects pods with these labels in this namespace."""
+    """True if a term of affinity selects pods that have the labels `own` and are in `namespace`."""
     spaces = words(term, "namespaces")
     here = namespace in spaces if spaces else term.get("namespaceSelector") in (None, {})
     apart = any(own.get(key) is not None for key in words(term, "mismatchLabelKeys"))

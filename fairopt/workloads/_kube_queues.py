@@ -134,7 +134,7 @@ class Queues:
                 there = [exist[of] for of in above]
                 elsewhere = {"Pod"} if kind == "Workload" else {"JobSet"} - {kind}
                 if any(of[0] in elsewhere and (of in self.known or kind == "Workload") for of in above):
-                    continue  # its pods exist, or its owner, a JobSet, counts them
+                    continue  # the pods of a Workload exist, or a JobSet owns the object and counts its pods
                 if _is(one, "Admitted") and not any(there):
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))

@@ -61,7 +61,7 @@ def words(value: object, what: str) -> list[str]:
 
 
 def tres(value: object, of: str) -> dict[str, float]:
-    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource, with `memory` in GiB (in MB without a unit)."""
+    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource; `mem` (by default in MB) is `memory` in GiB."""
     found: dict[str, float] = {}
     for part in words(value, of):
         what, _, amount = part.partition("=")

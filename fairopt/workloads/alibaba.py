@@ -117,7 +117,7 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Groups of pods as users, on all nodes.
+    """Cluster of groups of pods as users, on all nodes.
 
     The trace names no users. Pods that agree in gpu_spec and in the columns `by` form a user. Its demand is the
     mean request of its pods (cores, GiB, GPUs), and it is eligible on nodes whose model is in its gpu_spec, or on

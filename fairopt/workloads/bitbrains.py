@@ -50,7 +50,7 @@ _LAYOUT = (
 )
 _TIME, _CORES = "Timestamp [ms]", "CPU cores"
 _KB = 1.0 / 2**20  # KB to GB: the trace writes 8388608 KB for 8 GB
-# our name: (the trace's name, factor to our unit); rates in the trace are taken as decimal kB/s
+# Name of a column here: (name in the trace, factor to the unit here). Rates in the trace are taken as decimal kB/s.
 _COLUMNS = {
     "cpu": ("CPU usage [MHZ]", 1e-3),
     "memory": ("Memory usage [KB]", _KB),
@@ -151,13 +151,15 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Virtual machines as users, on the servers of `pf_servers`.
+    """Cluster of virtual machines as users, on the servers of `pf_servers`.
 
     A user is a VM that is switched on within the window; the demand of its task is given by `demands`. A VM that
     uses nothing at all in the window is left out and listed in the snapshot.
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of VM files, or a folder above it, as in `samples`.
     at : Unix seconds, or None
         Start of the window. None: the window is drawn with `rng` from the consecutive windows since the first sample in
         which at least `vms` VMs (if an integer) have a demand, so that VMs that start late do not matter.
@@ -177,6 +179,10 @@ def cluster(
         Kinds of servers in placement constraints.
     part : str, optional
         Part of the path of the folder, as in `samples`.
+    rng : Generator, optional
+        Random generator, for draws of the window, of VMs or of placement.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------

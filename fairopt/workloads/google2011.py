@@ -171,7 +171,7 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Google's users and machines at an instant.
+    """Cluster of Google's users and machines at an instant.
 
     A user is included if it has tasks pending or running in [at, at + window]; its demand is the mean (cpu, memory)
     request of these tasks, each (job, task) counted once. Users whose tasks request nothing, or whose requests

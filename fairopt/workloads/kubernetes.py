@@ -134,7 +134,7 @@ class _List(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """Kind of an object."""
+    """Kind and API version of an object, decoded before the object itself."""
 
     kind: str = ""
     apiVersion: str | None = None
@@ -142,7 +142,7 @@ class _Head(msgspec.Struct):
 
 @cache
 def _decoder(kind: str | None) -> msgspec.json.Decoder[Any]:
-    """Decoder of objects of a kind: for pods, which are many, only the fields of the table."""
+    """Decoder of objects of a kind; of pods, which are numerous, only fields that are used or noted are decoded."""
     return msgspec.json.Decoder(kept_type("kubernetes", kind) if kind == "Pod" else Any)
 
 
@@ -433,7 +433,7 @@ def _cap(
     ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], parts: Mapping[Rule, Counter[str]], seen: _Objects,
     capacities: Sequence[Mapping[str, float]],
 ) -> None:  # fmt: skip
-    """Limit the pods of each group to the number that its rule permits, users in order of appearance."""
+    """Limit the pods of each group to the number that its rule permits, serving users in order of appearance."""
     for rule, some in ruled.items():
         used = sum(shape.held.total() - shape.leaving for shape, _ in some)
         for shape, thing in some:

@@ -57,7 +57,7 @@ def slurm(
     max_tasks: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Snapshot:
-    """Read nodes and jobs as a cluster, with resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
+    """Read nodes and jobs as a cluster with `cpu`, `memory` [GiB], and generic resources such as `gres/gpu`.
 
     A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres` and
     `gres`. A job requests `tres_req_str` and `tres_per_...`, divided by its number of nodes, or by the smallest number
@@ -265,7 +265,7 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
     found = found if isinstance(found, Mapping) else {}
     of = found.get("nodes")
-    if not isinstance(of, Mapping):  # before Slurm 24.05
+    if not isinstance(of, Mapping):  # the format before Slurm 24.05
         of = {"list": of, "allocation": found.get("allocated_nodes")}
     read = _reading({**job, "list": of.get("list")}, who)
     names = read(hosts, "nodes") or read(hosts, "list") or [""]
@@ -415,7 +415,7 @@ def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: fro
 
 
 def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
-    """Notes on fields of these records that are relevant and not used, or unknown."""
+    """Notes on fields of records that are relevant but not used, or that the reader does not know."""
     seen, unknown = Fields("slurm"), dict[str, None]()
     for kind, records in rows.items():
         table = fields_of("slurm")[kind]

@@ -2,9 +2,9 @@
 
     name[:directory][?option=value&option=value...]
 
-A trace without a directory is searched below the traces root: the argument `traces`, else the environment variable
-FAIROPT_TRACES. If it is missing, the calibrated generator is used, and the snapshot says so. The definition of a source
-registers it, in one registry (`Sources`) for each kind of data:
+A trace without a directory is searched below the traces root: the argument `traces`, otherwise the environment variable
+FAIROPT_TRACES. If the trace is missing, the generator calibrated to it is used, and the `source` of the result says so.
+The definition of a source registers it, in one registry (`Sources`) for each kind of data:
 
     @generator("uniform", "uniformly random users and servers")
     def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...

@@ -99,7 +99,7 @@ def stated(allocation: Allocation) -> str:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """`fairopt compare FILE [--mechanisms ...]`; exit status 1 if an applicable mechanism failed."""
+    """`fairopt compare FILE`: compare mechanisms on a cluster; exit status 1 if an applicable mechanism failed."""
     from ...harness import report
     from ...study.blank import shown as shown_first
     from ...study.compare import Entry

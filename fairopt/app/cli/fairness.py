@@ -40,7 +40,7 @@ _MISREPORTS = (
 
 
 def properties(options: argparse.Namespace) -> int:
-    """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, `--possible`, or `--replay FILE`."""
+    """`fairopt properties`: check properties on a FILE, search for violations, bound mechanisms, or replay a file."""
     if options.possible:
         return _possible(options)
     for name in ("save", "conditions", "replay"):
@@ -103,7 +103,7 @@ def _search(
 def _reported(
     chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Check a given cluster: one row per mechanism and property, and sentences that summarise them."""
+    """Check a given cluster: one row per mechanism and property, and sentences that summarise the results."""
     cluster = opened(options).cluster
     frames: list[pd.DataFrame] = []
     words: list[str] = []
@@ -129,7 +129,7 @@ def _reported(
 def _possible(options: argparse.Namespace) -> int:
     """Print a bound on the worst-case welfare ratio of any mechanism with the given properties on the servers of FILE.
 
-    The worst-case ratios of given mechanisms are printed with it.
+    The worst-case ratios of given mechanisms are printed as well.
     """
     if options.file is None:
         raise DataError("--possible is about the servers of a cluster; name its FILE before it")
@@ -195,7 +195,7 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
 
 
 def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
-    """Names of properties, each with `(proved)` if the mechanism claims it for such clusters, or with its status."""
+    """Names of properties, each with `(proved)` if a claim of the mechanism covers the cluster, or with its status."""
     claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
     words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
     return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

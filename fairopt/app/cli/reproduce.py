@@ -42,7 +42,10 @@ def _results(options: argparse.Namespace) -> report.Results:
 
 
 def tables(options: argparse.Namespace) -> int:
-    """`fairopt tables`; exit status 1 if a requested or every experiment lacks cells, 2 without a store."""
+    """`fairopt tables`: write and print the tables of experiments.
+
+    The exit status is 1 if a requested experiment, or every experiment, lacks cells, and 2 if there is no store.
+    """
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
@@ -82,7 +85,10 @@ def tables(options: argparse.Namespace) -> int:
 
 
 def figures(options: argparse.Namespace) -> int:
-    """`fairopt figures`; exit status 1 if a requested or every figure lacks cells, 2 without a store."""
+    """`fairopt figures`: draw figures from stored results, or list the figures.
+
+    The exit status is 1 if a requested figure, or every figure, lacks cells, and 2 if there is no store.
+    """
     if options.list:
         for name in options.names or drawing.known():
             module = drawing.module(name)
@@ -142,7 +148,10 @@ def figures_of(paper: str) -> list[str]:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """`fairopt reproduce`; exit status 1 if a cell failed or a computed value of a claim is wrong, 130 after Ctrl-C."""
+    """`fairopt reproduce`: compute the experiments of a paper, with its tables, figures, verdicts and claims.
+
+    The exit status is 1 if a cell failed or a computed value of a claim is wrong, and 130 after Ctrl-C.
+    """
     folder = Path(options.out or Path("reproduced", options.paper))
     judged = papers.judged(PAPERS[options.paper])
     chosen = judging.of_figure(judged, options.explain) if options.explain else []

@@ -84,7 +84,7 @@ def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
         raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
 
 
-#: Largest total number of servers.
+#: Largest number of servers of an edited cluster.
 MOST_SERVERS = 100_000
 
 

@@ -17,7 +17,7 @@ from ...harness.report.export import escape, for_people, markdown
 from . import page as pages
 from .standing import MORE, Standing
 
-#: Largest number of rows of a table; users with the largest deficits come first.
+#: Largest number of rows of a table; users with the largest shortfalls come first.
 _ROWS = 40
 #: Relative change of tasks up to which a user counts as unaffected.
 _KEPT = 0.01
@@ -60,7 +60,7 @@ class Section:
 def sections(found: Standing) -> Iterator[Section]:
     """Sections of a report, in order."""
     users = found.users.drop(columns="group")
-    if found.judged is not None:  # users are sorted by deficit in dominant shares
+    if found.judged is not None:  # users are sorted by shortfall in dominant shares
         users = users.iloc[np.argsort(-found.judged.lacks, kind="stable")]
     yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
     yield Section("The states in numbers", _parts(found.measures))

@@ -82,7 +82,7 @@ class Session:
         self.mechanism(self.state)
 
     def reply(self, question: Any) -> dict[str, Any]:
-        """Answer a request; the reply to an invalid one has `error`, a message, and `where`, the key of the field."""
+        """Answer a request; the reply to an invalid request has a message, `error`, and the key of a field, `where`."""
         known: dict[str, Callable[[State, dict[str, Any]], dict[str, Any]]] = {
             "start": lambda *_: self.begin(),
             "now": self._now,
@@ -231,7 +231,7 @@ class Session:
         return view(self.start, edited, found, self._drawn)
 
     def _row(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
-        """Measures of one mechanism for the comparison."""
+        """Row of the comparison table for one mechanism: its measures, or the error as `status`."""
         state = dataclasses.replace(state, mechanism=str(question.get("mechanism")))
         row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
         servers = len(self.edited(state).cluster.servers)
@@ -322,7 +322,7 @@ Margin = tuple[str, int, str, float, str]
 def margins(
     start: Start, edited: Edited, found: Allocation, rule: Mechanism, seconds: float
 ) -> tuple[list[Margin], str]:
-    """Gains of an allocation by kind of node and resource, the largest first, and a note on how they were found.
+    """Gains from 1% more of a resource by kind of node, the largest first, and a note on how they were found.
 
     The list is empty for a mechanism without derivatives. Where a derivative does not exist, for example at a kink,
     the cluster with the larger capacity is solved; such solves start within the first `seconds` of CPU time.

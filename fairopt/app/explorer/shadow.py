@@ -60,7 +60,7 @@ class Shadow:
         summed over the users of the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
         cluster; `since`, the first of the latest consecutive snapshots in which a user of the queue lacks a whole
         task, if any; `held_by`, the user with the largest shortfall and what prevents its next task; `usage`, the
-        decayed sum of earlier shares (`scheduling.memory`); and `distance` (`metrics.distance`), equal for all queues
+        decaying mean of earlier shares (`scheduling.memory`); and `distance` (`metrics.distance`), equal for all queues
         of a snapshot.
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.

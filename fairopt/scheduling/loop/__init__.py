@@ -17,7 +17,7 @@ _HANDED: dict[Any, Loop] = {}
 
 
 def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
-    """Loop with names bound to `parts` of a policy, also in loops that it calls; compiled or interpreted."""
+    """Bind names in a loop, and in the loops that it calls, to the `parts` of a policy; compiled or interpreted."""
     if not compiled:
         parts = {name: handed(part, {}, False) if isinstance(part, Loop) else part for name, part in parts.items()}
         return _remade(loop, parts, False, {})

@@ -31,7 +31,7 @@ def score(t, g, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
-    """Server of a list with room for a task and the lowest score, and the score; -1 if there is none."""
+    """Server of a list with room for a task and the lowest score, and this score; -1 if no server has room."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
@@ -45,7 +45,7 @@ def scan(t, g, servers):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def find(t, g):  # type: ignore[no-untyped-def]
-    """Server with room for a task and the lowest score over all servers, and the score; -1 if there is none."""
+    """Server with room for a task and the lowest score over all servers, and this score; -1 if no server has room."""
     p = t.groups[g, PLACEMENT]
     if t.near_first[p + 1] > t.near_first[p]:
         return scan(t, g, t.near[t.near_first[p] : t.near_first[p + 1]])

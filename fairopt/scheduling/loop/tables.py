@@ -22,7 +22,10 @@ RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 # tasks. FRESH, RELEASED: groups that may fit any server, and groups that arrive since the preceding job is completed.
 # STACK: the stack of `_search`. CHOSEN: candidate queues of a round.
 STALE, GAINED, MOVED, FRESH, RELEASED, STACK, CHOSEN = range(7)
-# Further entries of `n`: counts, positions, and options.
+# Further entries of `n`. NOW: time. STARTED, ENDED, INSTANTS: numbers of started runs, of completed tasks and of
+# processed instants. ENDS: size of the heap of ends. CHANGE: index of the next change. OPEN: number of tasks that may
+# still start. BLOCKS: number of blocks of the index of ratios. ACTIVE: whether queues became active or idle. STRICT,
+# TRACKED, LINKED, EXACT, SLOWS: options (`Setup.tables`).
 NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(7, 21)
 # Columns of servers (one cache line per row): tree and leaf of the index, availability, and the latest run.
 TREE, SLOT, AVAILABLE, HEAD = range(3, 7)
@@ -37,9 +40,9 @@ RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LIMIT_RAISED, LISTED, WHICH, WHER
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 # Columns of `pace`: LEFT is the remaining work in microseconds at the time UPDATED_AT, SLOW whether the run is slowed.
 LEFT, UPDATED_AT, SLOW = range(3)
-# Rows of `links`.
+# Rows of `Tables.links`, in the order of its description.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
-# Rows of `jobs`.
+# Rows of `Tables.jobs`, in the order of its description.
 TO_DO, FOLLOWING = range(2)
 #: Slowed tasks on an over-committed server: SHORT for tasks that are short of a resource, ALL for all tasks.
 SHORT, ALL = 1, 2

@@ -43,7 +43,7 @@ class rule:
         return self if policy is None else self.over
 
     def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Array:
-        """Evaluate the rule for all queues, or, with `servers`, for a group on each of them."""
+        """Evaluate the rule for all queues, or, with `servers`, for a group on each of these servers."""
         function = handed(self.loop, {}, compiled=False)
         if servers is None:
             return np.array([function(state, queue) for queue in range(len(state.weight))])
@@ -115,7 +115,7 @@ class Policy:
 
     @property
     def gangs(self) -> int:
-        """0: tasks start one by one; 1: all waiting tasks of a group at once, by arrival; 2: also with backfilling."""
+        """Mode of starts: 0, one task at a time; 1, all waiting tasks of a group at once; 2, also with backfilling."""
         return 0
 
     @property

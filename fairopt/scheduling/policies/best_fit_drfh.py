@@ -1,4 +1,4 @@
-"""Best-Fit DRFH."""
+"""Best-Fit DRFH: lowest dominant share first, on the server that fits best."""
 
 from __future__ import annotations
 

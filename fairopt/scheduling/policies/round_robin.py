@@ -70,7 +70,7 @@ class RoundRobin(Policy):
         return self._by.cost(workload)
 
     def value(self, state: Any, group: int, servers: Whole) -> Array:
-        """Turn of each server, an integer, plus the share increased from [0, inf] to [0, 1]."""
+        """Turn of each server, an integer, plus the share, mapped from [0, inf] to [0, 1]."""
         queue = state.queue[group]
         share = self._by.value(state, group, servers) if self._by.pairs else self._by.share(state)[queue]
         turn = state.started * len(state.capacity)

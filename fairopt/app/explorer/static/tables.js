@@ -108,7 +108,7 @@ function sideTable(titles, measures) {
   return { node: el("div", {}, scrolled("Mechanisms side by side", table), note), show };
 }
 
-// Gains from a little more of a resource; `null` until the reply arrives.
+// Table of gains from 1% more of a resource; `show(null)` greys it out until the next reply arrives.
 function moreTable() {
   const body = el("tbody"), note = el("p", { class: "fo-note" }, "…");
   const table = el("table", { class: "fo-table" }, el("caption", {}, "1% more of a resource: who gains"), heads("on", "more", "tasks", "who gains most"), body);
