@@ -38,6 +38,11 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     dict of str to Schedule
         Schedule of every user with a server.
 
+    Raises
+    ------
+    DataError
+        A job has a predecessor of another user, or an argument is invalid, as in `simulate`.
+
     Source: the comparison of Wang, Li, Liang, INFOCOM 2014 (DRFH), section VI (arXiv:1308.0083).
 
     >>> import pandas as pd, fairopt as fo

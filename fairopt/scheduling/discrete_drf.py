@@ -37,6 +37,11 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
         `picked`, the user that starts a task; then, after the step, the shares of every user (of each resource, and the
         dominant one), and the used share of every resource. `tasks_of` returns the final numbers of tasks.
 
+    Raises
+    ------
+    DataError
+        `ties` does not name every user once.
+
     Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3
     (doi:10.5555/1972457.1972490).
 

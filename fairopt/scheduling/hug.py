@@ -92,6 +92,10 @@ def hug(cluster: Cluster) -> LinkShares:
     misreport; with the cap no misreport increases their true progress (docs/fluid.md). A link has spare capacity only
     if all tenants with demand for it have the cap. The servers of a cluster are pooled; its resources are the links.
 
+    Returns
+    -------
+    LinkShares
+
     Raises
     ------
     DataError

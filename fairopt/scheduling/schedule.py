@@ -234,6 +234,11 @@ class Schedule(Outcome):
 
         Values at a time are those after all events at this time. Fractions are relative to the capacity of available
         servers.
+
+        Raises
+        ------
+        DataError
+            A time is not a finite number of seconds.
         """
         w, runs = self.workload, self.runs
         seconds, when = _micro(times)
@@ -259,7 +264,7 @@ class Schedule(Outcome):
         Raises
         ------
         DataError
-            There are more than 10^8 entries, or a user is unknown.
+            There are more than 10^8 entries, a user is unknown, or a time is not a finite number of seconds.
         """
         names = list(self.workload.users if users is None else users)
         if unknown := [name for name in names if name not in self.workload.users]:
@@ -372,7 +377,7 @@ def _running(when: Whole, start: Whole, end: Whole, amounts: Whole) -> Whole:
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
-    """Number of available servers, and their total capacity."""
+    """Number of available servers, (when,), and their total capacity, (when, resources)."""
     sign = np.where(w.change_up, 1, -1)
     there = w.there.sum() + _sum_until(when, w.change_time, sign)
     capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])

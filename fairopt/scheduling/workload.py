@@ -138,6 +138,8 @@ class Workload(Frozen):
             `user`, `weight` (1), `leaves` (never).
         changes : DataFrame, optional
             `time`, `server`, `up`: failures (False) and recoveries (True) of servers.
+        source, report
+            Origin of the data, and counts of records, as in `Workload`.
 
         Raises
         ------
@@ -205,6 +207,11 @@ class Workload(Frozen):
 
         With `until`, in seconds from the first arrival, the work that would be done by then if tasks started on
         arrival.
+
+        Raises
+        ------
+        DataError
+            `until` is not a number from 0 to a thousand years.
         """
         lasts = self.duration
         if until is not None and self.groups:
@@ -223,7 +230,7 @@ class Workload(Frozen):
         Raises
         ------
         DataError
-            All tasks arrive at once, so that the interval is empty.
+            All tasks arrive at once, so that the interval is empty, or `until` is invalid, as in `work`.
         """
         end = self.span if until is None else until
         work = self.work(end)

@@ -1,7 +1,7 @@
 """Claims of pods on devices and volumes: the requests that they add, and the nodes that can satisfy them.
 
 Source: the Kubernetes documentation, "Dynamic Resource Allocation", "Persistent Volumes", and the API types of
-`resource/v1` (`v1beta1` has some fields elsewhere).
+`resource/v1` (some fields have other paths in `v1beta1`).
 """
 
 from __future__ import annotations

@@ -61,7 +61,13 @@ _POD = _csv.Format(
 
 
 def nodes(directory: str | Path, skip_malformed: bool = False, report: Counter[str] | None = None) -> pd.DataFrame:
-    """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU)."""
+    """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU).
+
+    Raises
+    ------
+    DataError
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
+    """
     frame = _table(directory, f"{_NODES}_all_node", _NODE, skip_malformed, report)
     frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
     return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
@@ -79,6 +85,11 @@ def pods(
     The columns are those of the trace (`scheduled_time` is NaN for a pod that was never scheduled), `cpu` [cores],
     `memory` [GiB], and `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of
     name, "" for any model. Pods are counted in `report`.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, a row is malformed (unless `skip_malformed`), or `at` is outside of the trace.
     """
     report = Counter() if report is None else report
     frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)

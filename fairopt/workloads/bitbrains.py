@@ -76,7 +76,7 @@ def samples(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
+    """Every sample of every VM that is switched on, with `start` <= time < `end` (Unix seconds).
 
     Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
     `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. The table takes 80 bytes per row;

@@ -144,6 +144,11 @@ def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False
 
     A task is on a machine if its last event up to `at` is SCHEDULE or UPDATE_RUNNING. Users without such tasks are left
     out.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, a row is malformed, or `at` is after the last event.
     """
     events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter(), at)
     last = events.drop_duplicates(_TASK, keep="last")
@@ -261,7 +266,13 @@ def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.ra
 
 
 def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
-    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`."""
+    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
+    """
     return _events(_find(directory) / "task_events", _TASKS, math.inf, skip_malformed, Counter())
 
 

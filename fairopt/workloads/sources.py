@@ -147,6 +147,12 @@ class Sources(Generic[Made]):
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`.
 
+        Raises
+        ------
+        DataError
+            The name is taken or not valid, the function has no parameter `rng`, or the type of an option has no text
+            form.
+
         >>> from fairopt.workloads.sources import Sources
         >>> vectors = Sources("vector")
         >>> @vectors.generator("uniform", "uniformly distributed numbers")
@@ -164,6 +170,11 @@ class Sources(Generic[Made]):
 
         The name of the trace's folder below the traces root begins with `folder`. If the folder is missing, the
         generator `stand_in` is used, if there is one.
+
+        Raises
+        ------
+        DataError
+            As in `generator`.
 
         >>> from fairopt.workloads.sources import Sources
         >>> texts = Sources("text")

@@ -349,7 +349,7 @@ def margins(
             more[of == k, r] *= 1 + _MORE
             with suppress(FairoptError):
                 gains[k, r] = rule.solve(cluster.replace(capacity=more), found.tol).arrays.user_tasks - tasks
-    # Gains of a smaller fraction of all tasks are within the accuracy of the allocations.
+    # Gains below a ten-millionth of all tasks are within the accuracy of the allocations.
     least = 1e-7 * float(tasks.sum())
     rows = [
         (names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))

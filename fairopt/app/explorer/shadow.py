@@ -88,6 +88,11 @@ class Shadow:
         ----------
         ax : Axes, optional
             Default: a new figure.
+
+        Raises
+        ------
+        DataError
+            No snapshot of the folder could be used.
         """
         from ...result.plot import panels
 

@@ -31,10 +31,10 @@ NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACK
 TREE, SLOT, AVAILABLE, HEAD = range(3, 7)
 # Columns of groups: NEXT is the first task that never ran, AGAIN the first evicted task that waits; `_` is FRESH.
 QUEUE, USER, PLACEMENT, _, NEXT, WAIT, AGAIN, TASKS = range(8)
-# Columns of queues: SINCE is the time of activation, BASE and SIZE describe the tree of `waits`, FIRST and GROUPS the
-# range of its groups. LIMIT_RAISED marks a queue whose groups may now be within the limit, LISTED a queue with fresh
-# groups in this round. For candidates WHICH is the next group, WHERE its best server, and BEGIN and STOP the range of
-# fresh groups in their list.
+# Columns of queues: RUNS and WAITS are the numbers of running and of waiting tasks, SINCE is the time of activation.
+# BASE and SIZE describe the tree of the queue in `waits`, FIRST and GROUPS the range of groups. LIMIT_RAISED marks a
+# queue whose groups may now be within the limit, LISTED a queue with fresh groups in this round. For candidates WHICH
+# is the next group, WHERE the best server for it, and BEGIN and STOP are the range of fresh groups in the list FRESH.
 RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LIMIT_RAISED, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
 # Columns of runs (one cache line per row): BEFORE and AFTER link the runs of a server.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)

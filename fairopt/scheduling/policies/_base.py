@@ -25,15 +25,16 @@ READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "to
 
 
 class rule:
-    """Decorator of a function of integers in a policy's class, which is compiled together with the simulator's loop.
+    """Decorator of a function in the class of a policy that is compiled together with the loop of the simulator.
 
         @rule
         def score(state, group, queue, server):
             return -state.free[server, 0]
 
-    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number.
-    `state` has the arrays that `READ` names. A rule depends only on its arguments, and its value must not decrease
-    while other queues and servers are served. A method in place of a rule may use the whole state.
+    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number;
+    group, queue and server are indices, and `state` has the arrays that `READ` names. A rule depends only on its
+    arguments, and its value must not decrease while other queues and servers are served. A method in place of a rule
+    may use the whole state.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -54,6 +54,8 @@ def swim(
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of the trace, or a folder above it.
     trace : str
         Name of the file without `.tsv`.
     servers, users, most : int
