@@ -31,7 +31,7 @@ class State:
     """State of a simulation, read-only for policies.
 
     Shares are compared between *queues*, one per user or a single one (`Policy.queue`). Groups are in the order of
-    (queue, arrival, input). Capacities and demands are in the amounts of the policy (`Policy.room`), by default those
+    (queue, arrival, input). Capacities and demands are in the amounts of the policy (`Policy.room`), by default amounts
     of resources.
 
     Attributes

@@ -376,10 +376,10 @@ def fluid(
     leaves when the last group ends. Capacity that is released before the next multiple is reallocated among the
     remaining players by another solve, as in PF; arriving players wait.
 
-    A user of PF arrives with one demand and an amount of work, and leaves on its completion: it is a job here
-    (`by="job"`, with the weight of the user). In PF its demand is normalised, :math:`d_n / \max_r d_{nr}`, and its
-    work is :math:`q_n = 300 \max_r d_{nr}` tasks of one second; here its tasks last 300 seconds. The allocated
-    resources and the duration are the same.
+    A user of PF arrives with one demand and an amount of work, and leaves when the work is completed; such a user is a
+    job here (`by="job"`, with the weight of the user). In PF the demand of a user is normalised,
+    :math:`d_n / \max_r d_{nr}`, and the work is :math:`q_n = 300 \max_r d_{nr}` tasks of one second; here the tasks
+    last 300 seconds. The allocated resources and the duration are the same.
 
     Parameters
     ----------

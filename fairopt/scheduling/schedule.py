@@ -194,8 +194,8 @@ class Schedule(Outcome):
     def users(self) -> pd.DataFrame:
         """Frame by user of weights, numbers of jobs and tasks, mean times in seconds, and mean dominant shares.
 
-        Mean response times are those of completed jobs, mean waiting times those of started tasks. The mean dominant
-        share is an average over the time from the first arrival of any user to the end.
+        Mean response times are over completed jobs, and mean waiting times over started tasks. The mean dominant share
+        is an average over the time from the first arrival of any user to the end.
         """
         w = self.workload
         user, many = w.user[w.group_of_task], len(w.users)
@@ -232,8 +232,7 @@ class Schedule(Outcome):
     def at(self, times: ArrayLike) -> pd.DataFrame:
         """Frame by time in seconds: used fractions of resources, numbers of running and waiting tasks and of servers.
 
-        Values at a time are those after all events at this time. Fractions are relative to the capacity of available
-        servers.
+        The values hold after all events at a time. Fractions are relative to the capacity of available servers.
 
         Raises
         ------

@@ -182,7 +182,7 @@ class Workload(Frozen):
 
     @cached_property
     def there(self) -> Mask:
-        """Mask (servers,) of initially available servers, without those whose first change is a recovery."""
+        """Mask (servers,) of initially available servers: all except servers whose first change is a recovery."""
         found = np.ones(len(self.servers), dtype=bool)
         found[self.change_server[::-1]] = ~self.change_up[::-1]
         return frozen(found)

@@ -143,7 +143,7 @@ def volume_claims(pod: Object) -> list[str]:
 
 
 def _facts(driver: str, device: Object) -> dict[str, str]:
-    """Driver and attributes of a device; names of attributes are qualified by their domain, or else by the driver."""
+    """Driver and attributes of a device; names of attributes are qualified by their domain, or by the driver."""
     facts = {"driver": driver}
     for name, given in (table(device, "attributes") or table(device, "basic.attributes")).items():
         for value in table({name: given}, f"[{name}]").values():

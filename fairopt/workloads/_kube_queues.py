@@ -1,4 +1,4 @@
-"""Queues of pods, and pods that controllers want and have not created, such as those of suspended jobs.
+"""Queues of pods, and pods that controllers want but have not created, for example the pods of suspended jobs.
 
 The queue of a pod is named by its label, annotation, group or controller. Kueue suspends jobs until it admits them,
 Volcano creates pods only when a job may start, and quotas refuse pods: such pods are in no list of pods, although they

@@ -155,7 +155,7 @@ class Shape:
     queue : Key or None
         Parent in the tree of queues; None: the root.
     held : Counter
-        Running tasks by node, including those that are being deleted.
+        Running tasks by node, including tasks that are being deleted.
     leaving : float
         Number of tasks in `held` that are being deleted.
     waiting : Counter

@@ -85,8 +85,9 @@ def samples(
     Parameters
     ----------
     directory
-        A folder of VM files, or a folder above it. Of several such folders in `directory`, those with `part` in their
-        path below `directory` are considered, and the folder with the most files is read (the first by name in a tie).
+        A folder of VM files, or a folder above it. Of several folders of VM files in `directory`, only folders with
+        `part` in their path below `directory` are considered, and the folder with the most files is read (the first by
+        name in a tie).
     report
         Counter to which numbers of rows are added.
 

@@ -301,9 +301,9 @@ def _row(row: Object, who: str) -> dict[str, float]:
 def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
     """Group jobs with equal requests and placement constraints; pending jobs come first in each group.
 
-    The elements of a job array are in one group. A running job states the partition and number of nodes that it was
-    assigned in place of the requested ones. The job therefore joins a group of pending jobs with the same key whose
-    requested partitions include its own and whose number of nodes agrees, if there is one.
+    The elements of a job array are in one group. A running job states the assigned partition and number of nodes, not
+    the requested partitions and number. It therefore joins a group of pending jobs with the same key, if there is such
+    a group, whose requested partitions include the assigned partition and whose number of nodes agrees.
     """
     wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
     arrays: dict[Any, _Job] = {}

@@ -150,7 +150,7 @@ class Sources(Generic[Made]):
         Raises
         ------
         DataError
-            The name is taken or not valid, the function has no parameter `rng`, or the type of an option has no text
+            The name is in use or not valid, the function has no parameter `rng`, or the type of an option has no text
             form.
 
         >>> from fairopt.workloads.sources import Sources
@@ -341,7 +341,7 @@ def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.G
 
 
 def traces_root(traces: str | Path | None = None) -> Path | None:
-    """Folder of the traces: the argument, else FAIROPT_TRACES; None if neither is set.
+    """Folder of the traces: the argument, or the environment variable FAIROPT_TRACES; None if neither is set.
 
     Raises
     ------
@@ -399,8 +399,8 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     Raises
     ------
     DataError
-        The name, an option (the message lists the known ones) or a value is invalid, an option requires a trace that is
-        missing, or the reader fails.
+        The name, an option (the message lists the known options) or a value is invalid, an option requires a trace that
+        is missing, or the reader fails.
 
     >>> import fairopt as fo
     >>> fo.open_source("google-like?users=3&servers=5&seed=1").cluster.shape

@@ -150,7 +150,7 @@ def _failed(text: str, status: int) -> int:
 
 
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    """Report errors in finalizers, except those of compiler objects left incomplete by Ctrl-C."""
+    """Report errors in finalizers, except errors of compiler objects that Ctrl-C left incomplete."""
     module = str(getattr(found.object, "__module__", ""))
     if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
         sys.__unraisablehook__(found)

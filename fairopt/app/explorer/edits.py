@@ -218,7 +218,7 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
 
 
 def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Names of entries: that of a single server, a common prefix, or the first server and the number of the others."""
+    """Names of entries: a single server, a common prefix, or the first server and the number of the other servers."""
     servers = {name for names in members for name in names}
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""

@@ -42,7 +42,7 @@ _DERIVED = 4000
 #: include 0, 1, 3 and infinity.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
-#: Mechanisms of the comparison table; those with a parameter alpha are solved at the alpha of the state.
+#: Mechanisms of the comparison table; mechanisms with a parameter alpha are solved at the alpha of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
 #: Largest number of cached allocations, enough for the compared mechanisms and for some earlier states.
@@ -208,7 +208,7 @@ class Session:
             self._found.popitem(last=False)
 
     def runs(self, edited: Edited) -> Allocation | None:
-        """Running tasks on an edited cluster, without those of removed users or servers; None if they are unknown."""
+        """Running tasks on an edited cluster, without tasks of removed users or servers; None if they are unknown."""
         if self.running is None:
             return None
         base, cluster = self.running.cluster, edited.cluster

@@ -77,7 +77,7 @@ class Shadow:
 
     @property
     def last(self) -> pd.DataFrame:
-        """Rows of the last snapshot, those with the largest shortfall first."""
+        """Rows of the last snapshot, by decreasing shortfall."""
         rows = self.frame[self.frame["time"] == self.frame["time"].max()]
         return rows.sort_values("shortfall_share", ascending=False, kind="stable")
 
@@ -140,7 +140,7 @@ def shadow(
     ----------
     folder : str or Path
     mechanism : str or Mechanism, optional
-        Default: the tree of queues that the snapshots declare, or else alphaPF-VDS at alpha = 1.
+        Default: the tree of queues that the snapshots declare, otherwise alphaPF-VDS at alpha = 1.
     half_life : float or str, optional
         Half-life of past use, in seconds or as `12h`, `7d`; it reduces the weights of queues. Default: no memory.
     out : str or Path, optional

@@ -269,9 +269,9 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
     """Apply changes to a state, in order.
 
     `weight.NAME=NUMBER` sets the weight of a user, of all users of a namespace or account, or of one of the `queues` of
-    the mechanism, of which users are the leaves. `nodes.NAME=NUMBER` sets the number of servers in an entry of
-    identical servers, given by its name or by one of the servers; `+NUMBER` and `-NUMBER` change it.
-    `alpha=NUMBER` sets alpha.
+    the mechanism; if there are queues, users are leaves of their tree. `nodes.NAME=NUMBER` sets the number of servers
+    in an entry of identical servers, given by the name of the entry or of a server; `+NUMBER` and `-NUMBER` change the
+    number. `alpha=NUMBER` sets alpha.
 
     Raises
     ------

@@ -100,7 +100,7 @@ class Verdict:
 
 
 def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
-    """Judge running tasks by the entitlements of a mechanism, and state how the verdict differs under the others."""
+    """Judge running tasks by the entitlements of a mechanism, and state how other mechanisms change the verdict."""
     cluster, due = runs.cluster, entitled[mechanism]
     # A snapshot of a system, which has a report, has whole tasks even if amounts are no multiples of the request.
     whole = True if snapshot.report else None

@@ -178,7 +178,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
-    """Rows of the users with the largest weighted dominant shares, and groups of the others by bottleneck."""
+    """Rows of the users with the largest weighted dominant shares, and groups of all other users by bottleneck."""
     tasks, shares = found.arrays.user_tasks, found.arrays.dominant_shares
     text = held_texts(found, holding)
     largest = np.argsort(-shares / found.cluster.weight, kind="stable")

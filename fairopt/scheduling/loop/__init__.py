@@ -1,7 +1,7 @@
 """The simulation loop: tables, placement, events, and rounds of decisions.
 
 The loop is Python code on arrays, interpreted or compiled by numba. `handed` replaces functions and options that depend
-on the policy (`share`, `score`, `PAIRS`, ...) by those of a given policy.
+on the policy (`share`, `score`, `PAIRS`, ...) by the functions and options of a given policy.
 """
 
 from __future__ import annotations
@@ -46,6 +46,6 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
 
 
 def _shared(loop: Loop, made: Loop) -> Loop:
-    """Earlier loop of equal content, or else `made`: policies that differ in placement share the code of events."""
+    """Return an earlier loop of equal content, if any: policies that differ in placement share the code of events."""
     made.py_func.__qualname__ = made.__qualname__ = f"{loop.__qualname__}.{made.content[:8]}"
     return _HANDED.setdefault((loop, made.content), made)

@@ -216,7 +216,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
-    """Lower bound of the term of resource r in the score, from the ratio of its free amount to that of the first."""
+    """Lower bound of the term of resource r in the score, from its ratio of free amounts to the first resource."""
     asked = ratio * aim[0, 0]
     return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
@@ -241,7 +241,7 @@ def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
-    """Ratio of the free amount of resource r to that of the first resource; infinite if the latter is not positive."""
+    """Ratio of the free amounts of resource r and of the first resource; infinite if nothing of the first is free."""
     return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
 
 

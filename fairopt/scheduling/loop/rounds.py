@@ -230,7 +230,7 @@ def _best(t, q, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
-    """Update values of candidates, remove those without a task that fits, and return their number.
+    """Update values of candidates, remove candidates without a task that fits, and return the number of the rest.
 
     The best server of a queue remains the best until the queue or the server is served, as values do not decrease.
     """

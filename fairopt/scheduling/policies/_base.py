@@ -61,7 +61,7 @@ class Policy:
     2. One task of its first waiting group (by arrival) that fits a server is started. If no group fits, the queue is
        skipped. With `strict` only the first group is considered, and if it does not fit, no task is started until the
        next event.
-    3. The task is placed on the server with the lowest `score` among those with room; ties are broken by order.
+    3. The task is placed on the server with room that has the lowest `score`; ties are broken by order.
 
     A policy that compares (queue, server) pairs has a `value` in place of share and score: the pair with the lowest
     value is next.
@@ -132,7 +132,7 @@ class Policy:
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
         """Capacities (servers, amounts) and demands (groups, amounts) by which the policy decides what fits.
 
-        A task fits a server if every free amount is at least its demand. If the amounts are not those of all resources,
+        A task fits a server if every free amount is at least its demand. If the amounts do not represent all resources,
         servers may be over-committed.
         """
         return workload.capacity, workload.demand

@@ -51,7 +51,7 @@ def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count
     Parameters
     ----------
     loop : bool
-        A user submits its next job when the last task of the previous one ends, as in the paper. False: all jobs are
+        A user submits its next job when the last task of the previous job ends, as in the paper. False: all jobs are
         submitted at the start, so that a user always has tasks that can start.
     """
     parts = []

@@ -128,7 +128,7 @@ function render({ model, el: host }) {
     if (wrong) wrong.value = text;
   }
 
-  // The wanted state without the invalid field `where`, or, if it is none of the changed fields, without all of them.
+  // The wanted state without the invalid edit `where`; if `where` was not edited, without all new edits.
   function without(where, asked) {
     if (where === "alpha") return { ...wanted, alpha: asked.alpha === wanted.alpha ? good.alpha : wanted.alpha };
     if (where === "mechanism") return { ...wanted, mechanism: asked.mechanism === wanted.mechanism ? good.mechanism : wanted.mechanism };
