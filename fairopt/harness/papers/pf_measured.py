@@ -1,7 +1,7 @@
 """Claims of PF on time and convergence (abstract, sections 5.2 and 6), judged by measurements (`Measurements`).
 
 Rounds do not depend on the machine; seconds do, and PF's seconds were measured on another machine. `about` states
-whether seconds are CPU time or, in older measurements, wall time, an upper bound of it. PF does not state its
+whether seconds are CPU time or, in older measurements, wall time, an upper bound on CPU time. PF does not state its
 tolerance: 1e-3 is assumed, the largest relative change of any user's tasks by a further response.
 """
 
