@@ -70,8 +70,8 @@ class Queues:
         \max_r \sum_n \sigma_n \frac{d_{nr}}{u_n C_r} \ \text{ (vector, over resources that are not exhausted)},
 
     over the users n below it, with shares :math:`\sigma_n = u_n x_n`. A user stops at its task limit, at a limit of an
-    ancestor queue, or when more tasks of it would reduce those that another user has at that time. Quotas are filled
-    first, those of the deepest queues before those of their ancestors, and the rest of the cluster last.
+    ancestor queue, or when further tasks of the user would reduce the tasks that another user has at that time. Quotas
+    are filled first, quotas of the deepest queues before those of their ancestors, and the rest of the cluster last.
 
     Parameters
     ----------
