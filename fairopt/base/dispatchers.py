@@ -149,7 +149,7 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
 
 
 def compiler_for(content: str) -> type[_Pipeline]:
-    """Compiler pipeline for a loop with this digest."""
+    """Compiler pipeline for a loop whose content has the given digest."""
     return type("Steps", (_Pipeline,), {"content": content})
 
 
@@ -303,7 +303,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         return found
 
     def _library(self, name: str, signature: Any) -> Any:
-        """Library of a callee, loaded from its file, or compiled if that is missing."""
+        """Library of a callee, loaded from its file, or compiled if there is no file."""
         called = self._loop.calls[name].dispatcher
         called.compile(signature)
         return called.overloads[signature].library
