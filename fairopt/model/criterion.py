@@ -92,7 +92,7 @@ class Criterion(Frozen):
 
     @property
     def curve(self) -> Array:
-        """Knots (2, knots) of minus log marginal utility, increasing, and log share, between which it is linear.
+        """Minus log marginal utility, increasing, and log share, (coordinates, knots), linear between the knots.
 
         Empty if marginal utility is a power of the share. Beyond the largest share that a user can have alone, and far
         below that share, marginal utility is extended as a power.
