@@ -107,7 +107,7 @@ class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._linking_libraries: list[Any] = []
 
     def finalize(self) -> None:
-        """Copy small callees; `apart` lists the large ones, to be loaded before this library and kept alive with it."""
+        """Copy small callees; `apart` lists large callees, to be loaded before this library and kept alive with it."""
         called = list(dict.fromkeys(self._linking_libraries))
         loops = [one for one in called if hasattr(one, "apart")]
         far = [one for one in loops if one.large]

@@ -113,7 +113,7 @@ def texts(value: object) -> bool:
 
 
 def has(document: Any, where: Sequence[str | int]) -> bool:
-    """True if a document of tables and lists has an entry at this place."""
+    """True if a document of tables and lists has an entry at the place `where`."""
     try:
         for key in where:
             document = document[key]
@@ -133,7 +133,7 @@ def toml_line(text: str, where: Sequence[str | int]) -> int:
         where = where[:-1]
 
     def whole(count: int) -> tuple[int, Any]:
-        """Parse the first `count` lines, or fewer if a statement continues there: number of lines, and document."""
+        """Parse the first `count` lines, or fewer if a statement continues there; return their number and document."""
         for some in range(count, max(count - 1000, 0), -1):
             try:
                 return some, tomllib.loads("\n".join(lines[:some]))

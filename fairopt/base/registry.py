@@ -68,7 +68,7 @@ class Registry(MutableMapping[str, Kind]):
         return sorted(self)
 
     def named(self, name: object) -> Kind:
-        """Return the class with this registered name or class name; case, `-` and `_` are ignored.
+        """Return the class with the given registered name or class name; case, `-` and `_` are ignored.
 
         Raises
         ------

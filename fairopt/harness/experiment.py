@@ -70,7 +70,7 @@ def read(path: Path) -> Document:
     Raises
     ------
     DataError
-        The file cannot be read, or is not TOML; the message has the line.
+        The file cannot be read, or is not TOML; the message states the line.
     """
     text = _files.read(path, "experiment")
     return Document(path, text, _files.parse_toml(text, path))
@@ -86,22 +86,22 @@ def _text(what: str, *names: str) -> Any:
 
 
 def _whole(least: int) -> Any:
-    """Type of a whole number."""
+    """Type of a whole number of at least `least`."""
     return Annotated[int, Meta(ge=least, le=2**63 - 1, description=f"a whole number >= {least}")]
 
 
 def _number(what: str, **bounds: Any) -> Any:
-    """Type of a number within bounds, which excludes NaN."""
+    """Type of a number within `bounds`, and not NaN."""
     return Annotated[float, Meta(description=what, **bounds)]
 
 
 def _many(kind: Any) -> Any:
-    """Type of one value or several."""
+    """Type of an entry that is one value of a type, or a nonempty list of such values."""
     return kind | Annotated[tuple[kind, ...], Meta(min_length=1, description="one or several")]
 
 
 def _one(kind: Any) -> Any:
-    """Type of one value, which may be in a list of length one."""
+    """Type of an entry that is one value of a type, or a list of length one."""
     of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
     return kind | Annotated[tuple[kind, ...], of_one]
 
@@ -285,7 +285,7 @@ class Grid:
         return self.values[key]
 
     def one(self, key: str) -> Any:
-        """Value of a key that has exactly one."""
+        """Value of a key that has exactly one value."""
         return self.values[key][0]
 
 
@@ -332,7 +332,7 @@ class Experiment:
 
 
 def known() -> dict[str, Path]:
-    """Experiments by name: those in `experiments` of the current folder, and those of the package."""
+    """Files of experiments by name; `experiments` in the current folder precedes the experiments of the package."""
     found: dict[str, Path] = {}
     for folder in (Path("experiments"), shipped.folder("experiments")):
         for path in sorted(folder.glob("*.toml")):

@@ -126,12 +126,12 @@ class Simulate:
     until : float or None
         End of the simulation in seconds.
     every : float or None
-        Seconds between samples of the timeline, and between decisions of fluid allocations. Default: 500 samples, and
-        300 s.
+        Seconds between samples of the timeline, and between decisions of fluid allocations. Default: 500 samples in
+        all, and a decision every 300 s.
     impossible : str
         "report" or "raise", for tasks that no server can run.
     thrashing : float or None
-        Factor by which tasks on overcommitted servers slow down; None: they do not.
+        Factor by which tasks on overcommitted servers slow down; None: no slowdown.
     slows : str
         Tasks that slow down, `short` or `all`: the field `slows` of `Thrashing`.
     half_life : str or None

@@ -138,7 +138,7 @@ class Store:
         return self.folder / "cells.sqlite"
 
     def read(self) -> Contents:
-        """Read all cells, each once: results take precedence over errors, and the first result over later ones.
+        """Read all cells, each once: results take precedence over errors, and the first result over later results.
 
         Raises
         ------

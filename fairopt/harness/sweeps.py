@@ -107,7 +107,7 @@ def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False)
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a sweep: all cells of the experiment, those to compute, and the estimated time.
+    """Plan of a sweep: all cells of the experiment, the cells to compute, and an estimate of the time.
 
     >>> import fairopt as fo
     >>> plan = fo.harness.plan("pf_example", store="no such folder")
@@ -156,7 +156,7 @@ def plan(
     accept_older: bool = False,
     traces: str | None = None,
 ) -> Plan:
-    """Plan `sweep` with the same arguments, without computation or changes.
+    """Plan a sweep, given arguments of `sweep`, without computing or storing anything.
 
     Raises
     ------

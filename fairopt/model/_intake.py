@@ -290,7 +290,7 @@ def _listed(values: object) -> bool:
 
 
 def _truths(array: NDArray[Any]) -> Mask:
-    """True for entries that are true, false, 1 or 0."""
+    """Mask of the entries of an array that are true, false, 1 or 0."""
     found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)
 

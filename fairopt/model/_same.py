@@ -57,7 +57,7 @@ def different_clusters(one: Cluster, other: Cluster) -> str:
 
 
 def unfit_start(start: Cluster, cluster: Cluster) -> str:
-    """Reason why a solution on the cluster `start` is no warm start for `cluster`; '' if it can be one.
+    """Reason why a solution on the cluster `start` cannot be a warm start for `cluster`; '' if there is none.
 
     Users, resources and servers must have the same names, unless one cluster is a pool. Other data may differ.
     """

@@ -193,7 +193,10 @@ class Cluster:
         return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     def used(self, tasks: Array) -> Array:
-        r"""Use :math:`\sum_n x_{ni} d_{nr}` by tasks (users,) or (users, servers), in resource units."""
+        r"""Use :math:`\sum_n x_{ni} d_{nr}`, (servers, resources), in resource units, by tasks (users, servers).
+
+        Tasks (users,) on one server yield (resources,).
+        """
         return np.asarray(tasks.T @ self.demand)
 
     # -- other clusters --------------------------------------------------------------------------
@@ -457,7 +460,7 @@ class Cluster:
 
 
 class SparseCluster(Cluster):
-    """Cluster of more than a million pairs (user, resource) with a sparse demand, for DRF and other max-min of a pool.
+    """Cluster of more than a million pairs (user, resource) with a sparse demand, for max-min mechanisms on a pool.
 
     `Cluster(capacity, demand)` returns a `SparseCluster` if the demand is sparse. Methods that need a dense demand
     raise `DataError`. Two sparse clusters are equal only if they are the same object.
@@ -512,7 +515,7 @@ class SparseCluster(Cluster):
         return read_only(self._of_rows(np.maximum, self.share_per_task.data))
 
     def used(self, tasks: Array) -> Array:
-        """Use of resources by tasks (users,) or (users, servers), in resource units."""
+        """Use, (servers, resources), in resource units, by tasks (users, servers); (resources,) by tasks (users,)."""
         return np.asarray(tasks.T @ self.sparse_demand)
 
     def _shown(self) -> list[pd.DataFrame]:

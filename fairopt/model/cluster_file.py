@@ -163,7 +163,7 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
 
 
 def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
-    """Names of all servers, and the entry of each server."""
+    """Names of all servers, and the index of the entry of each server."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
@@ -257,7 +257,7 @@ _TRUTHS = TRUTHS | {"": False}
 
 @dataclass(frozen=True)
 class _Row:
-    """The cells of a row by column, and its location."""
+    """Cells of a row of CSV by column, and the location of the row."""
 
     file: Path
     line: int

@@ -9,10 +9,10 @@ have one level, and attain their limits at the same level. For PS-DSF, whose :ma
 one allocation. The 12,583 machines of the Google trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
-on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
-problem of a server is that of the merged server up to scale. Hence both parts of a certificate follow from the merged
-tasks; feasibility is nevertheless computed from the original capacities. A dense array of 5,000 users and 12,583
-servers takes 0.5 GB, and its split 0.4 MB.
+on each of the merged servers. It is therefore feasible and optimal if and only if the merged tasks are feasible and
+optimal, since the problems of a server and of the merged server are equal up to scale. Hence both parts of a
+certificate follow from the merged tasks; feasibility is nevertheless computed from the original capacities. A dense
+array of 5,000 users and 12,583 servers occupies 0.5 GB, and the corresponding split 0.4 MB.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _labels(labels: tuple[str, ...], group_of: Index, first: Index) -> list[str]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Tasks `merged`, (users, merged servers), of a `merging` of servers only; a call returns (users, servers)."""
+    """Tasks `merged`, (users, merged servers), of a `merging` of servers only; a call returns all (users, servers)."""
 
     merging: Merging
     merged: Array

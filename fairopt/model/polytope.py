@@ -64,7 +64,7 @@ class Polytope:
 
     @cached_property
     def start(self) -> Index:
-        """Row pointers, (users + 1,): the pairs of user n are `start[n]` to `start[n + 1]`."""
+        """Row pointers, (users + 1,): the pairs of user n are `start[n]` to `start[n + 1] - 1`."""
         return row_pointers(self.pair_user, len(self.users))
 
     @cached_property

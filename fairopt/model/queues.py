@@ -25,7 +25,7 @@ _KEYS = ("parent", "weight", "priority", "quota", "limit")
 class Queue:
     r"""Node of a tree of queues: an inner queue, or the place of a user.
 
-    The users n below it have, for every resource r with an entry in `quota` or `limit`,
+    The users n below a queue have, for every resource r with an entry in `quota` or `limit`,
 
     .. math:: q_r \le \sum_n x_n d_{nr} \le l_r,
 
@@ -131,7 +131,7 @@ class Queues:
         }
 
     def lowered(self, factor: float) -> Queues:
-        """The same tree with all quotas multiplied by a factor.
+        """Copy of the tree in which all quotas are multiplied by a factor.
 
         >>> import fairopt as fo
         >>> fo.Queues({"lab": {"quota": {"cpu": 4}}}).lowered(0.5).to_dict()

@@ -59,7 +59,7 @@ class Bounds(NamedTuple):
     names : names of the rows, such as "'gpu' of queue 'lab'"
     start : (rows + 1,), row pointers
     user : (entries,), users below the row's queue that use its resource
-    use : (entries,), their demand per task
+    use : (entries,), demand of the user per task
     most : (rows,), upper bounds
     """
 
@@ -101,7 +101,7 @@ class _Nodes(NamedTuple):
 
 @bundle
 class _State(NamedTuple):
-    """State of a filling. The clock of a group is the increase of its children's shares per weight; the last is time.
+    """State of a filling. The clock of a group is the increase of its children's shares per weight.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class _State(NamedTuple):
     alive : (users,), False for users that have stopped
     can : (nodes,), whether the share of a user below a node can increase
     runs : (nodes,), whether a node's share increases with that of its parent
-    clock : (nodes + 1,), current where the node has been visited at this time
+    clock : (nodes + 1,), clocks of nodes, up to date for nodes visited at the current time, which is the last entry
     seen : (nodes,), clock of the parent when the node was last visited
     ahead : (nodes,), increase of the parent's clock after `seen` until the next event at or below a running node
     event : (nodes,), the child with that event, the node itself if it is a leaf that has all its tasks then, and
@@ -408,7 +408,7 @@ def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
-    """Stop users at or below node k who demand resource r, or count in constraint `cut`; all if both are -1."""
+    """Stop users at or below node k who demand resource r, or have a cost in table `cut`; all users if both are -1."""
     column = at.used.shape[1] + cut if cut >= 0 else r
     for j in range(k, nodes.end[k]):
         n = nodes.user[j]
@@ -431,9 +431,9 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
     """Fill for `members`, (users,), until no share can increase or all their quotas are met; return the event count.
 
-    `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for the time being. `node` and
-    `resource` are the rows of limits whose amounts are recorded. `events`, of which `count` have occurred, are times,
-    costs paid since the event before, which reduce the budgets, and amounts of limits.
+    `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for this stage only.
+    `node` and `resource` give the limits whose amounts are recorded. `events`, of which `count` have occurred, are
+    times, costs paid since the previous event, which reduce the budgets, and amounts of limits.
     """
     resources, (time, paid, held) = at.used.shape[1], events
     _begin(nodes, at, members)

@@ -308,7 +308,7 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     paper : str, optional
         Key of the paper, such as `DRF`.
     item : int, optional
-        Number of the item.
+        Index of the item.
 
     Raises
     ------

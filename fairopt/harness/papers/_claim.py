@@ -78,7 +78,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Claim:
-    """Statement of a paper, with the three values that decide its verdict, or with the reason why there is none.
+    """Statement of a paper, with the three values that decide its verdict, or with a verdict in words.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Claim:
             object.__setattr__(self, "printed", replace(self.printed, value=self.correct))
 
     def verdict(self, ours: object) -> str:
-        """Compare a computed value with the correct and the printed one.
+        """Compare a computed value with the correct value and the printed value.
 
         Returns
         -------

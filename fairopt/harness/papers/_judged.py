@@ -73,7 +73,7 @@ class Judged:
     statistic : mapping
         Arguments of `statistics.compared`, or the `name` of another function of `statistics`, and its arguments.
     low, high : float
-        Bounds of the statistic that agree with the paper.
+        Bounds between which the statistic agrees with the paper.
     assumptions : tuple of Assumption
     only : mapping
         Columns of cells, each with the value or values of the cells that the statistic reads.

@@ -30,7 +30,7 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks (users,) under a tree of queues; entries with `wants` are users. Or the beginning of an error message."""
+    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`, or the beginning of an error."""
     from ...mechanisms.tree import Tree  # deferred, as instances do not need it
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
@@ -159,17 +159,17 @@ def uniform_division(cluster: Cluster) -> Array:
 
 
 def tasks(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks, (users,)."""
+    """Tasks under a mechanism, (users,)."""
     return solve(cluster, mechanism).arrays.user_tasks
 
 
 def tasks_over(cluster: Cluster, mechanism: str, *parts: float) -> Array:
-    """Tasks in the given units, (users,)."""
+    """Tasks under a mechanism, each divided by its entry of `parts`, (users,)."""
     return np.asarray(tasks(cluster, mechanism) / np.array(parts))
 
 
 def relative_tasks(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks relative to those of the first user, (users,)."""
+    """Tasks relative to the tasks of the first user, (users,)."""
     found = tasks(cluster, mechanism)
     return np.asarray(found / found[0])
 
@@ -205,7 +205,7 @@ def newest_shares(cluster: Cluster, mechanism: str) -> Array:
 
 
 def placement(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks, (users, servers)."""
+    """Tasks under a mechanism, (users, servers)."""
     return solve(cluster, mechanism).tasks
 
 
@@ -247,7 +247,7 @@ def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
 
 
 def total_shares(cluster: Cluster, unit: float, mechanism: str | None = None) -> Array:
-    """Sums of all shares of a user in the given unit, or of one task of the user if no mechanism is named, (users,)."""
+    """Sums over resources of each user's shares, or of the shares of one task without a mechanism, times `unit`."""
     used = cluster.demand if mechanism is None else bundles(cluster, mechanism)
     return np.asarray((used / cluster.pooled_capacity).sum(axis=1) * unit)
 
@@ -258,7 +258,7 @@ def welfare(cluster: Cluster, mechanism: str) -> float:
 
 
 def share_ratio(cluster: Cluster, mechanism: str) -> float:
-    """Dominant share of the second user relative to that of the first."""
+    """Ratio of the dominant share of the second user to the dominant share of the first user."""
     first, second = dominant_shares(cluster, mechanism)
     return float(second / first)
 
@@ -307,7 +307,7 @@ def not_everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
 
 
 def dominated(cluster: Cluster, mechanism: str) -> bool:
-    """True if DRFH gives some user at least 1% more tasks, and no user fewer."""
+    """True if DRFH gives some user at least 1% more tasks than the mechanism, and no user fewer tasks."""
     mine, other = tasks(cluster, mechanism), tasks(cluster, "drfh")
     return bool((other >= mine * (1 - 1e-7)).all() and (other > mine * 1.01).any())
 
@@ -326,7 +326,7 @@ def gain_from_lying(cluster: Cluster, user: str, mechanism: str) -> float:
 
 
 def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
-    """True if a misreport gains more than 1e-6."""
+    """True if a misreport increases the tasks of the user by a fraction of more than 1e-6."""
     return gain_from_lying(cluster, user, mechanism) > 1e-6
 
 
@@ -448,7 +448,7 @@ _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 
 def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
-    """Largest alpha at which a mechanism uses as much of all resources as at any other alpha."""
+    """Largest alpha at which the mean utilization under a mechanism is the largest over all alphas."""
     from ...study.find_alpha import find_alpha  # deferred, as instances do not need CVXPY
 
     return find_alpha(cluster, mechanism, target=1 - 1e-9, tol=_SMOOTH_TOL, accuracy=1e-7).alpha

@@ -119,7 +119,7 @@ def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
 
 
 def _filled(cluster: Cluster, use: Array) -> Array:
-    """Tasks (users, servers) after one pass of water-filling over kinds of GPUs and own times of jobs.
+    """Tasks (users, servers) after one pass of water-filling over two kinds of constraints: GPUs, and time of jobs.
 
     Every pair (user, server) begins at level 1, at which it uses `use` GPUs. Each constraint, once, lowers the highest
     levels of its pairs until it is satisfied. Constraints are processed in the order of the common level of their
@@ -251,7 +251,7 @@ def paired_levels(cluster: Cluster, parts: int = 1, alpha: float = np.inf) -> Ar
 
 
 def paired_work(cluster: Cluster, jobs: int) -> Array:
-    """Throughputs of the first jobs, (jobs,)."""
+    """Throughputs, (jobs,), of the first `jobs` jobs if jobs may share GPUs in pairs."""
     return paired_levels(cluster)[:jobs] * _speed(cluster)[:jobs]
 
 

@@ -41,7 +41,7 @@ def psdsf_family(x32: float) -> Array:
 
 
 def in_the_family(cluster: Cluster, x32: F) -> tuple[float, float]:
-    """Tasks of user 1 in a member of the family, and the residual of its certificate."""
+    """Tasks of user 1 in the allocation `psdsf_family(x32)`, and the residual of the certificate of PS-DSF."""
     from ...mechanisms import get
 
     allocation = psdsf_family(float(x32))
@@ -50,7 +50,7 @@ def in_the_family(cluster: Cluster, x32: F) -> tuple[float, float]:
 
 
 def on_the_segment(cluster: Cluster) -> bool:
-    """True if the computed tasks of user 1 are in [4, 74/17]."""
+    """True if the computed tasks of user 1 under PS-DSF are in [4, 74/17]."""
     return bool(4 - 1e-6 <= tasks(cluster, "ps-dsf")[0] <= 74 / 17 + 1e-6)
 
 

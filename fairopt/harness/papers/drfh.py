@@ -65,7 +65,7 @@ def program_7_is_the_least(_: object) -> bool:
 
 
 def beyond_7(cluster: Cluster) -> Array:
-    """Dominant shares under DRFH, less the optimum of (7)."""
+    """Dominant shares under DRFH minus the optimum of (7), (users,)."""
     return _shares(cluster) - program_7(cluster)
 
 
@@ -87,7 +87,10 @@ def non_wasteful(_: object) -> tuple[bool, bool]:
 
 
 def equal_divisions(cluster: Cluster) -> tuple[bool, int]:
-    """Whether mixtures of IV-D's divisions (a) and (b) give user 1 half of the pool, and how many values x_1 takes."""
+    """Tasks of user 1 under mixtures of the divisions (a) and (b) of section IV-D.
+
+    Returns whether all mixtures give user 1 half of the pool, and the number of different numbers of tasks.
+    """
     other = np.array([[1.5, 5.5], [5.5, 1.5]])
     parts = [weight * other + (1 - weight) * cluster.capacity for weight in np.linspace(0, 0.3, 5)]
     half = all(np.allclose(part.sum(axis=0), cluster.pooled_capacity) for part in parts)

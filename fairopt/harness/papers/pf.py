@@ -21,7 +21,7 @@ OTHERS: tuple[tuple[float, float, float, float], ...] = (
 
 
 def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant: bool = False) -> Cluster:
-    """Cluster of figure 1 for admissible parameters; in the `variant` user 4 demands [1, 0.5, 0]."""
+    """Cluster of figure 1 for parameters that the text admits; in the `variant` user 4 demands [1, 0.5, 0]."""
     return Cluster(
         capacity=[[12, 4, 75], [8, 16, 0]],
         demand=[[a1, 1, b], [a2, 1 / 3, b], [0.25, 1, 0], [1, 0.5, 0] if variant else [a4, 1, 0]],

@@ -93,7 +93,7 @@ Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
 
 
 def claims() -> tuple[Claim, ...]:
-    """Claims of PF on time, and further statements on convergence here, which PF does not claim."""
+    """Claims of PF on time and convergence, and further statements on best responses here that PF does not make."""
     longer = Printed("increases as alpha gets larger", True)
     around = Printed("around 0.03 second", True)
     slower, others = _slower_at_3(measurements())

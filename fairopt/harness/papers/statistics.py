@@ -54,15 +54,15 @@ def compared(
     of, value : str
         Name of a long table, or `cells`, and the column of that table.
     where : mapping, optional
-        Columns, each with the values of the rows that count: one or several values, or the ends of a range of times.
+        Columns, each with the values of the selected rows: one or several values, or the ends of a range of times.
     by, how
         Rows of a draw that are equal in the columns `by` are aggregated by `how`.
     across : str
         Column in which compared rows differ; '' makes no comparison, and values are fractions, returned in per cent.
     better, than
         `better` is the value of `across` that is compared, `than` are the values that it is compared with, by default
-        all others. Without `better` each value is compared with the previous value in order, and the column `range`
-        names both.
+        all others. Without `better` each value is compared with the next smaller value, and the column `range` names
+        both.
     contrast : str or mapping
         A key of `CONTRASTS`, or several keys by the name of the reading, which is in the column `reading`.
     others : str
@@ -220,7 +220,7 @@ def _trimmed_mean(values: pd.Series) -> float:
 
 
 def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
-    """Minimum over times t of the difference, in points, of the fractions of jobs done within t under two policies."""
+    """Minimum over times t of the fraction of jobs done within t under `better` minus that under `than`, in points."""
     times = np.geomspace(1.0, 86400.0, 60)
     jobs = found.long("each_job").groupby([*axes, "repetition", "policy"], sort=False)["response"]
     done = jobs.apply(lambda of: (of.to_numpy(dtype=float)[:, None] <= times).mean(axis=0)).unstack()

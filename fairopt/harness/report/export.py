@@ -107,7 +107,7 @@ def write(
     inches : largest width in LaTeX: 3.3 for one of two columns, 6.5 for both
     label : LaTeX label after `tab:`; empty: the name
     notes : sentences below the table
-    more : `groups`, `whole` and `keep`, as in `latex`
+    more : arguments `groups`, `whole` and `keep` of `latex`
 
     Raises
     ------

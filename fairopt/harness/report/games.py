@@ -17,10 +17,10 @@ _REACHED = ("rounds", "messages", "seconds", "seconds per server")
 def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
     r"""Add columns `rounds to 1e-3`, ..., `linear_factor` and `linear_fit`, from the long table `reached` of games.
 
-    Rounds, messages and seconds, in total and per server, are those until the residual stays at or below a level, which
-    is at least the tolerance; they are infinite if it never does. The linear factor q is the factor by which a round
-    reduces the residual. It is fitted, with a constant a, by least squares to the rounds k until the residual stays at
-    or below :math:`\epsilon`, for at least three levels; `linear_fit` is R^2 of the fit.
+    Rounds, messages and seconds, in total and per server, are counted until the residual stays at or below a level of
+    at least the tolerance; they are infinite if the residual never does. The linear factor q is the factor by which a
+    round reduces the residual. It is fitted, with a constant a, by least squares to the rounds k until the residual
+    stays at or below :math:`\epsilon`, for at least three levels; `linear_fit` is R^2 of the fit.
 
     .. math:: k(\epsilon) = a + \frac{\log \epsilon}{\log q}
     """

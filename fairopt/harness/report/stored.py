@@ -154,7 +154,7 @@ class StoredCells:
         less: Mapping[str, Any] | None = None,
         fit: str | Sequence[str] = (),
     ) -> Table:
-        """Means of measures by rows and columns, with half-widths `+-` of intervals; `Table.write` makes LaTeX.
+        """Tabulate means of measures by rows and columns, with half-widths `+-` of intervals.
 
         Only repetitions are averaged. Any other column in which cells differ, such as a parameter of the mechanism, an
         option of the source or the engine, becomes a further row label.
@@ -166,8 +166,8 @@ class StoredCells:
             any column of the cells.
         values : str or sequence of str
             Measures: columns of the cells, and for games `rounds to 1e-3`, `messages to 1e-3`, `seconds to 1e-3`,
-            `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (`games`). Cells
-            without the first measure are left out.
+            `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (module `games`).
+            Cells without the first measure are left out.
         columns : str, optional
             Column whose values become columns of the table.
         level : float
@@ -245,7 +245,7 @@ class Results:
     smoke : bool
         Read the tiny versions of experiments.
     traces : str, optional
-        Folder of the traces, which determines the cells in question. Default: FAIROPT_TRACES.
+        Folder of the traces, on whose content the keys of cells depend. Default: FAIROPT_TRACES.
     accept_older : bool
         Accept results of other code of fairopt or of the mechanism; a note states how many.
 

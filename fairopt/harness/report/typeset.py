@@ -320,9 +320,9 @@ def _measured(one: _Column) -> bool:
 
 
 def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """Drop constant columns, and state them in a sentence; for a table of one row, all columns.
+    """Drop constant columns, except columns in `kept`, and return the table and a sentence that states their values.
 
-    Columns in `kept` remain.
+    A table of one row, or of constant columns only, is returned unchanged, without a sentence.
     """
     frame = informative(frame)
     same = [
@@ -390,7 +390,7 @@ def _numbers(
     halves: Array,
     alike: Array,
 ) -> list[str]:
-    """Format the cells of a column, with the number of decimals that is certain for the largest value of equal kind."""
+    """Format the cells of a column, with the decimals that are certain for the largest number in the group `alike`."""
     if name in _GIVEN:
         return [power(value) for value in values]
     if name == "certificate":
@@ -459,7 +459,7 @@ def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> 
 
 
 def _taken(columns: Sequence[_Column]) -> float:
-    """Smallest total width of columns with gaps, in ems; the last of a group is widened for the common heading."""
+    """Smallest total width of columns with gaps, in ems; a group is at least as wide as its common heading."""
     total = sum(one.least + _GAP for one in columns) - _GAP
     for group in {one.group for one in columns if one.group}:
         inside = [one.least + _GAP for one in columns if one.group == group]
