@@ -5,8 +5,9 @@
     cluster = fo.Cluster(capacity=[[9, 18]], demand=[[1, 4], [3, 1]])
     allocation = fo.DRF().solve(cluster)
 
-Names are loaded when first used, so that importing fairopt stays cheap. Mechanisms are not named here: those of the
-registry are there by the names of their classes. Type checkers read `__init__.pyi`, which `make readme` writes.
+Names are loaded when first used, so that importing fairopt takes little time. Mechanisms are not listed here: each
+mechanism of the package is available by the name of its class. Type checkers read `__init__.pyi`, which `make readme`
+writes.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ _MODULES = {
 
 
 def _mechanism(name: str) -> Any:
-    """The mechanism of the package whose class has this name, if there is one."""
+    """Class of the mechanism of the package with this class name; None if there is none."""
     found = importlib.import_module(".mechanisms", __name__).REGISTRY.find(name)
     return found if found is not None and found.__name__ == name and _ours(found) else _mechanisms().get(name)
 
 
 def _mechanisms() -> dict[str, Any]:
-    """Every mechanism of the package by the name of its class."""
+    """Classes of all mechanisms of the package, by class name."""
     registry = importlib.import_module(".mechanisms", __name__).REGISTRY
     return {kind.__name__: kind for kind in registry.values() if _ours(kind)}
 
@@ -88,7 +89,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{_MODULES[name]}", __name__)
     if name == "__all__":
         return sorted([*_HOME, *_MODULES, *_mechanisms()])
-    # Other modules of the package are asked for here too before they are imported: only classes begin with a capital.
+    # Python also looks up submodules here before it imports them; only names of classes begin with a capital letter.
     if name[:1].isupper() and (found := _mechanism(name)) is not None:
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

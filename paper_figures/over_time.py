@@ -34,9 +34,9 @@ def policy(text: str) -> str:
 
 
 def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0) -> None:
-    """Lines of `value` over time by `labels`, with styles from the `first` on and markers apart.
+    """Draw lines of `value` over time by `labels`, beginning with the style `first`, with markers apart.
 
-    Lines by `user` have the colours of users, of whom `labels` has all in the order of the cluster.
+    Lines by `user` have the colours of users; `labels` must then have all users in the order of the cluster.
     """
     for k, (one, text) in enumerate(labels.items()):
         shown = table[table[by] == one].sort_values("time")
@@ -59,9 +59,9 @@ _TITLES = {"cpu": "CPU", "memory": "Memory", "share": "Dominant share"}
 
 
 def parts(shares: pd.DataFrame, demands: Mapping[str, Any]) -> pd.DataFrame:
-    """Shares with the parts of the pool's `cpu` and `memory`, which follow from them as all tasks of a user are alike.
+    """Add the parts of the pool's `cpu` and `memory` to dominant shares, from which they follow.
 
-    `demands` are parts of the pool by user, in any unit.
+    `demands` are the demands of a task by user, relative to the pool, in any unit.
     """
     ratio = {one: np.asarray(parts, dtype=float) / np.max(parts) for one, parts in demands.items()}
     each = np.stack(shares["user"].map(ratio).to_list())

@@ -17,15 +17,15 @@ from fairopt.report import Results, StoredCells
 from .style import IN_PAPER, bar, groups, legend, name, new, per_cent, user
 
 Numbers = NDArray[np.float64]
-#: Smaller shares have no diamond of their own.
+#: Smallest share that has a diamond.
 _SMALLEST = 0.03
 
 
 @dataclass(frozen=True)
 class Case:
-    """Group of bars: its label, the bars' labels, and shares by bar and user, (bars, users).
+    """Group of bars: label of the group, labels of the bars, and shares `parts`, (bars, users).
 
-    `printed` are the shares by the paper's tasks, or None.
+    `printed` are the shares, (bars, users), that follow from the paper's tasks, or None.
     """
 
     label: str
@@ -63,7 +63,7 @@ def said(found: StoredCells, cluster: str, mechanism: str) -> str:
 
 
 def has(found: StoredCells, mechanism: str) -> bool:
-    """True if the mechanism is in this version of the experiment, as tiny ones omit some."""
+    """True if the mechanism is in this version of the experiment, since tiny versions omit some mechanisms."""
     return mechanism in set(found.cells["mechanism"])
 
 
@@ -80,7 +80,7 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
 
 
 def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPER) -> None:
-    """Marker of the paper's values."""
+    """Draw the paper's values as diamonds."""
     axes.plot(x, y, linestyle="none", marker="D", color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
               label=label, zorder=3, clip_on=False)  # fmt: skip
 
@@ -89,9 +89,10 @@ def before_after(
     panels: Iterable[Axes], found: StoredCells, cases: Mapping[str, Sequence[tuple[str, str]]], users: Sequence[str],
     theirs: Mapping[str, Sequence[Sequence[float]]],
 ) -> None:  # fmt: skip
-    """Bars of users' tasks by mechanism, before and after a change: clusters with their labels.
+    """Draw bars of users' tasks before and after a change, in a panel for each mechanism in `cases`.
 
-    A user who has left has no tasks; `theirs` are the paper's tasks by mechanism.
+    `cases` has pairs of (cluster, label) by mechanism; a user who has left has no tasks. `theirs` are the paper's tasks
+    by mechanism.
     """
     for axes, (mechanism, pair) in zip(panels, cases.items(), strict=True):
         rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _ in pair]
@@ -134,7 +135,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
             bottom = bottom + 100 * case.parts[:, n]
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)
-            tops[case.printed < _SMALLEST] = np.nan  # the diamond would overlap the one below
+            tops[case.printed < _SMALLEST] = np.nan  # the diamond would overlap the diamond below
             diamonds(axes, np.repeat(x, tops.shape[1]), tops.ravel())
         middles.append(float(x.mean()))
         places += x.tolist()

@@ -84,7 +84,7 @@ def colour(k: int) -> str:
 
 
 def user(n: int) -> str:
-    """Colour of the user at position n of its cluster, as in all other pictures of fairopt."""
+    """Colour of user n of a cluster, the same in all pictures of fairopt."""
     return USERS[n % len(USERS)][0]
 
 

@@ -20,13 +20,13 @@ SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "t
 def series_of(
     use: pd.DataFrame, by: str, labels: Mapping[Any, str], within: str, chosen: Sequence[str]
 ) -> list[tuple[str, pd.Series, pd.Series]]:
-    """Label, means and half-widths in per cent by value of the column `by`, for the `chosen` of `within`."""
+    """Label, means and half-widths in per cent, by value of the column `by`, for the values `chosen` of `within`."""
     every = [ordered(use[use[by] == value], within, "utilization", chosen) for value in labels]
     return [(text, 100 * one["mean"], 100 * one["half"]) for text, one in zip(labels.values(), every, strict=True)]
 
 
 def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable, str]) -> None:
-    """Bars in groups by resource, one of each group per value of the column `by`."""
+    """Draw bars of utilization in groups by resource, with a bar for each value of the column `by`."""
     resources = list(dict.fromkeys(use["resource"]))
     series = series_of(use, by, labels, "resource", resources)
     groups(axes, [SHORT.get(name, name) for name in resources], series)
@@ -60,7 +60,7 @@ def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
 
 
 def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
-    """Bars of `gains` over DRFH and TSF, with the paper's `up to 20%` as a line."""
+    """Draw bars of `gains` over DRFH and TSF, with the paper's `up to 20%` as a line."""
     resources = list(dict.fromkeys(use["resource"]))
     series = []
     for over in ("drfh", "tsf"):
@@ -74,7 +74,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame) -> None:
 
 
 def classes(use: pd.DataFrame, most: int) -> list[str]:
-    """Classes of servers by number, largest first."""
+    """Names of the `most` classes with the largest numbers of servers, in decreasing order."""
     count = use[use["class"] != "all"].groupby("class", sort=False)["servers"].sum()
     order = np.argsort(-count.to_numpy(), kind="stable")[:most]
     return [str(count.index[k]) for k in order]

@@ -26,14 +26,14 @@ from fairopt.report import Results, interval
 FOLDER = Path(pf_measured.__file__).parent / "data"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "alpha_convergence.png"
 MEASURES = ("utilization", "min_share", "jain", "price_of_fairness")
-#: Of every number in the files.
+#: Significant digits of every number in the files.
 DIGITS = 6
-#: Where a trace was is nobody's business, and every draw of Bitbrains is of another hour.
+#: Parts of descriptions that are removed: folders of traces, which are private, and hours, which differ between draws.
 _OF_ONE = re.compile(r" \([^()]*/[^()]*\)(?=[: ])| from \d{9,}")
 
 
 def solved(found: StoredCells) -> pd.DataFrame:
-    """A row for every cluster and alpha: what the engine for the equilibrium took, and what the equilibria are like."""
+    """Rows by cluster and alpha: seconds of the engine for equilibria, and measures of the equilibria."""
     by = ["cluster", "alpha"]
     cells = found.cells[found.cells["engine"] == "equilibrium"]
     names = {"median": "seconds", "low": "seconds low", "high": "seconds high"}
@@ -45,7 +45,7 @@ def solved(found: StoredCells) -> pd.DataFrame:
 
 
 def about(found: StoredCells) -> dict[str, Any]:
-    """Whose numbers these are: no name of a machine."""
+    """Provenance of the measurements, without the name of a machine."""
     cells = found.cells
     drawn = cells.drop_duplicates("cluster").set_index("cluster")
     return {
@@ -66,7 +66,7 @@ def about(found: StoredCells) -> dict[str, Any]:
 
 
 def write(found: StoredCells, folder: Path) -> None:
-    """The three files.
+    """Write the three files.
 
     Raises
     ------

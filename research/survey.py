@@ -40,9 +40,9 @@ from fairopt.properties.witness import Witness, written
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "survey.csv"
 FOUND = ROOT / "docs" / "witnesses" / "found"
-#: The most trials for the counterexample of a claim.
+#: Largest number of trials for the counterexample of a claim.
 TRIALS = 200_000
-#: Trials between two writings of a cell, which are what an interrupted search loses; every block has its own seed.
+#: Number of trials in a block, after which a cell is written: an interrupted search loses at most one block.
 BLOCK = 2500
 
 
@@ -53,7 +53,7 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """The search for a counterexample of one mechanism, property and kind of clusters, as far as it has come.
+    """State of the search for a counterexample of one mechanism, property and kind of clusters.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Cell:
         return np.random.default_rng([self.seed, zlib.crc32(self.name.encode()), self.blocks])
 
     def answers(self, other: Cell) -> bool:
-        """Whether this decides another cell of the same mechanism and property."""
+        """True if this cell decides another cell of the same mechanism and property."""
         if self.witness is None:
             return not self.note and {*self.conditions} <= {*other.conditions}
         return {*other.conditions} <= {*self.meets}
@@ -140,10 +140,10 @@ def cells(some: Sequence[Mechanism | str], names: Sequence[str] | None = None, s
 def survey(
     asked: Sequence[Cell], store: Path, trials: int = 2000, seconds: float = np.inf, jobs: int = 1
 ) -> list[Cell]:
-    """Search the cells, but for those that others of the same mechanism and property answer.
+    """Search the cells, except cells that other cells of the same mechanism and property decide.
 
-    No block is begun after so many trials or CPU seconds. The answers depend neither on the number of processes nor on
-    interruptions.
+    No block of a cell is begun after `trials` trials or `seconds` CPU seconds. The results depend neither on the number
+    of processes nor on interruptions.
     """
     store.mkdir(parents=True, exist_ok=True)
     pairs = [[*some] for _, some in groupby(asked, key=lambda one: (one.mechanism, one.property))]
@@ -207,7 +207,7 @@ def frame(some: Sequence[Cell]) -> pd.DataFrame:
 
 
 def keep(some: Sequence[Cell]) -> list[str]:
-    """Write the table and the counterexamples; those that could not be verified."""
+    """Write the table and the counterexamples; return the errors of counterexamples that could not be verified."""
     wrong, kept = [], []
     FOUND.mkdir(parents=True, exist_ok=True)
     for path in FOUND.glob("*.json"):
@@ -229,7 +229,7 @@ def keep(some: Sequence[Cell]) -> list[str]:
 
 
 def known(table: pd.DataFrame) -> pd.DataFrame:
-    """With counterexamples that other searches found, where this one found none."""
+    """Add to the table the counterexamples that other searches found, for cells in which this search found none."""
     table = table.set_index(["mechanism", "property", "conditions"])
     for path in sorted(FOUND.parent.glob("*.json")):
         found = Witness.load(path)
@@ -241,7 +241,7 @@ def known(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def lacking() -> list[str]:
-    """Search for counterexamples that claims lack; the claims of which none was found."""
+    """Search for counterexamples that claims lack; return the files of those that were not found."""
     wrong = []
     for claimed in properties.claims(holds=False):
         path = FOUND.parent / f"{claimed.mechanism.name}--{claimed.claim.property}.json"
@@ -256,7 +256,7 @@ def lacking() -> list[str]:
 
 
 def main() -> int:
-    """Search, or keep what a store holds; 1 if there is no counterexample, or one is none."""
+    """Search, or keep the results of a store; return 1 if a counterexample is missing or invalid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store", type=Path, nargs="?", metavar="DIR")
     parser.add_argument("--keep", action="store_true", help="write docs/survey.csv and docs/witnesses/found")

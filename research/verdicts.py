@@ -21,7 +21,7 @@ from fairopt.harness.report import judging
 from fairopt.report import Results
 
 FOLDER = Path(_judged.__file__).parent / "data"
-#: Of every number in the files.
+#: Significant digits of every number in the files.
 DIGITS = 6
 
 

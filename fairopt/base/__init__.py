@@ -1,1 +1,1 @@
-"""Shared infrastructure without any fairness: errors, names, files, registries, compiled loops, clock, plug-ins."""
+"""Infrastructure independent of allocation: errors, names, files, registries, compiled loops, clocks, plug-ins."""

@@ -1,6 +1,6 @@
-"""Clocks behind all reported seconds, which are CPU seconds, without the one-off costs of a process.
+"""Clocks of all reported CPU and wall seconds, which exclude the one-off costs of a process.
 
-One-off costs are the import of libraries, and the compilation of loops or the loading of compiled ones.
+One-off costs are the import of libraries, the compilation of loops, and the loading of compiled loops.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def _listen() -> None:
 
 @contextmanager
 def standing() -> Iterator[None]:
-    """Exclude the body from the clocks, as work that a process does once, such as the import of a library."""
+    """Exclude the body from the clocks, because a process does this work only once, such as importing a library."""
     _COMPILING.begin()
     try:
         yield
     finally:
         _COMPILING.end()
-        _listen()  # the body may have imported numba, whose next loop must be counted
+        _listen()  # the body may have imported numba, whose next compilation must be excluded
 
 
 def now() -> float:

@@ -107,7 +107,7 @@ class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         self._linking_libraries: list[Any] = []
 
     def finalize(self) -> None:
-        """Copy small callees; `apart` lists the large ones, to be loaded before this library and kept alive with it."""
+        """Copy small callees; `apart` lists large callees, to be loaded before this library and kept alive with it."""
         called = list(dict.fromkeys(self._linking_libraries))
         loops = [one for one in called if hasattr(one, "apart")]
         far = [one for one in loops if one.large]
@@ -149,7 +149,7 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
 
 
 def compiler_for(content: str) -> type[_Pipeline]:
-    """Compiler pipeline for a loop with this digest."""
+    """Compiler pipeline for a loop whose content has the given digest."""
     return type("Steps", (_Pipeline,), {"content": content})
 
 
@@ -303,7 +303,7 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
         return found
 
     def _library(self, name: str, signature: Any) -> Any:
-        """Library of a callee, loaded from its file, or compiled if that is missing."""
+        """Library of a callee, loaded from its file, or compiled if there is no file."""
         called = self._loop.calls[name].dispatcher
         called.compile(signature)
         return called.overloads[signature].library

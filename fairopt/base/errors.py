@@ -7,7 +7,7 @@
 | `NotConverged` | allow more rounds, another order or another start |
 | `CertificateError` | use the solver or engine that the message names; if it names none, please report it |
 
-If an engine fails by a bug and another one answers, there is an `EngineWarning` and no error.
+If an engine fails because of a bug and another engine solves the problem, an `EngineWarning` replaces the error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SolverError(FairoptError):
 
 
 class NotConverged(FairoptError):
-    """Termination of an iteration before its certificate reached the tolerance."""
+    """Termination of an iteration before its certificate attained the tolerance."""
 
 
 class CertificateError(FairoptError):
@@ -44,5 +44,6 @@ class CertificateError(FairoptError):
 class EngineWarning(RuntimeWarning):
     """Unexpected exception of an engine, which the message names: a bug, please report it.
 
-    Another engine answers instead, perhaps more slowly, and the allocation has a note. `python -W error` raises it.
+    Another engine solves the problem instead, perhaps more slowly, and the allocation has a note. `python -W error`
+    turns the warning into an error.
     """

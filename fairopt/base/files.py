@@ -92,7 +92,7 @@ def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> An
 
 @contextmanager
 def inside(prefix: object, *where: str | int) -> Iterator[None]:
-    """Prefix errors of data, and their `where`, with the file or entry that contains them."""
+    """Prefix the message and `where` of a `DataError` with the file or entry that contains the fault."""
     try:
         yield
     except DataError as error:
@@ -113,7 +113,7 @@ def texts(value: object) -> bool:
 
 
 def has(document: Any, where: Sequence[str | int]) -> bool:
-    """True if a document of tables and lists has an entry at this place."""
+    """True if a document of tables and lists has an entry at the place `where`."""
     try:
         for key in where:
             document = document[key]
@@ -123,17 +123,17 @@ def has(document: Any, where: Sequence[str | int]) -> bool:
 
 
 def toml_line(text: str, where: Sequence[str | int]) -> int:
-    """Line, from 1, of the key or table at a place of valid TOML, or of the nearest enclosing one.
+    """Line, from 1, of the key or table at a place of valid TOML, or of the nearest enclosing table.
 
-    Parsers of TOML do not report lines. But the lines before a statement form a document without the place, and those
-    lines with the statement form a document that has the place.
+    Parsers of TOML do not report lines. But the lines before the statement that defines the place form a document
+    without it, and the same lines with the statement form a document that has it, so that bisection finds the line.
     """
     lines, document = text.split("\n"), tomllib.loads(text)
     while not has(document, where):
         where = where[:-1]
 
     def whole(count: int) -> tuple[int, Any]:
-        """Parse the first `count` lines, or fewer if a statement continues there: number of lines, and document."""
+        """Parse the first `count` lines, or fewer if a statement continues there; return their number and document."""
         for some in range(count, max(count - 1000, 0), -1):
             try:
                 return some, tomllib.loads("\n".join(lines[:some]))
@@ -154,7 +154,7 @@ def folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:
-    """Write a file atomically, by renaming a temporary one, so that an old file survives a failure."""
+    """Write a file atomically, by renaming a temporary file, so that an old file survives a failure."""
     with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link

@@ -47,7 +47,7 @@ SMALL, BUDGET = 256, 60_000
 
 
 class _Mode(threading.local):
-    """Mode of a thread: callees are interpreted with their caller (`running`), or all loops are compiled (`never`)."""
+    """Mode of a thread: callees are interpreted with their caller (`running`), or no loop is interpreted (`never`)."""
 
     running = False
     never = False
@@ -155,7 +155,7 @@ class Loop:
 
     @cached_property
     def calls(self) -> dict[str, Loop]:
-        """Loops that are compiled with this one, itself included, by qualified name."""
+        """Loops by qualified name that are compiled together with this loop, which is included."""
         found = {f"{self.__module__}.{self.__qualname__}": self}
         for value in self.reads.values():
             if isinstance(value, Loop):
@@ -190,7 +190,7 @@ def compiled(
     inline : bool
         Inline the function into its callers instead of compiling it separately, which takes 0.2 s for small functions.
     inner : bool
-        The same as `borrows`, for functions that only other loops call: no wrapper for calls from Python is built.
+        Imply `borrows`, and build no wrapper for calls from Python, for functions that only other loops call.
     borrows : bool
         Disable reference counting, for functions that neither allocate arrays nor keep references to them. Counting
         would dominate the cost of passing named tuples of arrays between loops.

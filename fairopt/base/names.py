@@ -23,7 +23,7 @@ def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, .
     Raises
     ------
     DataError
-        The number of names differs from `count`, a name is invalid or occurs twice, or a resource is called like a
+        The number of names differs from `count`, a name is invalid or occurs twice, or a resource has the name of a
         column of the users' table.
     """
     if given is None:
@@ -102,7 +102,7 @@ def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
 
 
 def items(text: str) -> list[str]:
-    """Parts of a text between commas, except for those inside brackets, and without empty ones."""
+    """Split a text at commas outside of brackets, and omit empty parts."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -114,7 +114,7 @@ def items(text: str) -> list[str]:
 
 
 def alike(text: object) -> str:
-    """Spelling by which names are compared: `round_robin` and `round-robin`, `alpha=2` and `alpha=2.0` are the same."""
+    """Spelling by which names are compared: `round_robin` equals `round-robin`, and `alpha=2` equals `alpha=2.0`."""
     return re.sub(r"(?<=\d)\.0+(?!\d)", "", str(text).lower().replace("_", "-").replace(" ", ""))
 
 
@@ -124,7 +124,7 @@ def listed(labels: Sequence[Any], most: int = 3) -> str:
 
 
 def some(labels: Sequence[Any], most: int = 8) -> str:
-    """Shorten a list of labels for an error message, as `listed` does."""
+    """Shorten a list of labels for an error message by `listed`."""
     return listed(labels, most)
 
 

@@ -92,7 +92,7 @@ def modules() -> list[ModuleType]:
 
 
 def distinct(several: str, name: str, *made: Any) -> None:
-    """Raise `DataError` if definitions of one name come from different places; None is ignored."""
+    """Raise `DataError` if the definitions `made` of one name come from different places; None is ignored."""
     places = dict.fromkeys(f"{one.__module__}.{one.__qualname__}" for one in made if one is not None)
     if len(places) > 1:
         raise DataError(f"two {several} are called {name!r}, {' and '.join(places)}; rename yours")

@@ -20,5 +20,5 @@ def tqdm(*arguments: Any, **more: Any) -> Any:
     else:
         from tqdm import tqdm as bar
     if not (kernel or more.get("disable")):
-        more["disable"] = None  # unless it is a terminal
+        more["disable"] = None  # no bar unless the output is a terminal
     return bar(*arguments, **{"file": getattr(sys.stderr, "stream", sys.stderr)} | more)

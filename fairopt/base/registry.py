@@ -68,7 +68,7 @@ class Registry(MutableMapping[str, Kind]):
         return sorted(self)
 
     def named(self, name: object) -> Kind:
-        """Return the class with this registered name or class name; case, `-` and `_` are ignored.
+        """Return the class with the given registered name or class name; case, `-` and `_` are ignored.
 
         Raises
         ------
@@ -126,13 +126,13 @@ class Registry(MutableMapping[str, Kind]):
         return self.made(kind.name, parameters)
 
     def taken(self, name: str, module: str | None) -> Kind | None:
-        """Find a registered class of the same name; those of this package come before plug-ins."""
+        """Find the registered class of a name; a `module` outside of the package first imports the whole package."""
         if not (module or "").startswith(f"{self._package}."):
             self._import(self._files)
         return self._known.get(name)
 
     def find(self, name: str) -> Kind | None:
-        """Look up by name or class name, regardless of case, `-` and `_`."""
+        """Find a class by its registered name or class name, regardless of case, `-` and `_`; None if there is none."""
         if name in self._known:
             return self._known[name]
         for files in ([plain(name)], self._files):

@@ -1,6 +1,6 @@
-"""Documents as structs of msgspec: tables of TOML or JSON in which every key and value has a type.
+"""Conversion of documents to structs of msgspec: tables of TOML or JSON in which every key and value has a type.
 
-The `description` of a type says what a value must be, in errors and in the schemas of editors.
+The `description` of a type states what a value must be, in errors and in the schemas of editors.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def typed(said: Any, kind: type[Made]) -> Made:
     Raises
     ------
     DataError
-        `where` is the entry at fault; the message is what to print behind its key.
+        A value is invalid: `where` is the place of the entry, and the message continues the key of the entry.
     """
     try:
         return msgspec.convert([said], list[kind])[0]  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
-        # An element of a list always has a path, so that an unknown key that looks like a path is not mistaken for one.
+        # An element of a list always has a path, so that an unknown key that looks like a path is not read as the path.
         fault, _, path = str(error).rpartition(" - at `$[0]")
         where = tuple(int(step) if step.isdecimal() else step for step in re.findall(r"\w+", path))
         value, here = said, kind
@@ -42,7 +42,7 @@ def typed(said: Any, kind: type[Made]) -> Made:
         if fault.startswith("Object missing"):
             missing = fault.split("`")[1]
             text, here = f"{missing} is missing", _fields(here)[missing]
-        # For a fault in one element only the first description applies; the rest describes the whole list.
+        # For a fault in an element only the first description applies; the others describe the whole list.
         asked = _described(here)[: 1 if path.endswith("]`") else None]
         raise DataError(
             f"{text}; it must be {'; '.join(asked) or wanted.replace('`object`', 'a table')}", where

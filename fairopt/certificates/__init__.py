@@ -1,4 +1,8 @@
-"""Certificates: the quality of an allocation, from cluster, tasks and criterion alone, independent of any engine."""
+"""Certificates: bounds on the error of an allocation, from cluster, tasks and criterion alone.
+
+In this package the *rise* of a user is a bound on the relative increase of its tasks that a criterion would still
+permit. It is zero at an exact optimum of max-min. No certificate relies on the engine that computed the tasks.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
 from .rational import tried
 from .stages import over_limits, rise_when_stopped
 
-#: The measure of a certificate of feasibility only.
+#: `Certificate.measure` of a certificate that judges feasibility only.
 UNJUDGED = "no criterion"
 
 
@@ -45,19 +49,22 @@ class Certificate(Frozen):
     optimality : float
         Dimensionless error of the kind that `measure` names.
     measure : str
-        `backward error` (finite alpha: relative change of the data that makes the tasks optimal), `lexicographic rise`,
-        `distance from the optimum` (largest relative error of a user's tasks, exact), `exploitability` (PS-DSF: largest
-        relative increase of a user's tasks that a unilateral deviation of one server allows), `complaint`, or, without
-        a criterion, `no criterion` with `optimality` 0.
+        `backward error` (finite alpha: relative change of the data that makes the tasks optimal), `lexicographic rise`
+        (max-min: largest relative increase of a user's tasks at no loss to users at or below its level), `rise when
+        stopped` (`Tree`), `distance from the optimum` (largest relative error of a user's tasks, exact),
+        `exploitability` (PS-DSF: largest relative increase of a user's tasks that a unilateral deviation of one server
+        allows), `complaint` (`BottleneckFairness`), `distance from partial allocation`, or, without a criterion,
+        `no criterion` with `optimality` 0.
     worst : str
-        Where the larger of feasibility and optimality is attained, such as "largest for user 'b' on server 's'", even
-        if it is only a rounding error.
+        Place at which the larger of feasibility and optimality is attained, such as "largest for user 'b' on server
+        's'", even if that number is only a rounding error.
     gap : float or None
         Welfare gap of a global program with finite alpha, a bound on the loss of welfare relative to
         :math:`\sum_n x_n \, \partial F / \partial x_n`. It bounds welfare, not tasks.
     conditions : (users,) or None
-        Condition numbers: to first order, bounds on the ratio of the relative change of each user's tasks to that of
-        the data; infinite where nothing is proved, NaN or None where unknown. Computed when first read.
+        Condition numbers: to first order, bounds on the ratio of the relative change of each user's tasks to the
+        relative change of the data; infinite where nothing is proved, NaN or None where unknown. They are computed when
+        they are first read.
 
     >>> import fairopt as fo
     >>> certificate = fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).certificate
@@ -74,7 +81,7 @@ class Certificate(Frozen):
 
     @property
     def judged(self) -> bool:
-        """True if the certificate is that of a criterion, False if it is of feasibility only."""
+        """True if optimality under a criterion is judged, and not only feasibility."""
         return self.measure != UNJUDGED
 
     @property
@@ -94,7 +101,7 @@ class Certificate(Frozen):
         return self.residual <= tol
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Dictionary of all fields except `conditions`, which are represented by the largest condition number."""
+        """Dictionary of all fields; `conditions` are represented by the largest condition number, `condition`."""
         names = ("feasibility", "optimality", "measure", "worst", "gap", "condition")
         return {name: getattr(self, name) for name in names}
 
@@ -105,7 +112,7 @@ class Certificate(Frozen):
 
 
 def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
-    """Certificate of feasibility only, for tasks (users, servers).
+    """Certify feasibility only, for tasks (users, servers); `log_prices` are ignored, and no prices are returned.
 
     >>> import numpy as np, fairopt as fo
     >>> fo.certificates.feasible(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))[0].measure
@@ -132,15 +139,16 @@ def feasibility(
     tasks : (users, servers)
         An array, or tasks split over merged servers.
     limits : (users,), optional
-        Task limits q; by default the cluster's `max_tasks`.
+        Task limits :math:`q_n`; by default the cluster's `max_tasks`.
     floor : (users,), optional
-        Lower bounds :math:`\underline{x}` on tasks, 0 for users without a floor.
+        Lower bounds :math:`\underline{x}_n` on tasks, 0 for users without a floor. Default: 0.
 
     Returns
     -------
     violation : float
         Dimensionless; infinite if tasks have another shape or are not finite.
     where : str
+        Place of the largest violation, in words.
 
     >>> import numpy as np, fairopt as fo
     >>> fo.certificates.feasibility(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.4]]))[1]
@@ -192,24 +200,26 @@ __all__ = [
     "rises",
 ]
 
-#: Bound on the ratio of a welfare gap to the backward error times users and A, valid for errors up to `_GOOD`.
+#: For backward errors up to `_GOOD`, a welfare gap is at most `_GAIN` times the product of the backward error, the
+#: number of users and the criterion's `stiffness`.
 _GAIN, _GOOD = 100.0, 1e-3
-#: Largest unused fraction of a limit at which own time has a price in the welfare gap.
+#: Largest unused fraction of a user's limit at which its own time has a price in the welfare gap.
 _USED_UP = 1e-6
-#: Fraction of the work limit of exact arithmetic that is spent to confirm a certificate that passes.
+#: Fraction of `rational.WORK` that may be used to confirm a certificate that passes.
 _CAUTION = 0.05
 
 
 def certify(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    r"""Certify tasks under a criterion; returns the certificate and the log prices of its proof.
+    r"""Certify tasks under a criterion, and return the certificate and the log prices of its proof.
 
-    For finite alpha it is the backward error (`backward_error`) with the welfare gap (`duality_gap`), for max-min over
-    a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF and per-server max-min the
-    exploitability (`exploitability`), all with the largest violation of the feasible set (`feasibility`). Max-min
-    allocations of small clusters that floating point does not decide are compared with their exact optimum. For
-    proportional fairness on one pool, for example, tasks are optimal at prices lambda if and only if
+    Optimality is measured by the backward error (`backward_error`) for finite alpha, with the welfare gap
+    (`duality_gap`) of global programs; by the lexicographic rise (`lexicographic_rise`) for max-min over a pool or
+    servers; and by the exploitability (`exploitability`) for PS-DSF and per-server max-min. Feasibility is the largest
+    violation of the feasible set (`feasibility`). Max-min allocations of small clusters that floating point does not
+    decide are compared with their exact optimum. For proportional fairness on one pool, for example, tasks are optimal
+    at prices :math:`\lambda_r` if and only if
 
     .. math:: \frac{\phi_n}{x_n} = \sum_r \lambda_r d_{nr}, \qquad
         \lambda_r \Big(c_r - \sum_n x_n d_{nr}\Big) = 0, \qquad \lambda \ge 0
@@ -220,11 +230,11 @@ def certify(
     tasks : (users, servers)
         An array, or tasks split over merged servers; for another shape, or NaN, the certificate is infinite.
     criterion : Criterion
-        For the users of `cluster`.
+        Criterion for the users of `cluster`.
     log_prices : (servers, resources), optional
         Logarithms of prices per unit of resource, -inf for zero; for max-min possibly (levels, servers, resources).
-        Better prices sharpen the bound, and wrong prices cannot make a certificate pass. Without `log_prices`, linear
-        programs find prices; exploitability requires no prices.
+        Better prices reduce the bound, and no prices can make a wrong allocation pass. Without `log_prices`, prices
+        are determined by linear programs; exploitability requires no prices.
 
     Returns
     -------
@@ -257,17 +267,17 @@ def certify(
 def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    r"""Certify tasks (users, servers) of a problem, as `certify` does, reusing the problem's scaled data.
+    r"""Certify tasks (users, servers) of a problem, as `certify` does, with the problem's cached feasible set.
 
-    .. math:: z_{ni} = \frac{x_{ni}}{\gamma_{ni}}, \qquad D_{ir,n} = \frac{\gamma_{ni} d_{nr}}{c_{ir}}, \qquad
-        D z \le 1
+    .. math:: z_{ni} = \frac{x_{ni}}{\gamma_{ni}} \ge 0, \qquad
+        \sum_n \frac{\gamma_{ni} d_{nr}}{c_{ir}} z_{ni} \le 1
 
     Parameters
     ----------
     problem : Problem
         Cluster and criterion.
     tasks, log_prices
-        As in `certify`.
+        Arguments of `certify`, whose results are returned.
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.problem import Problem
@@ -324,7 +334,7 @@ def certify_problem(
 
 @dataclass(frozen=True)
 class ByCriterion:
-    """Function that certifies tasks (users, servers) by a criterion, for arbitrary finite data such as from files.
+    """Function that certifies tasks (users, servers) by a criterion, without warnings for data of extreme size.
 
     >>> import numpy as np, fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
@@ -341,7 +351,7 @@ class ByCriterion:
 
 
 class _Judgement(NamedTuple):
-    """Fields of a certificate, and log prices of merged servers of its proof."""
+    """Fields of a certificate, and the log prices of its proof for merged servers."""
 
     optimality: float
     measure: str
@@ -362,7 +372,7 @@ def _measure(criterion: Criterion) -> str:
 def _finite(
     polytope: Polytope, criterion: Criterion, tasks: Array, limits: Array, hint: Array | None, servers: Sequence[str]
 ) -> _Judgement:
-    """Backward error, welfare gap and conditions."""
+    """Backward error, welfare gap and condition numbers."""
     if hint is None:
         found = searched(polytope, criterion, tasks, servers)
     else:
@@ -376,7 +386,7 @@ def _finite(
         found = replace(found, error=least, where="the welfare, whose gap no smaller error explains")
     where = f"largest for {found.where}" if found.error > 0 else found.where
     prices = polytope.log_unit_prices(found.log_rows)
-    # Condition numbers are unknown where the objective couples all users by a total, or own time has a price.
+    # Condition numbers are unknown if the objective depends on a sum over all users, or if own time can have a price.
     tied = isinstance(criterion, FairnessEfficiency) or len(polytope.timed) > 0
     known: Array | None = None if tied else deferred(partial(conditions, polytope, criterion, tasks, found))
     return _Judgement(found.error, _measure(criterion), where, prices, welfare, known)
@@ -406,7 +416,7 @@ def _infinite(
     with np.errstate(divide="ignore"):
         log_prices = None if proof is None else np.log(proof)
     found = _Judgement(float(rise.max()), _measure(criterion), where, log_prices, None, known)
-    # Due to rounding, prices may prove too small a bound for users whose demand is negligible beside that of others.
+    # Due to rounding, the bound that prices prove may be too small for users with negligible demand.
     proved = found.optimality <= SUFFICIENT
     doubtful = not proved or (
         criterion.scope != "per_server"
@@ -464,7 +474,8 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
     criterion : Criterion
         Criterion of finite alpha, in a scope other than `game`.
     log_rows : (rows,)
-        Log prices of whole capacities in units of `x dF/dx`, -inf for zero; a row is a usable (server, resource).
+        Log prices of whole capacities in units of :math:`x_n \, \partial F / \partial x_n`, -inf for zero; a row is a
+        (server, resource) that some user can use.
 
     Source: docs/certificates.md, "The welfare gap".
 
@@ -494,7 +505,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
             lacking = (np.exp(log_marginal - top)[user] - cost) * polytope.rate
             left, price = np.maximum(1 - polytope.part_of_limit(here), 0.0), np.zeros(len(x))
             price[polytope.timed] = np.maximum(np.maximum.reduceat(lacking, first), 0.0)[polytope.timed]
-            price = np.where(left <= _USED_UP, price, 0.0)  # any prices prove a bound, and these are close to the best
+            price = np.where(left <= _USED_UP, price, 0.0)  # all prices prove a bound; these are close to the best
             cost, time = (
                 cost + price[user] / polytope.rate,
                 float(price @ np.nan_to_num(left * polytope.quota, posinf=0.0)),

@@ -1,4 +1,4 @@
-"""Linear programs of certificates; bounds are recomputed from their duals by arithmetic."""
+"""Linear programs of certificates, which recompute the bounds from the dual solutions by arithmetic."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SECONDS = 60.0
 def maximise(
     value: Array, rows: list[Any], bounds: list[Array], seconds: float = SECONDS
 ) -> tuple[Array, list[Array]] | None:
-    """Solve `max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`; returns y and one dual vector per block.
+    """Maximise `value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`, and return y and one dual vector per block k.
 
-    None if the linear program was not solved within the time limit.
+    The result is None if the linear program was not solved within the time limit.
     """
     found = minimise(-value, sp.vstack(rows, format="csr"), np.concatenate(bounds), seconds=seconds)
     if found is None:
@@ -29,7 +29,7 @@ def maximise(
 
 
 class Rises(NamedTuple):
-    """Solution of `rises`: fractions (pairs,), increases (hungry,), and duals of rows, user tasks and limits."""
+    """Solution of `rises`: fractions (pairs,), increases (hungry users,), and duals of rows, tasks and limits."""
 
     fractions: Array
     rises: Array
@@ -39,9 +39,10 @@ class Rises(NamedTuple):
 
 
 def rises(polytope: Polytope, unit: Array, least: Array, hungry: Index, seconds: float = SECONDS) -> Rises | None:
-    """Solve `max sum r` over fractions z and increases r >= 0 of users `hungry`, `tasks_n z - unit_n r_n >= least_n`.
+    """Maximise the sum of increases `r >= 0` of the users `hungry`, over feasible fractions z.
 
-    `unit` and `least` are (users,), in tasks. None if the program was not solved within the time limit.
+    The other constraints are `tasks_n z - unit_n r_n >= least_n`, where `tasks_n z` are the tasks of user n. `unit` and
+    `least` are (users,), in tasks. The result is None if the program was not solved within the time limit.
     """
     keep = np.union1d(np.flatnonzero(least > 0), hungry)
     relative, pairs = sp.diags(1 / unit[keep]) @ polytope.tasks[keep], len(polytope.gamma)

@@ -1,27 +1,28 @@
 r"""Componentwise backward error: the relative change of the data that makes an allocation exactly optimal.
 
-It is defined at finite alpha, for global programs and for the per-server game. With prices :math:`\lambda_{ir}` per
-unit of resource, the marginal utility of a task of n (:math:`G_n`; in the game :math:`G_{ni}`) and the cost of a task
-on server i (:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}`, :math:`p_n = \min_i p_{ni}`), an allocation x is optimal (an
-equilibrium) if and only if G = p at pairs with tasks, G <= p elsewhere, and resources with a positive price are
-exhausted. A violation is measured by the change of the data that removes it.
+The error is defined at finite alpha, for global programs and for the per-server game. Let :math:`\lambda_{ir}` be
+prices per unit of resource, :math:`G_n` (in the game :math:`G_{ni}`) the marginal utility of a task of user n, and
+:math:`p_{ni} = \sum_r \lambda_{ir} d_{nr}` the cost of a task on server i, with :math:`p_n = \min_i p_{ni}`. An
+allocation x is optimal (an equilibrium) if and only if G = p at pairs with tasks, G <= p elsewhere, and resources with
+a positive price are exhausted. A violation is measured by the change of the data that removes it.
 
 Given a threshold tau, prices of rows with a slack above tau are set to zero, and tasks of pairs with a relative excess
 cost above tau are dropped. With the criterion's `stiffness` A, max(alpha, 1) under alpha-fairness, the error is the
 largest of
 
-    |log p_n - log G_n| / A         of users (game: of pairs with tasks), a change of weights; where G > p, of all
-                                    pairs, and at most the slack 1 - x_n/q_n, a change of the limit q_n; where
-                                    G < p (global) at most the surplus x_n/floor_n - 1, a change of the floor
-    log p_ni - log p_n              of pairs that keep tasks (global), a change of the pair's demands
-    sum of dropped tasks            per user, relative to x_n, and per priced row, relative to its capacity
-    1 - use                         of rows that keep a price, and the overuse of any row or limit, a change of the
-                                    capacity or limit
+    |log p_n - log G_n| / A         for every user (game: every pair with tasks), a change of weights. Where G > p, it
+                                    is also taken for pairs without tasks, and is at most the slack 1 - x_n/q_n, a
+                                    change of the limit q_n; where G < p (global), it is at most the surplus
+                                    x_n/floor_n - 1, a change of the floor
+    log p_ni - log p_n              for every pair that keeps tasks (global), a change of the pair's demands
+    sum of dropped tasks            for every user, relative to x_n, and every priced row, relative to its capacity
+    1 - use                         for every row that keeps a price, and the overuse of any row or limit, a change of
+                                    the capacity or limit
 
 so that x without the dropped tasks is the exact solution for data that differ by three (alpha < 1: five) times the
-error. If servers have rates, tasks stand for work, and costs are costs of work. In a global program the limit of a user
-whose rates differ is a row of its own: where all but the fraction tau of the limit is used, it has the least price mu_n
-at which the user would buy no more, work on server i costs mu_n / rate_ni more, and the unused fraction of the limit
+error. If servers have rates, x is work, and costs are costs of work. In a global program the limit of a user whose
+rates differ is a row of its own. If all but the fraction tau of the limit is used, its price is the least price mu_n at
+which the user would buy no more: work on server i costs mu_n / rate_ni more, and the unused fraction of the limit
 counts like the slack of a row. The proof is in docs/certificates.md. All prices and all tau give a valid bound; the
 least bound of several tau is returned. The error is linear in the violations, and independent of the size of a user's
 welfare.
@@ -48,7 +49,8 @@ _SMALLEST = 1e-12
 LEVELS = (1e-6, 1e-9, 1e-12)
 #: Larger thresholds for inaccurate allocations.
 COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
-#: Log costs below minus this value, relative to the largest price of the server, are recomputed without that price.
+#: Costs whose logarithm is smaller than the log of the server's largest price by more than this are computed from
+#: logarithms of prices.
 _FAR = 500.0
 #: Prices count as zero if their logs are below the largest log price by more than this multiple of A, since rounding
 #: would hide other terms.
@@ -59,9 +61,10 @@ _APART = 1e4
 class BackwardError:
     r"""Backward error of an allocation, with the prices of its proof.
 
-    .. math:: \varepsilon = \min \{e : x \text{ is optimal for data within a factor } e^{\pm e} \text{ of the given}\}
+    .. math:: \varepsilon = \min \{e : x \text{ is optimal for data within factors } \exp(\pm e)
+        \text{ of the given data}\}
 
-    The result is an upper bound on this minimum, up to a factor of three (alpha < 1: five).
+    The attribute `error` is an upper bound on this minimum, up to a factor of three (alpha < 1: five).
 
     Attributes
     ----------
@@ -75,8 +78,10 @@ class BackwardError:
         Log prices before some of them were set to zero.
     pairs : (pairs,) of bool
         Pairs that keep their tasks.
-    of_pairs, of_rows : (pairs,), (rows,)
-        Errors of each pair and row.
+    of_pairs : (pairs,)
+        Error of each pair.
+    of_rows : (rows,)
+        Error of each row.
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
@@ -151,7 +156,11 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
 
 
 class _Conditions:
-    """Terms of the optimality conditions that do not depend on prices. A buyer is a user, or in the game a pair."""
+    """Terms of the optimality conditions that do not depend on prices.
+
+    The conditions are those of markets. Each seller has a scale of prices of its own: in the game every server is a
+    seller and every pair a buyer, and otherwise the whole cluster is the only seller and every user a buyer.
+    """
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
@@ -210,12 +219,12 @@ class _Conditions:
         return best
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
-        """Error at one threshold, for the scale of prices as given or as fitted, whichever has the smaller error."""
+        """Error at one threshold, for the given or the fitted scale of prices, whichever has the smaller error."""
         found = self.at(log_rows, tau, False)
         return found if found.error <= tau else min(found, self.at(log_rows, tau, True), key=lambda one: one.error)
 
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
-        """Error at one threshold, with the scale of prices fitted or as given."""
+        """Error at one threshold, with the scale of prices fitted to the tasks (`fitted`) or given."""
         polytope, live = self.polytope, (self.idle <= tau) & (log_rows > -np.inf)
         of_rows = polytope.row_server if self.game else np.zeros(len(live), dtype=np.intp)
         top = np.full(self.sellers, -np.inf)
@@ -248,16 +257,16 @@ class _Conditions:
             errors.append((np.where(time, self.room, 0.0), self._user))
         worst = [float(each.max(initial=0.0)) for each, _ in errors]
         k = int(np.argmax(worst))
-        tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # among ties up to rounding the first is reported
+        tied = errors[k][0] >= worst[k] * (1 - 1e-12)  # of errors that are equal up to rounding the first is reported
         where = errors[k][1](int(tied.argmax())) if worst[k] > 0 else "no violation"
         of_pairs = np.maximum(short[self.buyer], np.where(dropped, self.part, excess))
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, wrong)
 
     def _of_buyers(self, price: Array, tau: float, shift: Array | None) -> tuple[Array, Array, Mask, Array, Mask]:
-        """Errors of buyers, excess costs and dropped pairs (pairs,), shifts of log prices (sellers,), mask (users,).
+        """Errors (buyers,), excess costs and the mask of dropped pairs (pairs,), shifts of log prices (sellers,).
 
-        The mask is True for users whose own time has a price.
+        The last result is the mask, (users,), of users whose own time has a price.
         """
         least = price if self.game else np.minimum.reduceat(price, self.first)
         off, bought = self.marginal - least, self.bought > tau
@@ -279,9 +288,8 @@ class _Conditions:
     def _with_own_time(self, price: Array, shift: Array, tau: float) -> tuple[Array, Mask]:
         r"""Log costs of work (pairs,) with prices of own time, and the mask (users,) of users whose time has a price.
 
-        Where all but the fraction tau of a user's time is used, its price is the least at which the user would buy no
-        more work,
-        :math:`\mu_n = \max(0, \max_i (G_n a_{ni} - \sum_r \lambda_{ir} d_{nr}))`.
+        If all but the fraction tau of a user's time is used, the price of time is the least at which the user would buy
+        no more work, :math:`\mu_n = \max(0, \max_i (G_n a_{ni} - \sum_r \lambda_{ir} d_{nr}))`.
         """
         rate, log_value = self.polytope.rate, (self.marginal - shift[self.seller])[self.user]
         assert rate is not None
@@ -294,7 +302,7 @@ class _Conditions:
         return np.where(time[self.user], paid, price), time
 
     def _middles(self, off: Array, bought: Mask, hungry: Mask) -> Array:
-        """Shifts of log prices, (sellers,), that minimise the largest error of buyers who have or demand tasks."""
+        """Shifts of log prices, (sellers,), that minimise the largest error of buyers with tasks or below limits."""
         sellers, seller, known = self.sellers, self.seller, np.isfinite(off)
         high, low = np.full(sellers, -np.inf), np.full(sellers, np.inf)
         hungry = known & hungry
@@ -319,7 +327,7 @@ class _Conditions:
 
 
 def by_server(polytope: Polytope, found: BackwardError) -> Array:
-    r"""Backward error by server, (servers,): the largest over its pairs and rows.
+    r"""Backward error by server, (servers,): the largest error of the server's pairs and rows.
 
     .. math:: \varepsilon_i = \max\Big(\max_n \varepsilon_{ni},\ \max_r \varepsilon_{ir}\Big)
 
@@ -353,7 +361,7 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
     with np.errstate(divide="ignore"):
         log_gamma = np.log(polytope.gamma)
         whole = np.log(polytope.price_per_task(np.exp(log_rows - top[polytope.row_server]))) + log_gamma
-        far = np.flatnonzero(whole < -_FAR)  # pairs that demand only resources with negligible prices
+        far = np.flatnonzero(whole < -_FAR)  # pairs whose resources all have negligible prices
         whole += top[server]
         if len(far):
             whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
@@ -363,17 +371,18 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
 def supporting(problem: _Conditions, leeway: float) -> Array | None:
     """Log prices of whole capacities (rows,) that minimise every server's error to first order; None if unsolved.
 
-    The linear program minimises `sum_i t_i` over prices and errors t of servers. Let c be the cost of a task relative
-    to its marginal utility, plus the price of an active limit and minus that of an active floor of its user (in the
-    game: pair). Constraints are `c >= 1 - t`, `c <= 1 + t / part` for pairs that have a fraction `part` of their user's
-    tasks, and for each row that its price times its slack is at most `t / A`. Rows are in units of the largest price
-    that all pairs with more than the fraction `leeway` there admit. The conditions of a pair are divided by the largest
-    cost of a unit price among its rows, so that all scales remain visible.
+    The linear program minimises the sum of errors t of servers over prices and errors. Let c be the cost of a task
+    relative to its marginal utility, plus the price of an active limit and minus the price of an active floor of its
+    user (in the game: pair). Constraints are `c >= 1 - t` for every pair, `c <= 1 + t / part` for pairs with a fraction
+    `part` of their user's tasks, and that the price of each row times its slack is at most `t / A`. The unit of a row's
+    price is the largest price of this row alone at which the cost of no pair with `part > leeway` exceeds its marginal
+    utility. The conditions of a pair are divided by the pair's largest cost of a unit price, so that pairs of all
+    scales are resolved.
     """
     polytope, pairs, idle = problem.polytope, np.arange(len(problem.part)), np.maximum(problem.idle, 0.0)
     servers, count = polytope.cluster.shape[1], len(idle)
     entries = polytope.use.tocoo()
-    # Log marginal utility per unit of the row: the log of the largest price of this row alone that the user admits.
+    # Log marginal utility per unit of the row is the log of the price at which this row alone costs the utility.
     log_value = problem.marginal[problem.buyer] + np.log(polytope.gamma)
     can_pay = log_value[entries.col] - np.log(entries.data)
     present = problem.part > leeway
@@ -413,8 +422,8 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     if solved is None:
         return None
     prices = np.maximum(solved[0][:count], 0.0)
-    # Prices below the accuracy of the program are raised for users that demand only rows with negligible prices.
-    order = np.lexsort((-log_cost, entries.col))  # the first row of a pair is that of largest cost
+    # Prices below the program's accuracy are increased for users that demand only rows with negligible prices.
+    order = np.lexsort((-log_cost, entries.col))  # the first row of a pair has the largest cost
     row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]
     missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
@@ -425,7 +434,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
 def searched(
     polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """Smallest backward error over prices from linear programs, with several values of the leeway, and zero prices."""
+    """Smallest backward error over zero prices and the prices of `supporting` for several values of its leeway."""
     problem = _Conditions(polytope, criterion, tasks, servers)
     best = problem.least(np.full(len(polytope.row_server), -np.inf))
     for leeway in (1e-10, 1e-8, 1e-6, 1e-4):

@@ -1,9 +1,10 @@
 """Bottlenecks of lexicographic max-min: the exhausted (server, resource) that bounds each user, or its task limit.
 
-Prices prove that a user is bound (`leximin.proved`); on one server the price of a single resource does. The bottleneck
-of user n is, at the prices with the best bound for n, the resource with the largest share in the cost of a task on its
-cheapest server (among ties where it runs most tasks). That share is at least 1/M of M resources, hence by the
-inequality of `proved` the slack of the bottleneck, relative to n's use of it, is at most M times the bound for n.
+Prices prove bounds on the increase of a user's tasks (`leximin.proved`); on one server the price of a single resource
+suffices. Take the prices with the least bound for user n, and the server on which a task of n costs least (among ties,
+the server on which n runs most tasks). The bottleneck of n is the resource with the largest share in this cost. The
+share is at least 1/M for M resources. By the inequality of `proved`, the slack of the bottleneck, relative to the use
+by n, is therefore at most M times the bound for n.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from .rational import leximin
 
 @dataclass(frozen=True)
 class Blocking:
-    r"""Bottlenecks of users, with all arrays (users,).
+    r"""Bottlenecks of users.
 
     Attributes
     ----------
     level : (users,)
         :math:`\sigma_n / \phi_n`, dimensionless.
     bound : (users,)
-        Proved bound on the relative increase of tasks.
+        Proved bound on the relative increase of a user's tasks at no loss to users at or below its level.
     held_by : (users,)
-        `capacity`, `task limit`, `nowhere to run`, or `unproved` where the bound misses the tolerance.
+        What bounds the user: `capacity`, `task limit`, or `nowhere to run`; `unproved` if `bound` exceeds the
+        tolerance.
     server, resource : (users,)
         Indices of the bottleneck, -1 unless the user is bound by `capacity`.
 
@@ -59,8 +61,8 @@ def blocking(
 ) -> Blocking:
     """Find and prove the bottleneck of every user of a feasible lexicographic max-min allocation.
 
-    `prices` are a hint; linear programs are solved for users whose bounds by these prices miss the tolerance. Merged
-    servers are exhausted together, and represented by the first server.
+    Linear programs are solved for users whose bounds at the given prices exceed the tolerance. Proportional servers are
+    exhausted together, and the first of them represents them.
 
     Parameters
     ----------
@@ -77,9 +79,12 @@ def blocking(
     Raises
     ------
     DataError
-        The criterion is not lexicographic max-min over a pool or servers, or a user that can run tasks has none.
+        The criterion is not lexicographic max-min over a pool or servers, a user that can run tasks has none, or task
+        limits can bind for users whose rates differ.
     SolverError
         No prices are given, and there are too many pairs for linear programs.
+
+    Source: defined here; the bound is proved in the docstring of `fairopt.certificates.leximin.proved`.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[1, float("inf")])
@@ -131,9 +136,9 @@ def _by_prices(
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:
-    """Bounds on relative increases, (users,), and for each user the server and resource of largest share in its proof.
+    """Bounds on relative increases, (users,), and the server and resource of each user's bottleneck.
 
-    Linear programs are solved for users who are not at their limits (mask `free`) and not bound by the hint.
+    Linear programs are solved for users who are not at their limits (mask `free`) and not bound at the given prices.
     """
     if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
@@ -151,7 +156,7 @@ def _by_prices(
 def _without_rounding(
     polytope: Polytope, tasks: Array, criterion: Criterion, rise: Array, server: Index, resource: Index, tol: float
 ) -> tuple[Array, Index, Index]:
-    """Replace unproved bounds by the distance of tasks from the exact optimum, which exact prices prove."""
+    """Replace bounds above `tol` by the distance of tasks from the exact optimum, which exact prices prove."""
     limits = criterion.limits(polytope.cluster)
     found = leximin(polytope.cluster, criterion, limits)
     by = None if found is None else proofs(found, polytope.cluster, criterion, limits)

@@ -1,9 +1,9 @@
 """Max-min on one server: every user has an exhausted resource that only users at or below its level use.
 
-On resource r the tasks of user n can increase by the slack plus the use of users at higher levels, relative to all
-tasks of n (including tasks on other servers, in the per-server game: PF section 3 states this condition for PS-DSF).
-The certificate is the largest over n of the smallest such increase over r (`rises`). Levels within a factor 1 + t count
-as equal, at an error of t.
+Resource r permits user n an increase of tasks by its slack and by its use of users at higher levels, relative to all
+tasks of n. In the per-server game these include tasks on other servers, and the condition is that of PS-DSF
+(arXiv:1712.10114, section 3). The certificate is the largest over n of the smallest such increase over r (`rises`).
+Levels within a factor 1 + t count as equal, at an error of t.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ def rises(
     .. math:: \min_{r : d_{nr} > 0} \frac{c_r - \sum_m x_m d_{mr}
         + \sum_{m : l_m > l_n} (x_m - \underline{x}_m) d_{mr}}{d_{nr} X_n}
 
-    and at most :math:`q_n / X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. Infinite for
-    users without tasks.
+    and at most :math:`q_n / X_n - 1`. Levels within a factor of 1 + t count as equal, at an error of t. The result is
+    infinite for users without tasks.
 
     Parameters
     ----------
     demand : (users, resources)
-        Demand of a task.
+        Demand :math:`d_{nr}` of a task.
     capacity : (resources,)
+        Capacity :math:`c_r` of the server.
     tasks : (users,)
-        x, on this server.
+        Tasks :math:`x_n` on this server.
     levels : (users,)
-        l, as `Criterion.levels`.
+        Levels :math:`l_n` (`Criterion.levels`).
     totals : (users,)
-        X, tasks on all servers.
+        Tasks :math:`X_n` on all servers.
     limits : (users,)
-        q, limits of tasks on all servers.
+        Limits :math:`q_n` of tasks on all servers.
     floor : (users,), optional
-        Tasks :math:`\underline{x}` on this server that a user cannot lose.
+        Tasks :math:`\underline{x}_n` on this server that a user cannot lose. Default: 0.
 
-    All arrays may have a first axis of servers.
+    All arrays may have servers as an additional first axis.
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3, the condition of PS-DSF (arXiv:1712.10114).
 
@@ -68,7 +69,7 @@ def rises(
     level, total = in_order(levels), in_order(totals)
     requested = np.take_along_axis(demand, order[..., None], axis=-2)
     free = np.cumsum((in_order(spare)[..., None] * requested)[..., ::-1, :], axis=-2)[..., ::-1, :]
-    # Slack plus the use of users of higher levels.
+    # Slack plus the use of users at higher levels.
     free = np.append(free[..., 1:, :], np.zeros_like(free[..., :1, :]), axis=-2) + idle[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         need = requested * total[..., None]
@@ -87,9 +88,10 @@ def rises(
 
 @compiled
 def _meeting(level, free, need, best):  # type: ignore[no-untyped-def]
-    """Fill `best`, (servers, users), users by levels: `min_m max(level_m / level_n - 1, min_r free_m / need_n)`.
+    """Fill `best`, (servers, users), with `min_{m >= n} max(level_m / level_n - 1, min_r free_mr / need_nr)`.
 
-    The first term increases in m and the second decreases, so that bisection finds the minimum.
+    Users are in the order of their levels. The first term increases in m and the second decreases, so that bisection
+    finds the minimum.
     """
     servers, users, size = free.shape
     for i in range(servers):
@@ -109,16 +111,16 @@ def beyond_numbers(levels: Array) -> Mask:
     return np.asarray(~((levels > 1e-290) & (levels < 1e290)))
 
 
-#: Relative difference up to which levels or tasks agree to three digits.
+#: Relative difference up to which levels or tasks count as equal to three digits.
 DIGITS = 1e-3
 
 
 def taking(polytope: Polytope, tasks: Array, criterion: Criterion) -> Array | None:
     """Condition numbers of PS-DSF, (all users,): infinite for users of the only bottleneck of a user at a lower level.
 
-    Other users have NaN; the result is None if no user has an infinite number. The exploitability is relative to the
-    tasks of the user that could gain some, and does not bound the excess of a user whose demand for that bottleneck is
-    negligible.
+    Other users have NaN; the result is None if no user has an infinite condition number. The exploitability is relative
+    to the tasks of the user that could gain tasks. It does not bound the excess of a user whose demand for the
+    bottleneck is negligible.
     """
     cluster, totals = polytope.cluster, polytope.cluster.work(tasks)
     levels, hungry = criterion.levels(totals), tasks.sum(axis=1) < criterion.limits(cluster) * (1 - DIGITS)
@@ -142,7 +144,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     .. math:: e_i = \max_n \min_{r : d_{nr} > 0} \frac{c_{ir} - \sum_m x_{mi} d_{mr}
         + \sum_{m : \sigma_{mi}/\phi_m > \sigma_{ni}/\phi_n} x_{mi} d_{mr}}{d_{nr} x_n}
 
-    the largest relative increase of a user's tasks that a unilateral deviation of server i towards max-min allows
+    is the largest relative increase of a user's tasks that a unilateral deviation of server i towards max-min allows
     (`rises`).
 
     Parameters
@@ -151,8 +153,8 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     tasks : (users, servers)
     criterion : Criterion
-        Of infinite alpha, in the scope `game` (PS-DSF) or `per_server` (each server by its own tasks alone), or of a
-        single server.
+        Criterion of infinite alpha, in the scope `game` (PS-DSF) or `per_server` (each server by its own tasks alone),
+        or of a single server.
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3, the condition of PS-DSF (arXiv:1712.10114).
 
@@ -177,7 +179,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
         here = np.where(there, tasks[users, some[:, None]], 0.0)
         limits = np.full(users.shape, np.inf) if alone else limits_of[users]
         demand = cluster.demand[users] * there[:, :, None]
-        if cluster.rated:  # in units of work: unused tasks of the limit, times the server's rate, bound the increase
+        if cluster.rated:  # in units of work: the unused part of the limit, times the rate, bounds the increase
             rate = np.where(there, cluster.rate[users, some[:, None]], 1.0)
             demand, here = demand / rate[:, :, None], here * rate
             limits = limits if alone else totals[users] + rate * room[users]

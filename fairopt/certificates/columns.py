@@ -11,24 +11,27 @@ from .leximin import least_rises
 
 
 def rises(program: ColumnProgram, x: Array, prices: Array, values: Array) -> Array:
-    r"""Bounds on the relative increase of each level at no loss to users at or below it, (users,), best of price sets.
+    r"""Bounds on the relative increase of each user's level at no loss to users at or below it, (users,).
 
     Let :math:`y \ge 0` be prices of rows and :math:`p \ge 0` values of levels. Every feasible x' satisfies
 
     .. math:: \sum_n p_n (\ell'_n - \ell_n) \le y \cdot (1 - A x) + \sum_k x_k (c_k - v_k)^+
         + \sum_k (X_k - x_k) (v_k - c_k)^+,
 
-    with the cost :math:`c = A^T y` and value :math:`v = G^T p` of a unit of a column and its largest amount
-    :math:`X_k`. Let the right-hand side be g, and let users be in the order of their levels. If those up to m lose
-    nothing, and the others may lose all, the relative rise of n is at most
-    :math:`(g + \sum_{j > m} p_j \ell_j) / (p_n \ell_n)`; the bound is the least over m, where n may also rise to the
-    level of m.
+    with the cost :math:`c = A^T y` and the value :math:`v = G^T p` of a unit of each column, and the largest amount
+    :math:`X_k` of column k. Let the right-hand side be g, and let users be in the order of their levels. If the levels
+    of users up to m do not decrease, the relative increase of :math:`\ell_n` is at most
+    :math:`(g + \sum_{j > m} p_j \ell_j) / (p_n \ell_n)`. The bound is the least over all sets of prices and values and
+    all m, of the larger of this number and :math:`\ell_m / \ell_n - 1`.
 
     Parameters
     ----------
     x : (columns,)
+        Amounts.
     prices : (sets, rows)
+        Sets of prices y.
     values : (sets, users)
+        Sets of values p.
     """
     limits, gain = program.limits, program.gain
     level, best = gain @ x, np.full(gain.shape[0], np.inf)
@@ -47,19 +50,21 @@ def rises(program: ColumnProgram, x: Array, prices: Array, values: Array) -> Arr
 def backward_error(program: ColumnProgram, x: Array, alpha: float, prices: Array) -> tuple[float, Array]:
     r"""Relative change of the data that makes amounts optimal at finite alpha, and errors of users, (users,).
 
-    With marginal utilities :math:`m_n = w_n \ell_n^{-\alpha}` and prices y of rows, an amount is optimal if
+    With marginal utilities :math:`m_n = w_n \ell_n^{-\alpha}` and prices y of rows, amounts x are optimal if
 
     .. math:: v_k = \sum_n m_n G_{nk} \le c_k = \sum_r y_r A_{rk}, \quad \text{with equality where } x_k > 0,
         \qquad y_r > 0 \Rightarrow (A x)_r = 1.
 
-    If :math:`c_k` differs from :math:`v_k`, all coefficients of the column change by :math:`|\log v_k / c_k|`, and
-    capacities by as much as its use does; or, where cost exceeds value, the column is dropped, which reduces the
-    levels of its users and the use of its rows. Idle capacity of rows with a price is removed.
+    If :math:`c_k` differs from :math:`v_k`, the coefficients of column k are changed by the relative amount
+    :math:`|\log (v_k / c_k)|`, and capacities with them. A column whose cost exceeds its value may instead be dropped,
+    which reduces the levels of its users and the use of its rows. Idle capacity of rows with a price is removed.
 
     Parameters
     ----------
     x : (columns,)
-    prices : (rows,), in any unit
+        Amounts.
+    prices : (rows,)
+        Prices y in an arbitrary unit.
     """
     limits, gain = program.limits, program.gain
     level, best = gain @ x, np.full(gain.shape[0], np.inf)

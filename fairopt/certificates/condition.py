@@ -1,17 +1,22 @@
 r"""Condition numbers of alpha-fair allocations by user: the relative change of tasks by a relative change of the data.
 
-Let J be the Jacobian of the conditions of `backward` in (tasks of kept pairs over x_n, log prices, duals of limits and
-floors), with rows of pairs divided by `A = max(alpha, 1)`. A change e of the data changes :math:`\log x_n` by at most
-`e sum_k |(C J^-1)_nk|` to first order, with C the sum over a user's pairs. (In a global program a change of a user's
-weight is common to its pairs, and demands of a pair are weighted by 1/A.) J is singular where splits or prices are not
-unique, although tasks are: it is regularised by a multiple 1e-11 of the identity, or 1e-14 for large condition numbers.
+Let J be the Jacobian of the optimality conditions of `backward`. Its unknowns are the tasks of kept pairs over
+:math:`x_n`, log prices, and duals of limits and floors; its rows of pairs are divided by A, the
+criterion's `stiffness` (max(alpha, 1) under alpha-fairness). A
+relative change e of the data changes :math:`\log x_n` to first order by at most :math:`e \sum_k |(C J^{-1})_{nk}|`,
+where C sums over a user's pairs. (In a global program a change of a user's weight is common to the user's pairs, and
+changes of the demands of a pair are weighted by 1/A.) J is singular where the split of tasks or prices are not unique,
+although tasks of users are unique: it is regularised by the multiple 1e-11 of the identity, or 1e-14 for large
+condition numbers.
 
-This holds for a constant active set. Constraints whose price or tasks the error could reduce to zero are removed one at
-a time, and nearly active ones are added one at a time (rank-one updates); the largest condition number counts. Other
-equilibria, and several simultaneous changes, are not covered. For large problems row sums are estimated (1-norm
-estimator of Higham and Tisseur; users relative to it by random signs), without changes of the active set.
+The bound holds for a constant active set. Constraints whose price or tasks the error could reduce to zero are removed
+one at a time, and nearly active constraints are added one at a time (rank-one updates); the largest condition number
+is returned. Other equilibria, and several simultaneous changes, are not covered. For large problems row sums are
+estimated without changes of the active set: the largest row sum by the 1-norm estimator of Higham and Tisseur, and the
+ratios of row sums by random signs.
 
-Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
+Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15
+(doi:10.1137/1.9780898718027).
 """
 
 from __future__ import annotations
@@ -39,15 +44,18 @@ def derivative(
     cost: Array,
     log_rows: Array,
 ) -> sp.csr_matrix:
-    """Jacobian of the conditions for these pairs, rows and limits; columns of rows without a price are rescaled.
+    """Jacobian of the conditions for given pairs, rows and limits; columns of rows without a price are rescaled.
 
     Parameters
     ----------
-    pairs, rows, full : indices of pairs and rows of the polytope, and of users at their limit or floor
+    pairs : indices of pairs of the polytope
+    rows : indices of rows of the polytope
+    full : indices of users at their limit or floor
     total : (users,), tasks
     elasticity : (users,) or (users, servers), negative derivative of log marginal utility by log tasks
     scale : divisor of the equations of pairs
-    cost, log_rows : (pairs,), (rows,), log costs of a task and log prices of whole capacities, -inf for zero
+    cost : (pairs,), log costs of a task
+    log_rows : (rows,), log prices of whole capacities, -inf for zero
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     use = polytope.use[rows][:, pairs].tocoo()
@@ -63,14 +71,14 @@ def derivative(
     return sp.bmat([[slope, share, same[:, full]], [amounts, None, None], [same[:, full].T, None, None]], format="csr")
 
 
-#: Multiples of the identity for the regularisation of non-unique splits and prices: the first limits rounding errors,
-#: the second resolves condition numbers above `_HIDDEN`.
+#: Multiples of the identity that regularise non-unique splits and prices: `_REGULAR` limits rounding errors, and
+#: `_FINE` resolves condition numbers above `_HIDDEN`.
 _REGULAR, _FINE = 1e-11, 1e-14
 _HIDDEN = 1e-4 / _REGULAR
 #: Number of unknowns up to which the inverse is computed.
 _DENSE = 600
-#: A constraint may leave or enter the active set if the change caused by the error is at least this fraction of its
-#: slack, or tasks, or price; and largest number of such changes that are tested.
+#: A constraint may leave or enter the active set if the change caused by the error is at least the fraction `_LEAVES`
+#: of its slack, tasks or price. At most `_MOST` such changes are tested.
 _LEAVES, _MOST = 0.1, 60
 #: Relative distance from a limit or floor at which it counts as active.
 _FULL = 1e-6
@@ -83,8 +91,9 @@ def conditions(
 
     .. math:: \kappa_n = \sum_k |(C J^{-1})_{nk}|, \qquad |\Delta \log x_n| \le \kappa_n e + O(e^2)
 
-    if every datum changes by a factor between `exp(-e)` and `exp(e)`; J is the Jacobian of the optimality conditions.
-    At alpha = 0 condition numbers are infinite where tasks are not proved to be unique (`vertex`).
+    if every datum changes by a factor between `exp(-e)` and `exp(e)`. J is the Jacobian of the optimality conditions,
+    and C sums over the pairs of a user. At alpha = 0 condition numbers are infinite unless tasks are proved to be
+    unique (`fairopt.certificates.vertex`).
 
     Parameters
     ----------
@@ -98,7 +107,8 @@ def conditions(
     dense : int
         Number of unknowns up to which the inverse is computed; for more unknowns row sums are estimated.
 
-    Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
+    Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15
+    (doi:10.1137/1.9780898718027).
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
@@ -124,7 +134,7 @@ def conditions(
         if active.matrix.shape[0] > dense:
             sizes = _estimated(active)
         else:
-            # The error is at least that of rounding, so that constraints enter at exact ties, too.
+            # The error is at least a rounding error, so that constraints without slack can enter the active set.
             error, hidden = max(found.error, 1e-15), _HIDDEN
             sizes = _exact(active, error, _REGULAR)
             if (sizes > hidden).any():
@@ -139,13 +149,15 @@ class _Active:
 
     Attributes
     ----------
-    matrix : (unknowns, unknowns)
+    matrix : (unknowns, unknowns), the Jacobian
     holds : (unknowns,), mask of active constraints
-    slack : (unknowns,), log cost over marginal utility of a pair, over A; relative slack of a row
-    user : (pairs,); part : (pairs,), fraction of the user's tasks
-    users, limits : numbers of users and of active limits
+    slack : (unknowns,), log of the ratio of cost to marginal utility of a pair, divided by A; relative slack of a row
+    user : (pairs,), index of the pair's user
+    part : (pairs,), fraction of the user's tasks
+    users : number of users
+    limits : number of active limits
     pair_weight : weight of errors of a single pair
-    together : True if errors of pairs are common to a user
+    together : True if errors of a user's pairs have a common part
     """
 
     matrix: sp.csc_matrix
@@ -159,11 +171,11 @@ class _Active:
     together: bool
 
     def regular(self, size: float) -> sp.csc_matrix:
-        """Regularised matrix: plus a multiple of the identity, with a negative sign for prices and limits."""
+        """Matrix plus a multiple of the identity, with a negative sign for prices and limits."""
         return (self.matrix + sp.diags(np.where(np.arange(len(self.holds)) < len(self.user), size, -size))).tocsc()
 
     def folded(self, sensitivity: Array, user: Index) -> Array:
-        """Row sums of absolute values over equations, with common errors of a user's pairs added first."""
+        """Row sums of absolute values over equations; common errors of a user's pairs are summed with their signs."""
         own, others = sensitivity[:, : len(user)], np.abs(sensitivity[:, len(user) :]).sum(axis=1)
         if not self.together:
             return np.asarray(np.abs(own).sum(axis=1) + others)
@@ -179,7 +191,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     here, unit = polytope.work(tasks), rule.measure(total, polytope.reach)
     part = here / total[user]
     kept, priced = found.pairs & (here > found.error * unit[user]), found.log_rows > -np.inf
-    # The dual of an active limit or floor is an additional unknown, as these users do not respond to prices.
+    # The dual of an active limit or floor is an additional unknown, as users there do not respond to prices.
     full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
     # Slack of a pair: its cost relative to the marginal utility in the game, and to the least cost otherwise.
@@ -226,13 +238,13 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
     near = error * (active.folded(rows, user) + 1) > _LEAVES * active.slack[outside]
     for k, row in zip(outside[near], rows[near], strict=True):
         column = whole[holds, k]
-        gained = of_user @ column  # the bordered system with one more constraint
+        gained = of_user @ column  # solution of the bordered system with one more constraint
         if k < pairs:
             gained[active.user[k]] -= 1
         gained /= whole[k, k] - row @ column
         sizes = active.folded(of_user + np.outer(gained, row), user) + np.abs(gained)
         result = np.where(np.isfinite(sizes), np.maximum(result, sizes), result)
-    # Changes of unknowns relative to their distance from zero, unbounded where splits are not unique.
+    # Changes of unknowns relative to their distance from zero; they are unbounded if the split is not unique.
     moved = active.folded(inverse[holds < len(active.holds) - active.limits], user)
     moved[: len(user)] /= active.part[holds[: len(user)]]
     leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > 1e-2 / regular))
@@ -246,7 +258,7 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
 
 
 def _estimated(active: _Active) -> Array:
-    """Estimated row sums, (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
+    """Estimated row sums, (users,): the largest by the 1-norm estimator, and their ratios by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
         factors = sparse_linalg.splu(active.regular(_REGULAR))

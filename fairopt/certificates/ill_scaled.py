@@ -14,7 +14,7 @@ from ..model.merging import merge
 from ..model.polytope import Polytope
 from .rational import tried
 
-#: Ratio of two users' demands below which rounding of the larger one hides an increase of the tasks of the other user.
+#: Ratio of two users' demands below which rounding of the larger demand conceals an increase of the other user's tasks.
 SEEN = 1e-7
 #: Alpha below which tasks may exceed the range of floating point.
 SMALL = 1e-2
@@ -25,7 +25,7 @@ _SPAN = (
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
-    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and the name of it."""
+    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and of which data."""
     found = float(cluster.weight.max() / cluster.weight.min()), "weights"
     for amounts, kind in ((cluster.capacity, "capacities"), (cluster.demand, "demands")):
         part = amounts / np.maximum(amounts.max(axis=0), LEAST)
@@ -34,7 +34,7 @@ def spread(cluster: Cluster) -> tuple[float, str]:
 
 
 def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
-    """Describe data whose marginal utilities at a finite alpha exceed the range of floating point; '' if none."""
+    """Describe data whose marginal utilities at finite alpha exceed the range of floating point; '' for other data."""
     ratio, kind = spread(cluster)
     # A range of more than 308 decades cannot be represented in any unit.
     if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < 308.0:
@@ -70,10 +70,10 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """Advice for ill-conditioned data, a sentence after '. '; '' for other data.
+    """Advice for ill-conditioned data: '. ' and a sentence; '' for other data.
 
-    Data are ill-conditioned for max-min if of two users of a server, at equal levels, one uses less than 1e-7 of what
-    the other uses of a resource, and for finite alpha if marginal utilities exceed the range of floating point.
+    Data are ill-conditioned for max-min if, at equal levels, a user of a server uses less than 1e-7 of the amount of a
+    resource that another user uses. For finite alpha they are if marginal utilities exceed the range of floating point.
 
     Parameters
     ----------

@@ -1,12 +1,13 @@
-"""Certificate of lexicographic max-min: no user can gain tasks unless another one at or below its level loses some.
+"""Certificate of lexicographic max-min: no user can gain tasks unless another user at or below its level loses some.
 
-An allocation x in a convex set is the lexicographic optimum if and only if this holds for every user, where tasks may
-move between servers and users at higher levels keep their floors. Prices prove it by arithmetic (`proved`). Hints come
-with the allocation: one price vector for each level, or one for all levels. For users whose tasks the hints do not
-bound, one linear program is solved for each distinct level. It maximises the sum of relative increases of tasks of the
-users at that level, while all users at or below that level keep their tasks; its dual solution is a price vector of the
-proof. With too many pairs for linear programs the bound is that of the hints. Levels within a factor 1 + t count as
-equal, at an error of t. With one server no linear program is needed (`bottleneck`).
+An allocation x in a convex set is the lexicographic optimum if and only if this condition holds for every user, where
+tasks may move between servers and users at higher levels keep their floors. Prices prove the condition by arithmetic
+(`proved`). An allocation comes with prices as hints: one price vector for each level, or one for all levels. For users
+whose tasks the hints do not bound, one linear program is solved for each distinct level. The program maximises the sum
+of relative increases of tasks of the users at that level, while all users at or below that level keep their tasks; its
+dual solution is a price vector of the proof. If there are too many pairs for linear programs, only the hints are used.
+Levels within a factor 1 + t count as equal, at an error of t. With one server no linear program is needed
+(`bottleneck`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ SAME_LEVEL = 1e-7
 #: Relative width of a group of levels that shares a linear program; users at levels above the group by less than this
 #: width keep their tasks in the program.
 _WIDE = 0.4e-6
-#: Bound, proved by a hint, on the relative increase of a user's tasks, up to which no linear program is solved for it.
+#: Bound on the relative increase of a user's tasks, proved by a hint, up to which the user needs no linear program.
 SUFFICIENT = 1e-6
 #: Prices and costs below this fraction of the largest price count as zero, since products would underflow.
 _NEGLIGIBLE = 1e-200
-#: Bound on the relative increase of a user's tasks; prices that prove only a larger one do not prove the user's level.
+#: Largest bound on the relative increase of a user's tasks at which prices are said to prove the user's level.
 _PROVES = 1e-4
 
 
@@ -74,7 +75,7 @@ def lexicographic_rise(
     where : str
         The user with the largest increase, in words.
 
-    Source: the module's docstring has the condition, and `proved` the proof.
+    Source: defined here; the bound is proved in the docstring of `fairopt.certificates.leximin.proved`.
 
     >>> import fairopt as fo
     >>> from fairopt.model.polytope import Polytope
@@ -135,23 +136,25 @@ class Proof(NamedTuple):
 
 
 def kept(below: Mask, x: Array, floor: Array) -> Array:
-    """Lower bounds on tasks, (users,): the tasks of users at or below a level, and the floors of the others."""
+    """Lower bounds on tasks, (users,): the tasks of users at or below a level, and the floors of other users."""
     return np.where(below, x, np.minimum(floor, x))
 
 
 def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor: Array | float = 0.0) -> Proof:
     r"""Bound the relative increase of tasks of each user by prices, with the best price vector and condition numbers.
 
-    Let `lambda >= 0` be prices of whole capacities, `P_n` the least cost and `E_n` the expenditure of the tasks of n,
-    and x' an allocation in which the set B of users at or below a level keep their tasks x, and all other users keep
-    their floors :math:`\underline{x}`. Then
+    Let :math:`\lambda \ge 0` be prices of capacities, :math:`E_n` the cost of the tasks of user n on the servers where
+    they run, and :math:`P_n` the cost if all of them ran on the cheapest server. Let x' be an allocation in which the
+    set B of users at or below a level keep their tasks x, and all other users keep their floors
+    :math:`\underline{x}`. Then
 
     .. math:: \sum_{n \in B} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
         + \sum_n (E_n - P_n) + \sum_{n \notin B} P_n \Big(1 - \frac{\underline{x}_n}{x_n}\Big),
 
-    where the right-hand side is called the gap: tasks of n increase by at most the fraction `gap / P_n`. All terms of
-    the gap are nonnegative, and no term suffers from cancellation. The result for each user is the least bound over all
-    price vectors and over all levels not below the user's level (`least_rises`).
+    where :math:`\text{slack}_{ir}` is the idle capacity. With the gap as the name of the right-hand side, tasks of n
+    increase by at most the fraction gap / :math:`P_n`. All terms of the gap are nonnegative, and no term suffers from
+    cancellation. The result for each user is the least bound over all price vectors and over all levels not below the
+    user's level (`least_rises`). `prices` are (sets, servers, resources), per unit of resource.
     """
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
@@ -177,8 +180,8 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
         cost = cost * x[polytope.pair_user]
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start) + left
-        # Users above a level may lose all tasks in excess of their floors. With own time, whose price then counts as
-        # zero, they may lose their whole expenditure.
+        # Users above a level may lose all tasks in excess of their floors. If own time has prices, they may lose all
+        # their tasks, at their expenditure on resources alone.
         taken = expense - above if len(polytope.timed) else least * spare
         gap = float(rows @ idle) + unprotected(above[order], taken[order])
         bound[order] = least_rises(level[order], gap, np.where(least > _NEGLIGIBLE, least, 0.0)[order])
@@ -192,10 +195,11 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
 def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, Array]:
     r"""Costs of own time per unit of work, (pairs,), and of unused own time, (users,), if work costs `cost` (pairs,).
 
-    The price of a user's own time is such that the mean rate :math:`w_n / q_n` is optimal, with work w and time q. Let
-    a server be the point (a, C) of its rate a and the cost C of its work per unit of time, and unused time the point
-    (0, 0). The lower convex hull of all points has a tangent at the mean rate, whose slope is the price of work and
-    whose intercept is minus the price of time. Every price of time proves a bound; this price proves the least bound.
+    With rates, tasks measure the own time of a user, which its limit :math:`q_n` bounds. The price of own time is such
+    that the mean rate :math:`w_n / q_n` of the work :math:`w_n` is optimal. Represent a server by the point (a, C) of
+    its rate a and the cost C of its work per unit of time, and unused time by the point (0, 0). The lower convex hull
+    of all points has a tangent at the mean rate. Its slope is the price of work, and its intercept is minus the price
+    of time. Every price of time proves a bound, of which this price proves the least.
     """
     assert polytope.rate is not None
     users, user = polytope.timed, polytope.pair_user
@@ -227,7 +231,7 @@ def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, 
 
 
 def unprotected(above: Array, spare: Array) -> Array:
-    """Excess cost of users up to each level plus expenditure that users above that level may lose, (..., users)."""
+    """Excess cost of users up to each level, plus the expenditure that users above it may lose, (..., users)."""
     own, others = np.maximum(above, 0.0), np.maximum(spare + above, 0.0)
     after = np.cumsum(others[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(np.cumsum(own, axis=-1) + np.append(after[..., 1:], np.zeros_like(after[..., :1]), axis=-1))
@@ -235,10 +239,10 @@ def unprotected(above: Array, spare: Array) -> Array:
 
 @np.errstate(divide="ignore", invalid="ignore")
 def least_rises(level: Array, gap: Array, least: Array) -> Array:
-    """Bounds on relative increases, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users) by level.
+    """Bounds on relative increases, `min_{m >= n} max(level_m / level_n - 1, gap_m / least_n)`, (..., users).
 
-    `gap_m` is the gap if users up to m keep their tasks, and `least_n` the least cost of the tasks of n. Levels
-    increase in m and gaps decrease, so that bisection finds the minimum.
+    Users are in the order of their levels, `gap_m` is the gap if users up to m keep their tasks, and `least_n` is the
+    least cost of the tasks of n. Levels increase in m and gaps decrease, so that bisection finds the minimum.
     """
     first, last = np.arange(level.shape[-1]), level.shape[-1] - 1
     low, high = np.broadcast_to(first, level.shape), np.full(level.shape, last)
@@ -254,16 +258,16 @@ def least_rises(level: Array, gap: Array, least: Array) -> Array:
 
 
 def by_level(level: Array) -> list[Index]:
-    """Groups of users by level, lowest first; successive levels that differ by less than SAME_LEVEL share a group."""
+    """Groups of users by increasing level; successive levels that differ by less than `SAME_LEVEL` share a group."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
     return list(np.split(order, steps))
 
 
 def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
-    """Groups of `wanted` users that share a linear program, with the highest level whose users keep their tasks in it.
+    """Groups of `wanted` users that share a linear program, and the highest level at which users keep their tasks.
 
-    Successive levels that differ by less than SAME_LEVEL form a chain, and chains wider than _WIDE are divided.
+    Successive levels that differ by less than `SAME_LEVEL` form a chain, and chains wider than `_WIDE` are divided.
     """
     for group in by_level(level):
         left = group[wanted[group]]
@@ -277,11 +281,11 @@ def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
 def rise_and_prices(
     polytope: Polytope, x: Array, least: Array, hungry: Index, seconds: float = _linear.SECONDS
 ) -> tuple[float, Array | None]:
-    """Proved bound on the relative increase of tasks of users `hungry` if all users keep `least` of x, both (users,).
+    """Bound the relative increase of tasks of the users `hungry` if all users keep `least` of x, both (users,).
 
-    Also returns the prices of whole capacities (rows,) that prove it. The bound is infinite and the prices None if the
-    linear program (`_linear.rises`) fails or exceeds the `seconds`. The bound holds for the exact problem, without the
-    slack that the program allows.
+    The second result are the prices of whole capacities, (rows,), that prove the bound. The bound is infinite and the
+    prices are None if the linear program (`_linear.rises`) fails or takes more than `seconds`. The bound holds for the
+    exact problem, without the slack that the program allows.
     """
     found = _linear.rises(polytope, x, least, hungry, seconds)
     if found is None:
@@ -299,24 +303,22 @@ def maxmin_condition(
 ) -> Array:
     r"""Condition numbers of users, (users,), at a feasible max-min allocation `tasks`, (users, servers).
 
-    A certificate bounds increases relative to a user's own tasks. A user with 1e-8 of the demand of the others may have
-    twice its optimal tasks at a relative loss of 1e-8 to them, so that the certificate shows only their small loss.
+    A certificate bounds increases relative to a user's own tasks. A user with 1e-8 of the demand of other users may
+    have twice its optimal tasks at a relative loss of 1e-8 to the other users, so that the certificate has only this
+    small residual.
 
-    With prices lambda of one level, and `P_m` the least cost of the tasks of m, the level t of the users G at that
-    level depends on the data, to first order, by
+    Let :math:`\lambda_{ir}` be prices of one level, G the users at that level, and :math:`P_m` the least cost of the
+    tasks of user m. By the dual of the level's linear program, a relative change e of all data, including the tasks of
+    other users, changes the level to first order by at most the relative amount :math:`\kappa e`, with the condition
+    number
 
-        dt / t  =  sum_ir lambda_ir (c_ir dlog c_ir - x_ir d_r dlog d_r) / sum_{m in G} P_m,
+    .. math:: \kappa = \frac{\sum_{ir} \lambda_{ir} c_{ir}}{\sum_{m \in G} P_m} \ge 1
 
-    (the dual of the linear program of that level), so that a relative change e of all data, including the tasks of
-    other users, changes t by a relative amount of about e times
-
-        condition  =  sum_ir lambda_ir c_ir / sum_{m in G} P_m  >=  1.
-
-    A level at which a user uses only the remainder of others has a small denominator and a large condition number. With
-    the residual e of the certificate, errors of tasks are about e times the condition number (on 451 small clusters
-    with known optima at most 10 times that product). The estimate is of first order, and neglects that lower levels may
-    have errors larger than e. Levels that differ by less than `SAME_LEVEL` count as equal. A user whose tasks differ
-    from its limit by less than `SAME_LEVEL` is bound by the limit, unless prices prove a smaller bound by capacity.
+    If a user is bound by what other users leave, the denominator is small and the condition number large. With the
+    residual e of the certificate, errors of tasks are about :math:`\kappa e` (at most 10 times as large on 451 small
+    clusters with known optima). The estimate is of first order, and neglects that lower levels may have errors larger
+    than e. Levels that differ by less than `SAME_LEVEL` count as equal. A user whose tasks differ from its limit by
+    less than `SAME_LEVEL` is bound by the limit, unless prices prove a smaller bound by capacity.
 
     A user n above a level who uses a bottleneck of that level would lose the fraction e
     :math:`\sum_{ir} \lambda_{ir} c_{ir} / P_n` of its tasks, at the prices of that level, if the tasks of all users at
@@ -349,7 +351,7 @@ def maxmin_condition(
     hint = hints(merged, None if prices is None else prices[..., split.merging.first_server, :])
     asked = free & (merged.shape[1] > 1)
     sets, proof = held(polytope, table, level, own.floor, asked, hint, _PROVES)
-    # Slightly below its limit a user may be bound by capacity instead.
+    # A user slightly below its limit may be bound by capacity instead.
     found = np.where(proof.rise <= _PROVES, proof.condition, np.inf)
     found = np.where(free | (above & (proof.rise < to_limit)), found, 1.0)
     for s in np.unique(proof.which[proof.rise <= _PROVES]):
@@ -374,7 +376,7 @@ def check_levels(criterion: Criterion) -> None:
 
 
 def hints(cluster: Cluster, prices: Array | None) -> Array | None:
-    """Price vectors as hints, (sets, servers, resources): those of `prices`, or on one server the unit vectors.
+    """Price vectors as hints, (sets, servers, resources): `prices`, or on one server a price on each single resource.
 
     On one server every level is bound by a single resource.
     """
@@ -392,7 +394,7 @@ def held(
     hint: Array | None,
     tol: float,
 ) -> tuple[list[Array], Proof]:
-    """Price vectors (servers, resources) of the hint and of linear programs, and the bounds that they prove.
+    """Price vectors (servers, resources) from the hint and from linear programs, and the bounds that they prove.
 
     Linear programs are solved for the levels of users who are not at their limits (mask `free`) and whose relative
     increase is not yet bounded by `tol`, unless there are too many pairs.
@@ -415,10 +417,10 @@ def distances(
 ) -> tuple[Array, Index]:
     """Largest relative difference of a user's tasks from the exact optimum, and that user; infinite if unknown.
 
-    The bound of `proved` requires that other users keep their tasks to the last digit: for a user with a fraction 1e-13
-    of the bottleneck the rounding errors of other users' tasks dominate, although the optimum is well conditioned. For
-    small clusters `rational` computes the exact optimum; its prices are verified in exact arithmetic, and its tasks
-    are compared.
+    The bound of `proved` assumes that other users keep exactly their tasks. For a user with a fraction 1e-13 of the
+    bottleneck, rounding errors of other users' tasks dominate the bound, although the optimum is well conditioned. For
+    small clusters `rational` computes the exact optimum. Its prices are verified in exact arithmetic, and `tasks` are
+    compared with the exact tasks.
 
     `tasks` are (users, servers). In the scope `per_server` the result has one entry per server, 0 for servers that are
     not `requested`. `work` is a fraction of `rational.WORK`.
@@ -451,12 +453,13 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> Index | None:
-    r"""Index of the round whose prices bind each user, (users,), -1 at a limit or without a server; None if not proved.
+    r"""Index of the round whose prices bound each user, (users,), -1 at a limit or without a server; None if unproved.
 
-    With prices lambda of capacities and mu of task limits, and :math:`p_n` the least cost of a task of n, every
-    feasible x' satisfies :math:`\sum_n p_n x'_n \le \sum_{ir} \lambda_{ir} c_{ir} + \sum_n \mu_n q_n`. If the optimum
-    attains equality, no user with :math:`p_n > 0` can gain tasks while all other users with :math:`p_n > 0` keep
-    theirs: a proof for those users of them who are at the highest level.
+    With prices :math:`\lambda_{ir}` of capacities and :math:`\mu_n` of task limits, and the least cost :math:`p_n` of a
+    task of n, every feasible x' satisfies
+    :math:`\sum_n p_n x'_n \le \sum_{ir} \lambda_{ir} c_{ir} + \sum_n \mu_n q_n`. If the optimum attains equality, no
+    user with :math:`p_n > 0` can gain tasks while all other users with :math:`p_n > 0` keep their tasks. This is a
+    proof for the users at the highest level among the users with :math:`p_n > 0`.
     """
     usable = may_run(cluster, limits)
     users = np.flatnonzero(usable.any(axis=1))

@@ -1,11 +1,11 @@
-"""Max-min of small clusters, the largest sum of shares, and PS-DSF in exact rational arithmetic.
+"""Max-min, the largest sum of shares, and PS-DSF of small clusters in exact rational arithmetic.
 
-In floating point a user with a demand of 1e-13 of its bottleneck cannot be distinguished from a free user. Data are
-floating-point numbers and hence rational: successive linear programs in integers give the exact optimum, and prices
-that prove it, so that the result can be verified independently.
+In floating point, a user that demands 1e-13 of a bottleneck cannot be distinguished from a user that does not need it.
+Data are floating-point numbers and hence rational: successive linear programs in integers give the exact optimum, and
+prices that prove it, so that the result can be verified independently.
 
 In a dictionary of the simplex method, `den x_B + T x_N = b`, all entries are subdeterminants of the initial integers,
-so that every division of a pivot is exact and no fractions are reduced (Edmonds 1967, Bareiss 1968).
+so that every division of a pivot is exact and no fractions need to be reduced (Edmonds 1967, Bareiss 1968).
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ Row = list[int]
 
 
 class TooMuch(Exception):
-    """Raised if the limit of work is exceeded."""
+    """Exception for a computation that exceeds the limit of work."""
 
 
 class Dictionary:
-    """Dictionary of `rows y <= bounds, y >= 0` with bounds >= 0, initially at the vertex y = 0.
+    """Simplex dictionary of `rows y <= bounds, y >= 0` with bounds >= 0, initially at the vertex y = 0.
 
-    Rows are nonzero entries by column and a bound, as fractions, and are scaled to integers separately. Variables are
-    numbered: columns first, then one slack per row. `work` limits the total number of machine words computed.
+    A row is a mapping from columns to nonzero entries, and a bound, all fractions; every row is scaled to integers.
+    Variables have indices, first those of columns, then one of a slack per row. `work` limits the total number of
+    machine words computed.
     """
 
     def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:
@@ -50,7 +51,7 @@ class Dictionary:
         self.goal: Row = [0] * (width + 1)
 
     def maximise(self, *variables: int) -> None:
-        """Maximise the sum of nonbasic variables: Dantzig's rule, and Bland's after degenerate steps."""
+        """Maximise the sum of nonbasic variables by Dantzig's pivot rule, and Bland's rule after degenerate steps."""
         self.goal = [0] * len(self.goal)
         for variable in variables:
             self.goal[self.free.index(variable)] = -self.den
@@ -68,7 +69,7 @@ class Dictionary:
             self.pivot(i, j)
 
     def _leaving(self, j: int) -> int:
-        """Row of the ratio test of a column; among ties the variable of smallest index."""
+        """Row that limits the increase of a column's variable; among ties, the row of the smallest basic variable."""
         best = -1
         for i, row in enumerate(self.table):
             if row[j] > 0:
@@ -81,12 +82,12 @@ class Dictionary:
         return best
 
     def values(self) -> dict[int, Fraction]:
-        """Values of basic variables; all others are zero."""
+        """Values of basic variables; all other variables are zero."""
         whole = self.den * self.unit
         return {name: Fraction(row[-1], whole) for name, row in zip(self.basic, self.table, strict=True)}
 
     def prices(self) -> dict[int, Fraction]:
-        """Nonzero reduced costs of nonbasic variables; those of slacks are the prices of rows."""
+        """Nonzero reduced costs of nonbasic variables; reduced costs of slacks are the prices of rows."""
         each = zip(self.free, self.goal[:-1], strict=True)
         return {name: Fraction(price * self.scale.get(name, 1), self.den) for name, price in each if price}
 
@@ -105,9 +106,9 @@ class Dictionary:
         return self.goal[-1] == 0
 
     def hold(self, variable: int, slack: int, rows: Sequence[int]) -> None:
-        """Fix the maximised variable at its value, and replace its column by that of a new variable.
+        """Fix the maximised variable at its value, and replace it by a new variable with coefficient 1 in `rows`.
 
-        `slack`, which has a positive price, enters the basis; the new variable has coefficient 1 in the `rows`.
+        The variable `slack`, which has a positive price, enters the basis.
         """
         value = self.values()[variable]
         j = self.free.index(slack)
@@ -145,11 +146,12 @@ class Dictionary:
 
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
-#: Largest denominator in the reconstruction of rational tasks, and tolerance of that.
+#: Rational tasks are reconstructed from floating point with denominators up to `_DENOMINATOR`, if the relative
+#: difference is at most `_NEAR`.
 _DENOMINATOR, _NEAR = 10_000, 1e-9
 
 
-#: Limit of machine words computed, which takes a few seconds.
+#: Limit on the number of machine words that are computed, which corresponds to a few seconds.
 WORK = 2e7
 
 
@@ -184,20 +186,20 @@ class Exact(NamedTuple):
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Estimate whether exact arithmetic is possible with a fraction `part` of `WORK`; it is not offered with rates."""
+    """Estimate whether exact arithmetic is possible within a fraction `part` of `WORK`; False if there are rates."""
     if cluster.rated:
         return False
     usable = may_run(cluster, limits)
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
-    # The cube of the rows times the columns overestimates the work by up to four.
+    # The cube of the number of rows times the number of columns overestimates the work by a factor of up to four.
     return bool(guess <= 4.0 * part * WORK)
 
 
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """Exact max-min optimum over the servers of a cluster; None if it exceeds a fraction `part` of `WORK`.
 
-    Also None with floors, or if weights over shares are beyond the range of floating point.
+    Also None with floors, or if a quotient of weight and share is beyond the range of floating point.
     """
     usable = may_run(cluster, limits)
     runs = np.asarray(usable.any(axis=1))
@@ -213,9 +215,10 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
 def optimum(
     capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers, part: float = 1.0
 ) -> Exact | None:
-    r"""Exact lexicographic max-min of :math:`x_n / \text{rate}_n` of users that can run tasks; limits may be infinite.
+    r"""Exact lexicographic max-min of :math:`x_n / \text{rate}_n`; None if it exceeds a fraction `part` of `WORK`.
 
-    Results are cached, since the certificate requires the optimum that an engine has just computed.
+    `usable` is the mask of (user, server) pairs, and `limits`, (users,), may be infinite. Results for several servers
+    are cached, since the certificate requires the optimum that an engine has just computed.
     """
     if len(capacity) == 1:
         return _filled(capacity[0], demand, usable[:, 0], rate, limits)
@@ -223,9 +226,9 @@ def optimum(
     return _raised(*tables, tuple(rate), tuple(limits), part * WORK)
 
 
-#: (user, server) of each variable.
+#: Indices (user, server) of each variable.
 Pairs = Sequence[Sequence[int]]
-#: Constraints `sum entries[column] y <= bound` by kind, and (server, resource) or user.
+#: Constraints `sum entries[column] y <= bound`. A key is a kind, and the (server, resource) or user of the constraint.
 Rows = dict[tuple[str, Any], tuple[dict[int, Fraction], Fraction]]
 
 
@@ -234,9 +237,10 @@ def _raised(
     capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs,
     rate: Sequence[Fraction], limits: Sequence[Any], work: float,
 ) -> Exact | None:  # fmt: skip
-    """Raise the common level t of free users, `rate_n t <= sum_i x_ni`, with fixed levels of others, round by round.
+    """Lexicographic max-min by rounds, each of which maximises the common level t of free users.
 
-    Users whose constraint has a positive price are fixed after each round.
+    The level is constrained by `rate_n t <= sum_i x_ni` for free users n. Users whose constraint has a positive price
+    are fixed at the round's level.
     """
     rows, level, users = _limits(capacity, demand, pairs, limits), len(pairs), len(demand)
     for n, own in _columns(pairs).items():
@@ -281,7 +285,7 @@ def _columns(pairs: Pairs) -> dict[int, list[int]]:
 
 
 def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, limits: Numbers) -> Exact:
-    """Progressive filling of one server: levels are raised until a limit is active or a resource is exhausted."""
+    """Progressive filling of one server: levels increase until a limit is active or a resource is exhausted."""
     left, rising = capacity, np.flatnonzero(usable)
     users, resources = demand.shape
     stop = zeros(users)
@@ -306,7 +310,7 @@ def _filled(capacity: Numbers, demand: Numbers, usable: Mask, rate: Numbers, lim
 def _limits(
     capacity: Sequence[Sequence[Fraction]], demand: Sequence[Sequence[Fraction]], pairs: Pairs, limits: Sequence[Any]
 ) -> Rows:
-    """Constraints of used capacities and of finite task limits."""
+    """Constraints by capacities that users can use, and by finite task limits."""
     rows: Rows = {}
     for i, most in enumerate(capacity):
         for r, bound in enumerate(most):
@@ -328,7 +332,7 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
     pairs = np.argwhere(may_run(cluster, limits)).tolist()
     if not pairs:
         return zeros(users, servers)
-    total = len(pairs)  # the column of the sum
+    total = len(pairs)  # column of the sum of shares
     rows = _limits(numbers(cluster.capacity).tolist(), numbers(cluster.demand).tolist(), pairs, limits.tolist())
     rows["gain", 0] = {k: -share[n] for k, (n, _) in enumerate(pairs)} | {total: Fraction(1)}, Fraction(0)
     # The limit of work corresponds to about a second.
@@ -342,7 +346,7 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
-    """Tasks (users, servers) as fractions with small denominators, if these are exactly PS-DSF; otherwise None."""
+    """Round tasks (users, servers) to fractions with small denominators; None unless the result is exactly PS-DSF."""
     found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
     found = found.reshape(tasks.shape)
     if (np.abs(found.astype(float) - tasks) > _NEAR * (1 + np.abs(tasks))).any():
@@ -353,11 +357,11 @@ def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
 def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
     r"""True if tasks (users, servers) satisfy the definition of PS-DSF, in exact arithmetic.
 
-    They are feasible, and for every usable (n, i), unless n is at its task limit, some resource r that n demands is
-    exhausted on i such that :math:`\sigma_{ni} / \phi_n \ge \sigma_{mi} / \phi_m` for every m with
-    :math:`x_{mi} d_{mr} > 0`.
+    The tasks must be feasible. For every usable pair (n, i), unless user n is at its task limit, some resource r that n
+    demands must be exhausted on server i such that :math:`\sigma_{ni} / \phi_n \ge \sigma_{mi} / \phi_m` for every m
+    with :math:`x_{mi} d_{mr} > 0`, where :math:`\sigma_{ni} = x_n / \gamma_{ni}`.
 
-    Source: Khamse-Ashari et al., ICC 2017, definition 4; :math:`\sigma_{ni} = x_n / \gamma_{ni}`.
+    Source: Khamse-Ashari et al., ICC 2017, definition 4 (arXiv:1611.00404).
     """
     demand, capacity, weight = (numbers(values) for values in (cluster.demand, cluster.capacity, cluster.weight))
     total, idle, needs = tasks.sum(axis=1), capacity - tasks.T @ demand, cluster.demand > 0

@@ -1,12 +1,12 @@
 r"""Certificate of max-min on a pool with a sparse demand, by prices of single resources.
 
-With a price on resource r alone, let the users at or below a level m keep their tasks. Tasks of user n, whose level is
-at most m, increase by at most the fraction
+Let users be in the order of their levels :math:`\ell`, and let the users of resource r up to user m keep their tasks.
+The tasks of user n of r, with n up to m, increase by at most the fraction
 
-.. math:: \max\Big(\frac{level_m}{level_n} - 1,\ \frac{1 - \sum_{k \le m} x_k u_{kr}}{x_n u_{nr}}\Big)
+.. math:: \max\Big(\frac{\ell_m}{\ell_n} - 1,\ \frac{1 - \sum_{k \le m} x_k u_{kr}}{x_n u_{nr}}\Big)
 
-where u are fractions of the resource per task, and the sum is over the users of r up to level m. The level m is the
-highest of a chain of levels about as high as that of n. The bound holds for all tasks; no filling is trusted.
+where :math:`u_{nr}` is the fraction of the resource per task. User m is the last of a chain of users with nearly the
+same level as n. The bound holds for arbitrary tasks, and does not rely on how they were computed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from ..model._arrays import Array, Index, ratio
 from ..model.cluster import SparseCluster
 from ..model.criterion import Criterion
 
-#: Levels whose difference is less than this fraction of the larger level count as equal.
+#: Relative difference below which successive levels count as equal.
 _SAME = 1e-10
 
 
 @compiled
 def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Array:
-    """Least bound of each user over its resources, (users,), by compressed columns with users in order of level."""
+    """Least bound of each user over its resources, (users,), with users in the order of their levels.
+
+    `begin`, `user` and `part` are the compressed sparse columns of the shares :math:`u_{nr}`.
+    """
     found = np.full(len(x), np.inf)
     for r in range(len(begin) - 1):
         kept, lost, first = 0.0, 0.0, begin[r]  # a sum with compensated rounding (Kahan)
@@ -45,7 +48,7 @@ def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Ar
 
 
 def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) -> Array:
-    """Bounds on the relative increase of each user's tasks x at no loss to users at or below its level, (users,)."""
+    """Bounds, (users,), on the relative increase of each user's tasks x at no loss to users at or below its level."""
     runs = np.flatnonzero(cluster.runnable)
     if not len(runs):
         return np.zeros(len(x))

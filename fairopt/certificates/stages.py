@@ -1,9 +1,9 @@
 """Certificate of progressive filling in a tree of queues: prices or limits prove that each user has to stop.
 
 The final tasks determine the whole path, since the tasks of each user increase at the rates of the tree until the user
-has its final tasks. Hence tasks are those of progressive filling if and only if no user could gain tasks at the time at
-which it stops while all users keep the tasks that they have at that time. Prices of capacities bound the possible gain,
-as the cost of all tasks is at most the value of the capacities; hence the check is arithmetic and solves no program.
+has its final tasks. Hence tasks are the result of progressive filling if and only if no user could gain tasks at the
+time at which it stops while all users keep the tasks that they have at that time. Prices of capacities bound the
+possible gain, as the cost of all tasks is at most the value of the capacities. The check thus solves no program.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..model.tree_filling import ROUNDING, Filling
 
 #: Relative increase of tasks within which users count as stopping at the same time.
 _SAME = 1e-7
-#: Users with less than this fraction of their largest possible tasks are measured relative to the latter.
+#: Fraction of a user's largest possible tasks below which its increase is relative to the largest possible tasks.
 _NOTHING = 1e-9
 
 
 def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
     """Least cost of a task by user, (tables, users), and prices of whole capacities, (tables, rows), of sum 1.
 
-    `prices` are per unit of resource, (tables, servers, resources).
+    `prices` are several tables of prices per unit of resource, (tables, servers, resources).
     """
     cost, rows = np.zeros((len(prices), len(polytope.users))), np.zeros((len(prices), len(polytope.row_server)))
     for k, table in enumerate(prices):
@@ -42,12 +42,12 @@ def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[flo
 
 
 def rise_when_stopped(polytope: Polytope, filling: Filling, tasks: Array, prices: Array) -> Array:
-    r"""Bounds on the relative increase of tasks of each user at the time it stops, (users that can run tasks,).
+    r"""Bounds on the relative increase of each user's tasks at the time at which it stops, (users that can run tasks,).
 
     .. math:: \max\Big\{\frac{x'_n}{x_n} - 1 : x' \in \mathcal{X},\ x'_m \ge x_m(t_n) \text{ for all } m\Big\}
         \le \min_\lambda \frac{\sum_{ir} \lambda_{ir} c_{ir} - \sum_m p_m(\lambda) x_m(t_n)}{p_n(\lambda) x_n}
 
-    whose numerator is a sum of nonnegative terms, none of which suffers from cancellation,
+    The numerator is a sum of nonnegative terms, none of which suffers from cancellation,
 
     .. math:: \sum_{ir} \lambda_{ir} \text{slack}_{ir} + \sum_{mi} x_{mi} (p_{mi} - p_m)
         + \sum_m p_m (x_m - x_m(t_n)),

@@ -1,19 +1,23 @@
-r"""Condition numbers of tasks at alpha = 0, where an optimum is that of a linear program, by duality alone.
+r"""Condition numbers of tasks at alpha = 0, where the problem is a linear program, by duality alone.
 
-With fractions z, shares `c_k = u_n gamma_k` of pairs, `A z <= 1` for capacities and task limits (and `-A z <= -1` for
-floors), and duals `y >= 0` with reduced costs `q = A'y - c >= 0`, every feasible z' satisfies
+With fractions :math:`z_k` and shares :math:`c_k = u_n \gamma_k` of pairs k, constraints :math:`A z \le 1` for
+capacities and task limits, and duals :math:`y \ge 0` with reduced costs :math:`q = A^\top y - c \ge 0`, every z'
+satisfies
 
 .. math:: y^\top (1 - A z') + q^\top z' = y^\top 1 - c^\top z'
 
-Thus an optimum z' of data within a factor `exp(+-e)` of the given has slack at most `G e/y_r` in every row, and at most
-`G e/q_k` of every pair, with G of the order of welfare `y'1`. If a user's tasks are a combination w of rows on the
-pairs K of small reduced cost, `(A'w)_k = gamma_k` for its own pairs in K and 0 for the others, then
+Let z' be an optimum of data within factors :math:`\exp(\pm e)` of the given data. Then the slack of every row r is at
+most :math:`G e / y_r`, and :math:`z'_k \le G e / q_k` for every pair, with G of the order of the welfare
+:math:`y^\top 1`. Let K be a set of pairs with small reduced costs, and w coefficients of rows such that
+:math:`(A^\top w)_k = g_k` for all k in K, where :math:`g_k = \gamma_k` for the pairs of user n and 0 for other pairs.
+Then
 
 .. math:: |x'_n - x_n| \le e \sum_r |w_r| (G/y_r + 4)
-    + e \sum_{k \notin K} |(A^\top w)_k - [k \in n] \gamma_k| \, 2 G/q_k
+    + e \sum_{k \notin K} |(A^\top w)_k - g_k| \, 2 G/q_k
 
-which proves that `x_n` is unique, for e -> 0, and its condition number. No assumption is made about the vertex. Rows
-are weighted by their duals, so that w prefers those of large ones; K is the best of several.
+which proves, for e tending to 0, that :math:`x_n` is unique, and bounds its condition number. The vertex may be
+degenerate. The coefficients w are a weighted least-squares solution that prefers rows with large duals; of several
+sets K the set with the smallest bound is used.
 """
 
 from __future__ import annotations
@@ -25,18 +29,18 @@ from ..model._arrays import Array
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
-#: Reduced costs, relative to a pair's share, up to which pairs may have tasks; tried in turn.
+#: Ratios of reduced cost to share up to which pairs belong to K; each is tried.
 _LEVELS = (1e-3, 1e-6, 1e-9)
-#: G is at least this multiple of welfare: the sum of first-order effects of factors `exp(+-e)` of all data on
-#: objective, rows and duals.
+#: Least ratio of G to welfare: the sum of the first-order effects of factors `exp(+-e)` of all data on objective, rows
+#: and duals.
 _CHANGES = 6.0
 #: Number of entries of the dense system above which condition numbers are unknown.
 _DENSE = 4_000_000
-#: Fraction of the largest possible tasks below which a user has none: its error is relative to these.
+#: Fraction of a user's largest possible tasks below which its error is relative to the largest possible tasks.
 _NOTHING = 1e-9
-#: Residual of w, relative to the largest coefficient, that is attributed to rounding.
+#: Residual of the equations of w, relative to the largest coefficient, that is attributed to rounding.
 _ROUNDING = 1e-10
-#: Factor by which prices may be raised to remove negative reduced costs.
+#: Largest factor by which prices are increased to remove negative reduced costs.
 _RAISED = 1.1
 
 
@@ -51,7 +55,7 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
     polytope : Polytope
         Feasible set, `Polytope(cluster, criterion.limits(cluster))`.
     criterion : Criterion
-        Of the same cluster, with alpha = 0.
+        Criterion of the same cluster, with alpha = 0.
     tasks : (users, servers)
     log_rows : (rows,)
         Log prices of whole capacities in the criterion's scale.
@@ -73,7 +77,7 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
         return best
     share = gamma * np.exp(own.log_marginal_of(np.ones(len(best)), polytope.pair_user, polytope.pair_server))
     dual, rows = np.exp(log_rows), sp.vstack([polytope.use, polytope.use_of_limit], format="csr")
-    # The dual of a limit is what the cheapest of the user's pairs requires.
+    # The dual of a user's limit is the least for which no pair of the user has a negative reduced cost.
     lacking = np.maximum.reduceat((share - polytope.use.T @ dual) / polytope.instances, polytope.start[:-1])[limited]
     dual = np.concatenate([dual, np.maximum(lacking, 0.0) * polytope.quota[limited]])
     raised = float(np.max(share / (rows.T @ dual), initial=1.0))

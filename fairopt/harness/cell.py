@@ -21,9 +21,9 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Named(Generic[T]):
-    """Object with a canonical text, from which `parse` reconstructs it.
+    """Object represented by its canonical text, from which `parse` reconstructs the object.
 
-    The text is pickled without the object, since a worker has to load plug-ins first.
+    Only the text and `parse` are pickled, since a worker has to load plug-ins before it can reconstruct the object.
     """
 
     text: str
@@ -42,44 +42,44 @@ class Named(Generic[T]):
 
 
 class Job(Protocol):
-    """Protocol of computations on a cluster or workload, with all their parameters."""
+    """Protocol for a computation on a cluster or workload, with all its parameters."""
 
     @property
     def schema(self) -> Schema:
-        """Columns of the rows."""
+        """Columns of the rows that the job produces."""
 
     @property
     def what(self) -> Named[object]:
-        """Mechanism or policy."""
+        """Mechanism or policy that the job runs."""
 
     @property
     def random(self) -> bool:
-        """True if the result is random for a deterministic cluster."""
+        """True if the result is random even on a deterministic cluster."""
 
     @property
     def fields(self) -> Row:
-        """Parameters that enter the key."""
+        """Parameters that enter the key of the cell."""
 
     @property
     def asked(self) -> Row:
-        """Columns of a row that describe the question; parameters without a column are under `options`."""
+        """Columns of a row that describe the question; `options` has the parameters without a column of their own."""
 
     def code(self, measures: tuple[str, ...]) -> str:
         """Digest of the code that computes the result."""
 
     def warm(self) -> None:
-        """Import and compile in advance, so that the seconds of cells exclude it."""
+        """Import and compile in advance, so that the measured seconds of cells exclude both."""
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Columns of a row that describe the result."""
+        """Compute the result, and return the columns of a row that describe it."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """Unit of an experiment: one cluster or workload, one job, and the digest of the code that computes it.
 
-    All fields except the labels `experiment` and `source` determine the `key`; without `code` they determine the
-    `question`.
+    Origin, seed, repetition, job and measures determine the `question`; the question and `code` determine the `key`.
+    `experiment` and `source` are only labels.
 
     >>> import fairopt as fo
     >>> cell = fo.harness.cells_of(fo.harness.load("pf_example"))[0]
@@ -95,7 +95,7 @@ class Cell:
     job: Job
     measures: tuple[str, ...]
     code: str
-    # Files and their digests, not part of the key, as their effects are in `code` and `measures`.
+    # Plug-in files and their digests, which are not part of the key, since `code` and `measures` reflect their content.
     plugins: tuple[tuple[str, str], ...] = ()
 
     @cached_property
@@ -131,15 +131,15 @@ class Cell:
         }  # fmt: skip
 
     def rng(self) -> np.random.Generator:
-        """Random generator of the solution, seeded by the question, and thus independent of process and order."""
+        """Random generator of the job, seeded by the question, so that neither process nor order affects the result."""
         return np.random.default_rng(int(self.question, 16))
 
 
 class Work(NamedTuple):
-    """One cell, or several that are solved together; rows with keys in `wanted` are returned, by default all.
+    """One cell, or several cells that are solved together; rows with keys in `wanted` are returned (None: all rows).
 
-    Cells whose rows are not wanted are solved again, so that the wanted rows do not depend on the content of
-    the store: sums over stacks of another size round differently.
+    Cells whose rows are already stored are solved again with the others, so that the wanted rows do not depend on the
+    content of the store: sums over a stack of another size round differently.
     """
 
     cells: tuple[Cell, ...]

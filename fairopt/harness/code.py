@@ -21,7 +21,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 #: Packages that determine the schedule of a policy.
 SIMULATING = ("model", "scheduling", "workloads")
-#: Packages that only display, store or request results, and packages that only some cells use; all others solve.
+#: Packages that only display, store or request results, and packages that only some cells use; all other packages
+#: determine allocations.
 ASIDE = {"app", "base", "harness", "mechanisms", "properties", "scheduling", "study"}
 #: Modules that only display or store results.
 _SHOWING = ("result/plot.py", "result/_show.py", "result/allocation_file.py")
@@ -31,7 +32,7 @@ _ALWAYS = ("harness/origin.py", "harness/solve.py", "harness/stack.py", "harness
            "study/entitlement.py", "study/metrics.py")  # fmt: skip
 #: Folders that installers put packages into.
 _SITES = {"site-packages", "dist-packages"}
-#: Packages and modules that determine measured violations, beside the packages that solve.
+#: Packages and modules that determine measured violations, beside the packages that `solving` lists.
 VIOLATIONS = ("properties", "study/solve_many.py")
 
 
@@ -43,7 +44,7 @@ def solving() -> tuple[str, ...]:
 
 
 def computing(*rooms: str) -> list[Path]:
-    """Files of packages or modules that enter the digest, with data of generators; of mechanisms only shared files."""
+    """Files that enter the digest: those of the given packages or modules, and modules that all mechanisms share."""
     found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
     files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
@@ -54,7 +55,7 @@ def computing(*rooms: str) -> list[Path]:
 
 @cache
 def of_fairopt(*rooms: str) -> str:
-    """Digest of the files of these packages."""
+    """Digest of the files that `computing` lists for the given packages."""
     found = hashlib.sha256()
     for path in computing(*rooms):
         found.update(
@@ -64,15 +65,15 @@ def of_fairopt(*rooms: str) -> str:
 
 
 def _shared(mechanism: str) -> bool:
-    """True for modules shared by all mechanisms, and for modules of the price of fairness."""
+    """True for a module that all mechanisms share, or that computes the price of fairness."""
     return mechanism.startswith(("_", "reference.")) or mechanism in ("utilitarian", "alpha_fair")
 
 
 @cache
 def of(kind: type, *rooms: str) -> str:
-    """Digest of packages of fairopt and of a mechanism or policy: the modules of its classes, and their imports.
+    """Digest of packages of fairopt and of the modules of a mechanism or policy, of its base classes and imports.
 
-    Installed packages are excluded: their versions are in the row, not in the key.
+    Installed packages are excluded: rows state their versions, on which keys do not depend.
     """
     parts = sorted(_of_modules(one.__module__ for one in kind.__mro__))
     if _file(sys.modules.get(kind.__module__)) is None and not _installed(kind.__module__):
@@ -81,7 +82,7 @@ def of(kind: type, *rooms: str) -> str:
 
 
 def _of_modules(names: Iterable[str]) -> Iterator[str]:
-    """Names and digests of modules outside of installed packages, and, recursively, of their imports."""
+    """Yield name and digest of the modules that are not installed, and, recursively, of the modules they import."""
     todo, seen = [*names], set[str]()
     while todo:
         name = todo.pop()
@@ -105,7 +106,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _file(module: ModuleType | None) -> Path | None:
-    """Source file of a module, for modules of fairopt below `PACKAGE`; None without a source file."""
+    """Source file of a module, below `PACKAGE` if the module is of fairopt; None if it has no source file."""
     name = getattr(module, "__file__", None)
     if not isinstance(name, str) or not name.endswith(".py") or not Path(name).is_file():
         return None
@@ -121,7 +122,7 @@ def _installed(name: str) -> bool:
     path = getattr(sys.modules.get(name), "__file__", None)
     if path is None:
         return name in sys.builtin_module_names or name in sys.stdlib_module_names
-    if not _SITES.isdisjoint(Path(path).parts):  # may be of another environment, on the path
+    if not _SITES.isdisjoint(Path(path).parts):  # also packages of another environment that is on `sys.path`
         return True
     places = [sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")]
     return any(place and Path(path).is_relative_to(place) for place in places)

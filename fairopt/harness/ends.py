@@ -1,4 +1,4 @@
-"""Exceptions that end a sweep early; finished cells are stored, and none of these becomes the error of a cell."""
+"""Exceptions that end a sweep early; finished cells are stored, and the exception is stored as the error of no cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Interrupted(FairoptError):
 
 
 class Stopped(FairoptError):
-    """End of a sweep whose workers are lost or keep dying, or whose store cannot be written; received rows are stored.
+    """End of a sweep whose workers are lost or die repeatedly, or whose store cannot be written; stored rows remain.
 
     >>> import fairopt as fo
     >>> issubclass(fo.harness.Stopped, fo.errors.FairoptError)

@@ -1,8 +1,8 @@
-"""Executors of cells: this process, processes of this machine, or any other executor. All give the same rows.
+"""Executors of cells: this process, processes of this machine, or any other executor. All produce the same rows.
 
-`Execute` gives packed rows in the order in which cells finish; closing it stops the work. A worker gets up to
-`_SENT` small cells, or a stack of cells that is solved together (`stack`), and returns finished rows after a quarter of
-a second. If a worker dies, the rows of that period and the current cell or stack are lost.
+An `Execute` function yields packed rows in the order in which cells finish; closing the iterator stops the computation.
+A worker gets up to `_SENT` small cells, or a stack of cells that is solved together (`stack`), and returns finished
+rows after `_SECONDS`. If a worker dies, the rows of that period and the current cell or stack are lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .ends import Elsewhere, Stopped
 from .run import run, together, warm_up
 from .store import Packed, pack
 
-#: Function of units of work, the folder of traces, and the number of threads.
+#: Function that computes units of work, given the folder of traces and the number of threads.
 Execute = Callable[[Sequence[Work], str | None, int | None], Iterator[Packed]]
 
 #: Libraries that start threads, which a forked process would lack.
@@ -53,7 +53,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
-    """Form units of work for the `missing` keys, in the order of cells: a stack of similar cells, or a single cell."""
+    """Group cells into units of work for the `missing` keys: stacks of similar cells, or single cells, in order."""
     groups: dict[object, list[Cell]] = {}
     for cell in cells:
         alike = (cell.origin, cell.seed, cell.job, cell.measures, cell.repetition // stack.TOGETHER)
@@ -66,7 +66,7 @@ def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
 def several(
     todo: Sequence[Work], traces: str | None, threads: int | None, seconds: float = _SECONDS
 ) -> tuple[Packed, list[Work]]:
-    """Compute work for about `seconds`, at least one cell: its rows, and the remaining work."""
+    """Compute units of work for about `seconds`, at least one cell, and return the rows and the remaining units."""
     end, left = time.monotonic() + seconds, deque(todo)
     schema, rows = todo[0].cells[0].job.schema, list[Row]()
     while left and (not rows or time.monotonic() < end):
@@ -82,7 +82,7 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Group cells into messages, since a message costs as much as a small cell; cells of one cluster stay together."""
+    """Group units of work into messages, as a message takes as long as a small cell; a stack is a message by itself."""
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
@@ -100,9 +100,9 @@ def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Ite
 
 
 def on(given: Executor, workers: int) -> Execute:
-    """Executor of `concurrent.futures` with its number of workers, such as a Dask client's `get_executor(pure=False)`.
+    """Execute cells on an executor of `concurrent.futures`, such as `get_executor(pure=False)` of a Dask client.
 
-    The executor is not shut down at the end; work that has not begun is cancelled.
+    At the end, work that has not begun is cancelled, but the executor is not shut down.
     """
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
@@ -133,7 +133,7 @@ def processes(jobs: int) -> Execute:
             for pool in made:
                 for process in [*(pool._processes or ())]:
                     with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)  # nobody waits for its result any more
+                        os.kill(process, signal.SIGKILL)  # the result of an unfinished cell is no longer needed
                 pool.shutdown()
 
     return execute
@@ -143,10 +143,10 @@ def _handed_in(
     todo: Iterable[list[Work]], make: Callable[[], Executor], breaks: int, ahead: int, workers: int,
     at: dict[Future[Any], Any], traces: str | None, threads: int | None,
 ) -> Iterator[Packed]:  # fmt: skip
-    """Yield rows as they complete, with at most `ahead` pending batches, which `at` maps to their executors.
+    """Yield rows as they complete; `at` maps the futures of at most `ahead` pending batches to batch and executor.
 
-    Cells of workers that died are sent again, each by itself, and omitted if the worker dies again. A broken executor
-    is replaced at most `breaks` times.
+    The cells of a batch that failed are sent again, each by itself, and a cell that fails by itself is omitted, unless
+    its executor broke. A broken executor is replaced at most `breaks` times.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _handed_in(
 
 
 def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: int | None) -> Future[Any]:
-    """Submit a batch; a failed future if the executor is broken."""
+    """Submit a batch, and return its future, which has already failed if the executor is broken."""
     try:
         return pool.submit(several, batch, traces, threads)
     except BrokenExecutor as error:
@@ -199,17 +199,17 @@ def _submitted(pool: Executor, batch: list[Work], traces: str | None, threads: i
 
 
 def _pool(jobs: int, threads: int | None) -> Any:
-    """Pool of worker processes: forks of this process, which saves seconds of imports, unless forks would lack threads.
+    """Create worker processes: forks of this process, which saves seconds of imports, or else new processes of loky.
 
-    A fork has only the thread that made it. It does not depend on the monitor of tqdm or on threads of linear algebra;
-    any other thread rules out forks.
+    A fork contains only the thread that created it, and works without the monitor thread of tqdm and without the
+    threads of linear algebra. Any other thread, and any loaded library in `_THREADED`, rules out forks.
     """
     variables = {} if threads is None else dict.fromkeys(_THREAD_VARIABLES, str(threads))
     others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
     if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
         copies = multiprocessing.get_context("fork")
         pool: Any = ProcessPoolExecutor(jobs, copies, initializer=_begin, initargs=(variables, os.getpid()))
-    else:  # processes of loky do not run the main script again
+    else:  # processes of loky, unlike spawned processes of `multiprocessing`, do not run the main script again
         loky = of_an_extra("joblib.externals.loky.process_executor")
         pool = loky.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(variables, os.getpid()), env=variables)
     with warnings.catch_warnings():
@@ -221,7 +221,7 @@ def _pool(jobs: int, threads: int | None) -> Any:
 def _begin(variables: dict[str, str], parent: int) -> None:
     """Initialise a worker: it ignores Ctrl-C, which the parent handles, and ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a copy has the handler of its parent
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a fork inherits the handler of its parent
     os.environ.update(variables)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -231,8 +231,8 @@ def _begin(variables: dict[str, str], parent: int) -> None:
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended.
 
-    The kernel of Linux ends the process at once, unless the parent ended before the request; other systems have no
-    such request, so that the parent is checked repeatedly.
+    On Linux, `prctl` makes the kernel end the process at once, unless the parent ended before the call in `_begin`;
+    other systems have no such call. The parent is therefore checked every `_HEARTBEAT` seconds.
     """
     made_by = multiprocessing.parent_process()
     while os.getppid() == parent and not (sys.platform == "win32" and made_by and not made_by.is_alive()):
@@ -242,7 +242,7 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """Executor of the workers of a running Dask scheduler, such as `tcp://HOST:8786`, and their number."""
+    """Connect to a Dask scheduler, such as `tcp://HOST:8786`; yield an executor and the number of its workers."""
     try:
         client = of_an_extra("distributed").Client(address, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -1,6 +1,6 @@
 """`Experiment`: a file `experiments/NAME.toml`, for one published table or figure. docs/experiments.md has the format.
 
-Mechanisms on clusters and policies on workloads over time are two kinds of experiments: `MECHANISMS`, `POLICIES`.
+There are two kinds of experiments: `MECHANISMS` on clusters, and `POLICIES` on workloads over time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Where = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Document:
-    """TOML file: text and contents; `smoke` if the values of [smoke] have replaced others."""
+    """TOML file: text and contents; `smoke` is true if values of [smoke] have replaced the values of the experiment."""
 
     path: Path
     text: str
@@ -45,14 +45,14 @@ class Document:
     smoke: bool = False
 
     def error(self, where: Where, message: str) -> DataError:
-        """Build an error, whose message begins with file, line and key."""
+        """Build an error whose message begins with file, line and key."""
         key = ".".join(str(part + 1) if isinstance(part, int) else part for part in where)
         line = _files.toml_line(self.text, where)
         return DataError(f"{self.path}:{line}: {key}{': ' if key else ''}{message}", where)
 
     @contextmanager
     def blamed(self, *place: str | int) -> Iterator[None]:
-        """Context that adds to errors of data the line of their entry, or of `place`; in [smoke] if it has the key."""
+        """Add to each `DataError` the line of its entry, or of `place`; the line is in [smoke] if the key is there."""
         try:
             yield
         except DataError as error:
@@ -70,7 +70,7 @@ def read(path: Path) -> Document:
     Raises
     ------
     DataError
-        The file cannot be read, or is not TOML; the message has the line.
+        The file cannot be read, or is not TOML; the message states the line.
     """
     text = _files.read(path, "experiment")
     return Document(path, text, _files.parse_toml(text, path))
@@ -86,28 +86,28 @@ def _text(what: str, *names: str) -> Any:
 
 
 def _whole(least: int) -> Any:
-    """Type of a whole number."""
+    """Type of a whole number of at least `least`."""
     return Annotated[int, Meta(ge=least, le=2**63 - 1, description=f"a whole number >= {least}")]
 
 
 def _number(what: str, **bounds: Any) -> Any:
-    """Type of a number within bounds, which excludes NaN."""
+    """Type of a number within `bounds`, and not NaN."""
     return Annotated[float, Meta(description=what, **bounds)]
 
 
 def _many(kind: Any) -> Any:
-    """Type of one value or several."""
+    """Type of an entry that is one value of a type, or a nonempty list of such values."""
     return kind | Annotated[tuple[kind, ...], Meta(min_length=1, description="one or several")]
 
 
 def _one(kind: Any) -> Any:
-    """Type of one value, which may be in a list of length one."""
+    """Type of an entry that is one value of a type, or a list of length one."""
     of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
     return kind | Annotated[tuple[kind, ...], of_one]
 
 
 def _struct(name: str, fields: Fields) -> type[Struct]:
-    """Type of a table with these keys and no others."""
+    """Type of a table with the given keys and no other keys."""
     listed = [(key, *field) for key, field in fields.items()]
     return msgspec.defstruct(name, listed, kw_only=True, forbid_unknown_fields=True)
 
@@ -131,11 +131,25 @@ class Entry(Struct):
 
 @dataclass(frozen=True)
 class Kind:
-    """Differences between the kinds of experiments.
+    """Kind of experiment: the keys of its files, and the functions that interpret their values.
 
-    `sources` is the key of clusters or workloads, `runs` that of mechanisms or policies. `top` are the fields of a
-    file that other kinds lack, `grid` the fields of a grid. `measures` are the measures that a grid may name;
-    `check_run` raises `DataError`.
+    Attributes
+    ----------
+    schema : Schema
+    sources, runs : str
+        Key of the clusters or workloads, and key of the mechanisms or policies.
+    top, grid : Fields
+        Fields of a file that the other kind lacks, and fields of a grid.
+    measures : callable
+        Returns the measures that a grid may name.
+    check_run : callable
+        Raises `DataError` if a text names no mechanism or policy.
+    drawn_from : Sources
+        Registered sources of clusters or workloads.
+    jobs : callable
+        Yields the jobs of a grid, given its values.
+    measure : callable
+        Maps the name of a measure to the name that enters the key.
     """
 
     schema: Schema
@@ -170,7 +184,7 @@ class Kind:
 
 _SEED, _COUNT = _whole(0), _whole(1)
 _NAMES = _many(_text("a column of the cells"))
-#: A further table: arguments of `StoredCells.table`.
+#: Fields of a further table: arguments of `StoredCells.table`.
 _TABLE: Fields = {
     "name": (_text("a name, which follows that of the experiment"),),
     "title": (_text("a line of text"), ""),
@@ -252,7 +266,7 @@ POLICIES = Kind(
 
 @dataclass(frozen=True)
 class Source:
-    """Cluster or workload of an experiment: its name, and its origin; `merge` merges identical servers first."""
+    """Cluster or workload of an experiment: its name, and the text of its origin; `merge` merges identical servers."""
 
     name: str
     text: str
@@ -261,7 +275,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Grid:
-    """Grid of jobs on every source; values by the keys of `Kind.grid`."""
+    """Grid of jobs: `values` by the keys of `Kind.grid`, and `where`, the location in the file."""
 
     where: Where
     values: Mapping[str, tuple[Any, ...]]
@@ -271,16 +285,16 @@ class Grid:
         return self.values[key]
 
     def one(self, key: str) -> Any:
-        """Value of a key that has exactly one."""
+        """Value of a key that has exactly one value."""
         return self.values[key][0]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A validated experiment file.
+    """Validated experiment file.
 
-    `minutes` is the CPU time of all cells, `keep` the measures that its table is about, `tables` are further tables;
-    `printed`: properties that a paper grants each mechanism.
+    `minutes` is the CPU time of all cells, `keep` are the columns that its table shows at any width, `tables` are
+    further tables, and `printed` maps each mechanism to the properties that a paper claims of it.
 
     >>> import fairopt as fo
     >>> experiment = fo.harness.load("drf_figures")
@@ -318,7 +332,7 @@ class Experiment:
 
 
 def known() -> dict[str, Path]:
-    """Experiments by name: those in `experiments` of the current folder, and those of the package."""
+    """Files of experiments by name; `experiments` in the current folder precedes the experiments of the package."""
     found: dict[str, Path] = {}
     for folder in (Path("experiments"), shipped.folder("experiments")):
         for path in sorted(folder.glob("*.toml")):
@@ -327,12 +341,12 @@ def known() -> dict[str, Path]:
 
 
 def load(name: str | Path, smoke: bool = False) -> Experiment:
-    """Load an experiment by its name or file, or its tiny version `smoke`; `[workloads]` marks simulations.
+    """Load an experiment by its name or file, or its tiny version if `smoke`; a table `[workloads]` marks simulations.
 
     Raises
     ------
     DataError
-        There is no such experiment, or its file is invalid; the message has line and key.
+        There is no such experiment, or its file is invalid; the message states line and key.
 
     >>> import fairopt as fo
     >>> fo.harness.load("drf_figures", smoke=True).name
@@ -356,7 +370,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
 
 
 def _smaller(kind: Kind, document: Document) -> Document:
-    """Replace values of the document by the values of [smoke]."""
+    """Copy of a document in which the values of [smoke] replace other values."""
     data, tiny = document.data, document.data["smoke"]
     for name in tiny.get(kind.sources, ()):
         if name not in data[kind.sources]:
@@ -372,7 +386,7 @@ def _smaller(kind: Kind, document: Document) -> Document:
 
 
 def _experiment(kind: Kind, document: Document) -> Experiment:
-    """Build the experiment of a document without further replacement."""
+    """Build the experiment of a document, without replacement by the values of [smoke]."""
     with document.blamed():
         file: Any = typed(document.data, kind.file)
     _plugins.installed()
@@ -405,11 +419,11 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
         with document.blamed(*place):
             if count not in (None, 1):
                 raise DataError("a table of each cluster shows one draw; leave repetitions out", ("repetitions",))
-    return replace(made, quick=True)  # quick: `make tables` may compute it, which takes seconds
+    return replace(made, quick=True)  # `make tables` computes experiments that are `quick`, which take seconds
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """Values of a key that takes one value or several."""
+    """Values of a key whose entry is one value or a list."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
@@ -427,18 +441,18 @@ def _sources(kind: Kind, name: str, said: Table, folder: Path) -> list[Source]:
 
 
 def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
-    """Name of a source with its options."""
+    """Text of a source with its options appended: `NAME?key=value&key=value`."""
     plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs]
     return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
 
 
 def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
-    """Distinct cells, with those of one cluster or workload in succession.
+    """Return the distinct cells of an experiment; the cells of each cluster or workload are consecutive.
 
     Raises
     ------
     DataError
-        A source is unknown, or a mechanism lacks an engine; the message has the line of the experiment file.
+        A source is unknown, or a mechanism lacks an engine; the message states the line of the experiment file.
 
     >>> import fairopt as fo
     >>> [cell.label for cell in fo.harness.cells_of(fo.harness.load("drf_figures", smoke=True))][:3]

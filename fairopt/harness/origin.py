@@ -32,15 +32,15 @@ PAPER = "paper:"
 class Origin:
     """Origin of the cluster or workload of a cell, part of the cell's key.
 
-    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` covers the data of the source (for a generator only
-    its plug-in), so that a generator in place of a trace, or another part of a trace, yields another cell.
+    `kind` is `paper`, `file`, `trace` or `generator`. `digest` covers the data of the source, for a generator only its
+    plug-in, so that a generator in place of a trace, or another part of a trace, yields another cell.
     """
 
     text: str
     kind: str
     digest: str
     merge: bool
-    path: str = field(default="", compare=False)  # location of a file, not compared, as only the content matters
+    path: str = field(default="", compare=False)  # not compared, since only the content of a file matters
 
     @property
     def named(self) -> str:
@@ -54,7 +54,7 @@ class Origin:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Fields that enter the key."""
+        """Fields that enter the key of the cell."""
         return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
 
 
@@ -74,7 +74,7 @@ def check(sources: Sources[Any], text: str, folder: Path, options: tuple[str, ..
 
 
 def of(sources: Sources[Any], text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
-    """Determine the origin of a named cluster or workload; files are relative to `folder`.
+    """Determine the origin of a cluster or workload from its text; paths of files are relative to `folder`.
 
     Raises
     ------
@@ -104,13 +104,13 @@ def _paper(sources: Sources[Any], text: str) -> bool:
 
 
 def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
-    """Path of the file or folder that a text names, which may not exist; None for a source."""
+    """Path of the file or folder that a text names, whether or not it exists; None if the text names a source."""
     cluster = text.endswith((".toml", ".json", ".csv")) and CLUSTERS.reads(text) is None
     return folder / text if (cluster if sources is CLUSTERS else is_file(str(folder / text))) else None
 
 
 def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
-    """Draw the cluster, with its description; the same seed and repetition draw the same cluster for all mechanisms."""
+    """Draw a cluster, and return it with its description; seed and repetition determine it for all mechanisms."""
     if origin.kind == "paper":
         found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
     elif origin.kind == "file":
@@ -121,13 +121,13 @@ def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tup
     return (merge(found, users=False).cluster if origin.merge else found), about
 
 
-#: Cache of the last clusters drawn, as consecutive cells share clusters.
+#: `drawn` with a cache of the last clusters, since consecutive cells share clusters.
 cluster = lru_cache(maxsize=4)(drawn)
 
 
 @lru_cache(maxsize=2)
 def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
-    """Draw the workload; the same seed and repetition draw the same one for all policies."""
+    """Draw a workload; seed and repetition determine it for all policies."""
     if origin.kind == "file":
         return load_workload(_unchanged(origin))
     made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)
@@ -135,7 +135,7 @@ def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> 
 
 
 def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
-    # The origin of a generator depends on no file, and is requested by thousands of cells.
+    # The origin of a generator depends on no file, so that it can be cached for the thousands of cells that request it.
     look = _known if origin.kind == "generator" else _found
     here, make = look(sources is WORKLOADS, origin.text, origin.merge, traces)
     if here != origin:
@@ -144,7 +144,7 @@ def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, t
 
 
 def _found(simulated: bool, text: str, merged: bool, traces: str | None) -> tuple[Origin, Callable[..., Any]]:
-    """Origin of a text on this machine, and the function that draws from it."""
+    """Origin of a text on this machine, and the function that draws from the source."""
     sources: Sources[Any] = WORKLOADS if simulated else CLUSTERS
     return of(sources, text, merged, Path(), traces), sources.maker(text, traces)
 

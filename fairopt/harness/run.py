@@ -24,7 +24,7 @@ from .solve import Solve
 
 
 def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
-    """Compute the row of a cell, with its results, or with the error that its code raised.
+    """Compute the row of a cell, with its results or with the error that the computation raised.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     traces : str, optional
         Folder of the traces.
     threads : int, optional
-        Threads of BLAS; None leaves them unchanged.
+        Number of threads of BLAS; None leaves the number unchanged.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     check(cell)
     watch = clock.Watch()
     try:
-        # Fixed threads and compiled loops yield the same digits in every process.
+        # A fixed number of threads and compiled loops yield the same digits in every process.
         with pools().limit(limits=threads), compiling():
             cell.job.warm()
             row = cell.requested | cell.job.answer(cell, traces)
@@ -54,7 +54,7 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
 
 
 def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], list[Cell]]:
-    """Compute the rows of draws that are solved together, and return the cells that have to be solved individually.
+    """Compute rows of draws that are solved together; return them, and the cells that have to be solved individually.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
             found = stack.rows(cells, traces)
     except Elsewhere:
         raise
-    except Exception as error:  # the individual solutions attribute the error to its cell
+    except Exception as error:  # solving each cell individually attributes the error to the cell that causes it
         said = f"draws are solved one by one, as their stack broke down ({type(error).__name__}: {error})"
         warnings.warn(f"{said}: please report it", EngineWarning, stacklevel=2)
         return [], [*cells]
@@ -81,7 +81,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
 
 
 def check(cell: Cell) -> None:
-    """Raise `Elsewhere` if the code of this process is not that of the sweep, as files may have changed meanwhile."""
+    """Raise `Elsewhere` if the code of this process is not that of the sweep, since files may change during a sweep."""
     try:
         plugins.needed(cell.plugins)
         here = cell.job.code(cell.measures)
@@ -92,7 +92,7 @@ def check(cell: Cell) -> None:
 
 
 def warm_up(cells: Iterable[Cell]) -> None:
-    """Compile for mechanisms of the package before processes start, which would otherwise all compile the same."""
+    """Compile loops for mechanisms of the package before workers start, each of which would otherwise compile them."""
     for job in {cell.job for cell in cells}:
         ours = type(job.what.made).__module__.startswith("fairopt.")
         if ours and isinstance(job, Solve) and job.engine != "declarative":

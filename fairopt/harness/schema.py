@@ -1,4 +1,4 @@
-"""The columns of stores: one row per cell, with its long tables inside. A change requires a new format number."""
+"""Columns of stores: one row per cell, which contains its long tables. A change requires a new format number."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Columns = dict[str, str]
 class Schema:
     """Columns of one kind of cell.
 
-    `inputs`: columns of the question; `found`: columns of the result; `chance`: seconds and machines, which differ from
-    run to run; `long`: tables within the row. `folder` is the folder of such cells in a store; `source` is the column
-    with the name of the cluster or workload.
+    `inputs` are the columns of the question, `found` those of the result, and `chance` those of times and machines,
+    which differ from run to run; `long` are tables within the row. `folder` is the subfolder of a store for such cells,
+    and `source` is the column with the name of the cluster or workload.
     """
 
     format: str
@@ -54,12 +54,12 @@ def _kind(name: str) -> Any:
 
 
 def _columns(*typed: str) -> Columns:
-    """Columns in order: lines of a type and the names that have it."""
+    """Columns in order, from lines that consist of a type and of the names of the columns of this type."""
     found = [line.split() for line in typed]
     return {name: kind for kind, *names in found for name in names}
 
 
-#: Columns of the request.
+#: Columns of the question.
 INPUTS = _columns(
     "string key experiment cluster source data digest",
     "int64 seed repetition",
@@ -69,8 +69,8 @@ INPUTS = _columns(
     "double damping tol",
     "string options question code",
 )
-#: Columns of the result. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, with an `error` only.
-#: `answered` is the engine whose candidate was accepted; `pooled` is true if it solved the pool of servers.
+#: Columns of the result. `status` is `ok`, `missed` if the certificate exceeds `tol`, or `failed` if there is only an
+#: `error`. `answered` is the engine whose candidate was accepted; `pooled` is true if it solved the pool of servers.
 FOUND = _columns(
     "string status answered",
     "bool pooled",
@@ -83,15 +83,15 @@ FOUND = _columns(
     "double messages residual exploitability",
     "string stopped solver solver_status",
 )
-#: Columns of cost and environment, which differ from run to run. `seconds` is CPU time, and all other times, such as
-#: `wall`, are elapsed time.
+#: Columns of times and environment, which differ from run to run. `wall` and `elapsed` are wall times in seconds, all
+#: other durations are CPU times.
 CHANCE = _columns(
     "double drawing build compile solve certify seconds wall measuring loops elapsed",
     "time finished",
     "string fairopt commit versions python machine",
     "int64 process cores threads",
 )
-#: Long tables, as lists in the row: the name of each, and its columns.
+#: Long tables, which are lists within the row: columns by name of the table.
 LONG = {
     "use": _columns("string class", "int64 servers", "string resource", "double capacity utilization"),
     "curve": _columns("int64 round", "double residual exploitability utilization messages seconds"),
@@ -104,11 +104,11 @@ COLUMNS = INPUTS | FOUND | CHANCE
 #: Columns of long tables that differ from run to run.
 CHANCE_INSIDE = "seconds"
 
-#: A mechanism on a cluster.
+#: Cells that solve a mechanism on a cluster.
 CELLS = Schema("fairopt-cells-3", "", "cluster", INPUTS, FOUND, CHANCE, LONG)
 
-#: A policy on a workload over time. Columns without a unit are in seconds of the workload; of the simulation itself
-#: `simulate` is the CPU time, and `wall` the elapsed time.
+#: Cells that run a policy on a workload over time. Times are in seconds of the workload, except the duration of the
+#: simulation: `simulate` is its CPU time, `wall` its wall time.
 SIMULATIONS = Schema(
     "fairopt-simulations-1",
     "simulations",

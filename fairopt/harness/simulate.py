@@ -44,7 +44,7 @@ _SUMMARY = (
     "end",
     "certificate",
 )
-#: Significant digits of demands; with fewer digits, demands that a scheduler distinguishes would count as equal.
+#: Significant digits to which demands are rounded; with fewer, demands that a scheduler distinguishes would be equal.
 _DIGITS = 3
 
 
@@ -61,40 +61,40 @@ class Alone:
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """Jobs of all users, as `Schedule.jobs`."""
+        """Jobs of all users, with the columns of `Schedule.jobs`."""
         return pd.concat([one.jobs for one in self.schedules.values()])
 
     @property
     def users(self) -> pd.DataFrame:
-        """All users, as `Schedule.users`, with dominant shares relative to their own servers."""
+        """All users, with the columns of `Schedule.users`; dominant shares are relative to the servers of the user."""
         return pd.concat([one.users for one in self.schedules.values()])
 
     @property
     def tasks(self) -> pd.DataFrame:
-        """Tasks of all users, as `Schedule.tasks`."""
+        """Tasks of all users, with the columns of `Schedule.tasks`."""
         return pd.concat([one.tasks for one in self.schedules.values()])
 
     @property
     def timeline(self) -> pd.DataFrame:
-        """Timelines of all users, as `Schedule.timeline`, indexed by user."""
+        """Timelines of all users, with the columns of `Schedule.timeline`, indexed by user and time."""
         return pd.concat({user: one.timeline for user, one in self.schedules.items()}, names=["user"])
 
     @property
     def utilization(self) -> pd.Series:
-        """Mean utilization by resource, over all servers and weighted by the durations of the simulations."""
+        """Mean utilization by resource over users, weighted by the capacity and duration of each simulation."""
         each = [(one.utilization, one.workload.total * one.end) for one in self.schedules.values()]
         total = sum(weight for _, weight in each)
         return sum(use.fillna(0.0) * weight for use, weight in each) / total
 
     def summary(self) -> pd.Series:
-        """Counts summed over users, as `Schedule.summary`, and mean times over jobs."""
+        """Counts summed over users, mean and median response over jobs, and the latest end of a simulation."""
         each, response = [one.summary() for one in self.schedules.values()], self.jobs["response"]
         found = {name: sum(one[name] for one in each) for name in _SUMMARY[:4]}
         times = {"mean response": float(response.mean()), "median response": float(response.median())}
         return pd.Series(found | times | {"end": max(one["end"] for one in each)}, dtype=object)
 
 
-#: Result of a simulation.
+#: Result of a simulation on common servers, of a fluid allocation, or of simulations on dedicated servers.
 Ran = Schedule | FluidSchedule | Alone
 
 
@@ -109,7 +109,7 @@ def parse(text: str) -> Policy | Mechanism:
     Raises
     ------
     DataError
-        The text describes no policy or mechanism, or several.
+        The text names no policy or mechanism, or more than one.
     """
     prefix, inside = _prefixed(text)
     return mechanisms.one(inside) if prefix == FLUID else policies.one(inside)
@@ -126,16 +126,16 @@ class Simulate:
     until : float or None
         End of the simulation in seconds.
     every : float or None
-        Seconds between samples of the timeline, and between decisions of fluid allocations. Default: 500 samples, and
-        300 s.
+        Seconds between samples of the timeline, and between decisions of fluid allocations. Default: 500 samples in
+        all, and a decision every 300 s.
     impossible : str
         "report" or "raise", for tasks that no server can run.
     thrashing : float or None
-        Slowdown of tasks on overcommitted servers, a factor; None: 1.
+        Factor by which tasks on overcommitted servers slow down; None: no slowdown.
     slows : str
-        Which tasks slow down: `short` or `all`, as `Thrashing.slows`.
+        Tasks that slow down, `short` or `all`: the field `slows` of `Thrashing`.
     half_life : str or None
-        Half-life of the memory of use in fluid allocations; None: no memory.
+        Half-life of past usage in the weights of fluid allocations; None: past usage has no effect.
     """
 
     what: Named[Policy | Mechanism]
@@ -158,7 +158,7 @@ class Simulate:
 
     @property
     def fields(self) -> Row:
-        """Parameters that enter the key."""
+        """Parameters that enter the key of the cell."""
         left = {"what"} | ({"slows"} if self.slows == "short" else set())
         left |= {"half_life"} if self.half_life is None else set()
         return {"policy": self.what.text} | {name: value for name, value in vars(self).items() if name not in left}
@@ -216,11 +216,11 @@ class Simulate:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
-    """All jobs of a grid of policies and parameters."""
+    """Yield the jobs of a grid of policies and parameters."""
     until, every = (None if values[key][0] is None else float(values[key][0]) for key in ("until", "every"))
     for factor, slows in product(values["thrashing"], values["slows"]):
         if slows != values["slows"][0] and factor in (None, 1):
-            continue  # nothing slows down
+            continue  # no task slows down, so that `slows` has no effect
         for text in values["policies"]:
             thrashing = None if factor is None else float(factor)
             yield Simulate.of(text, until, every, values["impossible"][0], thrashing, slows)

@@ -32,14 +32,15 @@ from .cell import Cell, Named, Row
 from .origin import Origin
 from .schema import CELLS, Schema
 
-#: Names of engines: `PLAYED` is best responses, round by round with a trace; `DEFAULT` is the engines of `solve` with
-#: their fallbacks.
+#: Names of engines: `PLAYED` runs best responses and records every round; `DEFAULT` leaves the choice of engines and
+#: fallbacks to `Mechanism.solve`.
 PLAYED, DEFAULT = "best-response", "default"
-#: Optional measures of a cell beside its row, the usual ones first.
+#: Optional measures of a cell; a grid that names no measures has the first three.
 MEASURES = (
     "utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations", "churn",
 )  # fmt: skip
-#: Properties of the measure `violations`, and the number of misreports that the measure tries.
+#: `VIOLATED`: properties whose violations the measure `violations` determines. `MISREPORTS`: number of misreports that
+#: it tries.
 VIOLATED = (
     "strategy-proofness",
     "pareto-optimality",
@@ -53,7 +54,7 @@ MISREPORTS = 60
 _LEAVING = 0.1
 #: Smallest cluster that exercises all mechanisms.
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
-#: Entries of the summary that are columns; other measures are in the table `measured`, on request.
+#: Entries of `Allocation.summary` that are columns of a row; other measures are rows of the long table `measured`.
 _COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare")
 #: `_MOST_CLASSES`: largest number of server classes that are reported. `_MOST_TASKS`: largest size of a stored table of
 #: tasks.
@@ -64,7 +65,7 @@ _WARM: set[tuple[str, str, str]] = set()
 
 @dataclass(frozen=True)
 class Solve:
-    """Mechanism, with the parameters of its solution; fields from `order` on, except `tol`, apply to best responses."""
+    """Mechanism and solution parameters; `order`, `damping`, `max_rounds`, `residuals` apply to best responses only."""
 
     what: Named[Mechanism]
     engine: str
@@ -83,7 +84,7 @@ class Solve:
 
     @property
     def fields(self) -> Row:
-        """Parameters that enter the key."""
+        """Parameters that enter the key of the cell."""
         return {"mechanism": self.what.text} | {name: value for name, value in vars(self).items() if name != "what"}
 
     @property
@@ -108,7 +109,7 @@ class Solve:
                 self.allocation(TINY, np.random.default_rng(0))
 
     def allocation(self, cluster: Cluster, rng: np.random.Generator, start: Array | None = None) -> Allocation:
-        """Solve the cluster; games begin at `start`, (users, servers)."""
+        """Solve a cluster; best responses begin at the tasks `start`, (users, servers)."""
         mechanism: Any = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
@@ -127,7 +128,7 @@ class Solve:
         cluster, about = origin.cluster(cell.origin, cell.seed, cell.repetition, traces)
         drawing = watch.cpu
         if "times" in cell.measures:
-            # A first run compiles everything, so that the measured one excludes it.
+            # A first run compiles all loops, so that the measured run excludes their compilation.
             self.allocation(cluster, cell.rng())
         watch = clock.Watch()
         found = self.allocation(cluster, cell.rng())
@@ -140,7 +141,7 @@ class Solve:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
-    """All distinct jobs of a grid; parameters without effect on a mechanism are ignored.
+    """Yield the jobs of a grid; parameters without effect on an engine are ignored.
 
     Raises
     ------
@@ -165,7 +166,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
 
 
 def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Named[Mechanism]]:
-    """Mechanisms of a grid; those with a parameter alpha are expanded to all alphas of the grid."""
+    """Yield the mechanisms of a grid; a mechanism with a free parameter alpha is repeated for each of the alphas."""
     for text in texts:
         kinds = mechanisms.parse(text)
         if alphas and "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0])):
@@ -179,7 +180,7 @@ def named(mechanism: Mechanism) -> Named[Mechanism]:
 
 
 def measure(name: str) -> str:
-    """Name of a measure, with the digest of its plug-in's file, since another file defines another measure."""
+    """Name of a measure, followed by the digest of the plug-in file that defines it, if any."""
     made_by = metrics.KNOWN.get(name) if name not in MEASURES else None
     digest = "" if made_by is None else plugins.digest_of(made_by.__module__)
     return f"{name}@{digest}" if digest else name
@@ -233,7 +234,7 @@ def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -
 
 
 def use(found: Allocation, classes: bool = True) -> list[Row]:
-    """Utilization by resource, for class `all`, and for each class of servers with equal capacities, its name."""
+    """Rows of utilization by resource: for the class `all`, and for each class of servers, named by its capacities."""
     cluster = found.cluster
     groups = [("all", len(cluster.servers), cluster.pooled_capacity.tolist(), found.arrays.utilization.tolist())]
     if classes:
@@ -242,8 +243,8 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
             alike.setdefault(tuple(amounts), []).append(i)
         part = found.arrays.used_parts
         for capacity, of in alike.items() if len(alike) <= _MOST_CLASSES else ():
-            name = " x ".join([f"{amount:.10g}" for amount in capacity])  # names agree over all draws
-            # The mean over servers of equal capacity is the utilization.
+            name = " x ".join([f"{amount:.10g}" for amount in capacity])  # rounded, so that names agree over draws
+            # The utilization of a class is the mean over its servers, since their capacities are equal.
             groups.append((name, len(of), [*capacity], (part[of].sum(axis=0) / len(of)).tolist()))
     return [
         {"class": name, "servers": servers, "resource": resource, "capacity": amount,
@@ -254,7 +255,7 @@ def use(found: Allocation, classes: bool = True) -> list[Row]:
 
 
 def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
-    """Rounds, messages and seconds until the residual stays at or below each level; None if this never happens."""
+    """Rounds, messages and seconds until the residual stays at or below each level; None if it never does."""
     rows: list[Row] = []
     for level in levels:
         rounds = trace.rounds_to(level)
@@ -264,7 +265,10 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
 
 
 def _churn(job: Any, cluster: Cluster, found: Allocation, rng: np.random.Generator) -> list[Row]:
-    """Rounds to each residual, from the previous tasks, after a tenth of users left, and after they came back."""
+    """Rounds until the residual is at most each level, after a tenth of the users left, and after they returned.
+
+    Each game starts from the tasks of the previous game.
+    """
     users = len(cluster.users)
     stay = np.sort(rng.permutation(users)[max(1, round(_LEAVING * users)) :])
     if not len(stay):
@@ -281,24 +285,24 @@ def _churn(job: Any, cluster: Cluster, found: Allocation, rng: np.random.Generat
 
 
 def power_of_ten(level: float) -> str:
-    """Text of a residual, `1e-6`."""
+    """Format a residual, such as `1e-6`."""
     return f"{level:.0e}".replace("e-0", "e-")
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
-    """Violations by property: the largest over `MISREPORTS` misreports, and over departures of users."""
-    from ..properties import report  # other cells do without these imports
+    """Largest violation of each property over `MISREPORTS` misreports and over departures of users."""
+    from ..properties import report  # deferred, since other cells do not need it
 
     frame = report(mechanism, cluster, VIOLATED, changes=MISREPORTS, rng=rng)
     return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
 
 
 def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
-    """Tasks and indices of all equilibria at this alpha on the curve of equilibria through alpha = 1.
+    """Tasks and indices of all equilibria at the alpha of the mechanism on the curve of equilibria through alpha = 1.
 
-    A path that starts from alpha = 1 reaches the first of these equilibria, a path from beyond alpha the last; if the
-    two differ, there is hysteresis. The curve is followed to twice alpha (for alpha < 1: to half of alpha), from where
-    folds may lead back to alpha.
+    A path that starts from alpha = 1 arrives at the first of these equilibria, a path from beyond alpha at the last; if
+    the two differ, there is hysteresis. The curve is followed to twice alpha (for alpha < 1: to half of alpha), since
+    folds beyond alpha may lead back to it.
 
     Raises
     ------
@@ -324,7 +328,7 @@ def crossings(mechanism: Mechanism, cluster: Cluster) -> list[Row]:
 
 
 def _allocated(found: Allocation) -> list[Row]:
-    """Tasks by user and server; of large clusters by user only, with server `all`."""
+    """Tasks by user and server; for large clusters by user only, with the server `all`."""
     servers, tasks = found.cluster.servers, found.tasks
     if tasks.size > _MOST_TASKS:
         servers, tasks = ("all",), found.arrays.user_tasks[:, None]

@@ -1,7 +1,7 @@
 """Joint solution of draws from one source by one mechanism, on the stacks of `fairopt.solve_many`.
 
-The method is the one that solves the mechanism on a tiny cluster. Draws for which it is less accurate than
-`Mechanism.solve` are left to be solved individually.
+The method is the kernel of `fairopt.core.engines.small` for the mechanism's kind of problem. Draws that it solves less
+accurately than `Mechanism.solve` are left to be solved individually.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .solve import DEFAULT, TINY, Solve, measured
 
 #: `TOGETHER`: largest number of draws solved together. `_PAIRS`: largest number of (user, server) pairs of a draw.
 TOGETHER, _PAIRS = 500, 60
-#: Difference of shares up to which servers or users are proportional.
+#: Largest difference between normalised rows of capacity or demand at which servers or users count as proportional.
 _ALIKE = 1e-9
-#: `_LARGEST`: bound on the certificates of stacks; larger errors mean that refinement failed. `_TOL`: tolerance at
-#: which the solution of a stack ends.
+#: `_LARGEST`: bound on the certificates of stacks; a larger error means that refinement failed. `_TOL`: tolerance of
+#: the iterations for a stack.
 _LARGEST, _TOL = 1e-10, 1e-11
-#: Measures that need no further solution.
+#: Measures that are computed from the allocation, without a further solve.
 _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
 
 def may_be(cell: Cell) -> bool:
-    """True if a cell can be solved in a stack: a draw, with the default engine, and the common solve and certify."""
+    """True if a cell can be solved in a stack: a random draw, the default engine, and `solve`, `certify` inherited."""
     job, kind = cell.job, type(cell.job.what.made)
     return (
         isinstance(job, Solve)
@@ -56,7 +56,7 @@ def may_be(cell: Cell) -> bool:
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
     """Rows of draws from one source by one mechanism, by key; draws without a row have to be solved individually.
 
-    PS-DSF is excluded: its allocations are not unique, so that allocations of stacks would differ.
+    PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`.
     """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)
@@ -81,14 +81,14 @@ def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
 
 @cache
 def _tiny(job: Solve) -> Stats:
-    """Statistics of the mechanism on a tiny cluster, whose solver is that of small draws."""
+    """Statistics of the solution of a tiny cluster, for which `solve` chooses the same solver as for small draws."""
     return job.allocation(TINY, np.random.default_rng(0)).stats
 
 
 def _plain(cluster: Cluster) -> bool:
-    """True if `solve` leaves a cluster as it is: no placement, limits or rates, no proportional servers or users.
+    """True without placement constraints, task limits and rates, and without proportional servers or users.
 
-    The division of tasks among proportional servers is not unique.
+    `Mechanism.solve` would merge proportional servers, among which the division of tasks is not unique.
     """
     if cluster.constrained or cluster.rated or not np.isinf(cluster.max_tasks).all():
         return False
@@ -101,7 +101,7 @@ def _plain(cluster: Cluster) -> bool:
 
 
 def _answers(job: Solve, kind: Kind, clusters: Sequence[Cluster]) -> list[Allocation | None]:
-    """Allocations by the kernel of a kind; None if another method may be needed."""
+    """Solve clusters by the kernel of a kind of problem; None for each cluster that may need another method."""
     watch, mechanism = clock.Watch(), job.what.made
     prepared = [mechanism.prepare(cluster) for cluster in clusters]
     problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]

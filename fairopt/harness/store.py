@@ -1,4 +1,4 @@
-"""Store of results: one row per cell in an SQLite file, which several sweeps on one machine may write concurrently.
+"""Store of results: one row per cell in an SQLite file, to which several sweeps on a machine may write concurrently.
 
 Each row is committed when its cell is finished, so that a crash of a sweep loses only the cells in progress. Rows are
 compressed with a checksum: rows damaged on the disk are detected, reported and computed again.
@@ -32,7 +32,7 @@ INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
 COMMIT
 """
 _ANY = "SELECT * FROM sqlite_master"
-#: One row per cell: results replace errors; the first result is kept, and the last error.
+#: One row per cell: a result replaces an error; of several results the first is kept, of several errors the last.
 _WRITE = """
 INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET failed = excluded.failed, finished = excluded.finished, row = excluded.row
@@ -56,16 +56,16 @@ class Contents:
     schema: Schema = field(default=CELLS, repr=False)
 
     def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
-        """Contents with additional rows, which replace errors, and without long tables."""
+        """Contents with additional rows, which replace rows of the same key, and without long tables."""
         new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
         old = self.table.select(list(self.schema.columns))
         kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
         return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """Frame of one row per cell, for the given keys in their order, or for all.
+        """Frame of one row per cell, for the given keys in their order, or for all keys.
 
-        Columns are the inputs, then results, then times and versions.
+        Columns are in the order of `Schema.columns`: question, result, times and machines.
         """
         frame = self.table.select(list(self.schema.columns)).to_pandas()
         if keys is None:
@@ -74,7 +74,7 @@ class Contents:
         return frame.set_index("key").loc[[key for key in keys if key in known]].reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """Long table of these cells, such as `use` or `measured`, with a first column `key`.
+        """Long table, such as `use` or `measured`, of the given keys or of all, with `key` as first column.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Store:
         return self.folder / "cells.sqlite"
 
     def read(self) -> Contents:
-        """Read all cells, each once: results take precedence over errors, and the first result over later ones.
+        """Read all cells, each once: results take precedence over errors, and the first result over later results.
 
         Raises
         ------
@@ -253,11 +253,11 @@ class Packed(NamedTuple):
 
 
 def pack(rows: Iterable[Row], schema: Schema) -> Packed:
-    """Compress rows for the store; NumPy's numbers are converted."""
+    """Compress rows for the store."""
     entries, plain = [], []
     for row in rows:
         whole = row | {"finished": round(row["finished"].timestamp() * 1e6)}
-        # A smaller window reduces the time of initialisation.
+        # A window smaller than the default reduces the time to initialise the compressor.
         text, small = _ENCODE(whole).encode(), zlib.compressobj(1, wbits=12, memLevel=5)
         packed = small.compress(text) + small.flush()
         entries.append((row["key"], row["status"] == "failed", whole["finished"], packed))

@@ -18,7 +18,7 @@ from .experiment import Experiment, cells_of, load
 from .schema import CELLS, Schema
 from .store import Contents, Packed, Store, Unwritable
 
-#: Default folders of the store, and of a separate store for tiny versions, which are no results.
+#: Default folders of the store, and of a separate store for tiny versions of experiments, which are no results.
 STORE = Path("results") / "store"
 SMOKE_STORE = Path("results") / "smoke" / "store"
 
@@ -31,7 +31,7 @@ def store_of(store: str | Path | Store | None, smoke: bool, schema: Schema = CEL
     store : str, Path or Store, optional
         Default: `STORE`, or `SMOKE_STORE` for tiny versions.
     smoke : bool
-        Select the default of tiny versions.
+        Select the default folder of tiny versions.
     schema : Schema
         Kind of cells: allocations (default) or simulations.
 
@@ -57,7 +57,7 @@ class Matched:
     failed : tuple of str
         Keys of rows that are errors.
     older : tuple of Cell
-        Cells with rows of other code only.
+        Cells whose only results were computed by other code.
     """
 
     cells: Sequence[Cell]
@@ -81,7 +81,7 @@ class Matched:
 def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False) -> Matched:
     """Assign stored rows to cells.
 
-    Rows of other code count if `accept_older`, the most recent one of each cell, and only if it is not an error.
+    If `accept_older`, the most recent result of other code is assigned to a cell without a result of this code.
 
     >>> import fairopt as fo
     >>> cells = fo.harness.cells_of(fo.harness.load("pf_example"))
@@ -107,7 +107,7 @@ def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False)
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a sweep: all cells of the experiment, those to compute, and the estimated time.
+    """Plan of a sweep: all cells of the experiment, the cells to compute, and an estimate of the time.
 
     >>> import fairopt as fo
     >>> plan = fo.harness.plan("pf_example", store="no such folder")
@@ -129,7 +129,7 @@ class Plan:
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        """Notes on unreadable rows."""
+        """Messages about rows that cannot be read."""
         return tuple(
             f"not read: row {key}, damaged on the disk; its cell is computed again" for key in self.contents.damaged
         )
@@ -156,7 +156,7 @@ def plan(
     accept_older: bool = False,
     traces: str | None = None,
 ) -> Plan:
-    """Plan `sweep` with the same arguments, without computation or changes.
+    """Plan a sweep, given arguments of `sweep`, without computing or storing anything.
 
     Raises
     ------
@@ -228,7 +228,9 @@ def sweep(
 
     Raises
     ------
-    DataError, FairoptError
+    DataError
+        The experiment file is invalid, or the store cannot be read.
+    Stopped, Elsewhere
         The sweep ended early. Finished cells are stored, and a repeated call continues; the message says so.
     Interrupted
         The sweep was interrupted by Ctrl-C; finished cells are stored, and a repeated call continues.
@@ -259,7 +261,7 @@ def sweep(
 
 
 def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
-    """Store rows as they are computed, and return them; exceptions that end the sweep report what is stored."""
+    """Store rows as they are computed, and return them; an exception that ends the sweep reports what is stored."""
     from ..base.progress import tqdm
 
     every, name, tables, store = len(planned.cells), planned.experiment.name, [], planned.store
@@ -290,7 +292,7 @@ def _stored_message(planned: Plan) -> str:
 
 
 def by_this_code(frame: pd.DataFrame) -> list[bool]:
-    """Determine for each row of a store whether the present code computed it, a list of booleans.
+    """List for each row of a store whether the present code computed it.
 
     >>> import fairopt as fo
     >>> fo.harness.by_this_code(fo.harness.Store("no such folder").read().frame())

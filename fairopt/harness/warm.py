@@ -36,7 +36,7 @@ def _questions() -> Iterator[Question]:
     tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
     workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
     yield partial(simulate, workload, "first-fit-drfh", engine="compiled")
-    many = sp.eye_array(1001, format="csr")  # the demand stays sparse
+    many = sp.eye_array(1001, format="csr")  # more than a million entries, so that the demand stays sparse
     yield lambda: DRF().solve(Cluster(np.ones((1, 1001)), many))
     # Arrays of a single resource have another memory layout, and hence another signature.
     for mechanism, cluster in product(chosen(None), (TINY, TINY.select(resources=TINY.resources[:1]))):

@@ -38,12 +38,12 @@ def names() -> list[str]:
 
 
 def get(name: str, **parameters: Any) -> Mechanism:
-    """Return the mechanism of this name with these parameters; case, `-` and `_` are ignored.
+    """Return the mechanism of a name, with the given parameters; case, `-` and `_` are ignored in names.
 
     Raises
     ------
     DataError
-        No mechanism has this name, or it has no such parameter; the message lists the known ones.
+        No mechanism has this name, or it has no such parameter; the message lists the known names.
 
     >>> import fairopt as fo
     >>> str(fo.mechanisms.get("AlphaPF_VDS", alpha=3))
@@ -54,7 +54,7 @@ def get(name: str, **parameters: Any) -> Mechanism:
 
 
 def kind(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism by its registered name or by the name of the class; case, `-`, `_` are ignored.
+    """Return the class of a mechanism by the mechanism's or the class's name; case, `-` and `_` are ignored.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def parse(text: str) -> tuple[Mechanism, ...]:
     Returns
     -------
     tuple of Mechanism
-        One for a text with parameters; for a bare name the variants that comparisons show by default.
+        A single mechanism for a text with parameters; the variants that comparisons show by default for a bare name.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def parse(text: str) -> tuple[Mechanism, ...]:
 
 
 def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
-    """Resolve a list of names and instances, or a text such as "drf, tsf", to instances; None stands for all of them.
+    """Resolve a list of names and instances, or a text such as "drf, tsf", to instances; None is all mechanisms.
 
     Raises
     ------
     DataError
-        The argument is a single mechanism, a class, or empty; the message shows the expected form.
+        The argument is a single mechanism, a class, or empty, or a name or parameter is unknown.
 
     >>> import fairopt as fo
     >>> [str(one) for one in fo.mechanisms.chosen(["drf", fo.TSF()])]
@@ -106,7 +106,7 @@ def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
             f"mechanisms are {short(given)}; give a list of them, such as [{getattr(given, 'name', 'drf')!r}]"
         )
     picked: list[Mechanism] = []
-    if given is None:  # a mechanism without variants is another one by default
+    if given is None:  # a mechanism without variants is included only by name
         return [variant for name in names() for variant in get(name).variants()]
     every: Iterable[object] = items(given) if isinstance(given, str) else given
     for item in every:
@@ -163,7 +163,7 @@ def solve(
     solver: str | None = None,
     start: Allocation | None = None,
 ) -> Allocation:
-    """Compute a certified allocation of the cluster by a mechanism, or the name of one.
+    """Compute a certified allocation of a cluster by a mechanism, which is given as an instance or by its name.
 
     Parameters
     ----------
@@ -171,14 +171,19 @@ def solve(
     mechanism : str or Mechanism
         `"drfh"`, `"alphapf-vds(alpha=3)"`, or an instance such as `AlphaPFVDS(alpha=3)`.
     tol, throw, engine, solver, start
-        As in `Mechanism.solve`.
+        Parameters of `Mechanism.solve`.
+
+    Returns
+    -------
+    Allocation
+        Tasks (users, servers), with certificate, prices and statistics.
 
     Raises
     ------
     DataError
-        The name is unknown, stands for several mechanisms, or the mechanism is not defined on this cluster.
+        The name is unknown or stands for several mechanisms, or the mechanism is not defined on this cluster.
     SolverError, NotConverged, CertificateError
-        No answer reached `tol`; see `fairopt.errors` for the remedies.
+        No solution has a certificate within `tol`; see `fairopt.errors` for remedies.
 
     >>> import fairopt as fo
     >>> fo.solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "drfh").user_tasks.tolist()

@@ -1,4 +1,4 @@
-"""Base class of mechanisms, which define a criterion and a program, and inherit solving and certification."""
+"""Base class of mechanisms, whose subclasses define a criterion and a program, and inherit the rest."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
-#: Numerically difficult alphas, near 1 and extreme, for the generic tests.
+#: Values of alpha for the generic tests, numerically difficult values near 1 and extreme values among them.
 ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
-#: Mechanisms by name; subclasses with a `name` are registered at definition.
+#: Mechanisms by name. A subclass with a `name` is registered when it is defined.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
 
 
@@ -52,9 +52,10 @@ class Mechanism(Solvable):
 
     .. math:: \max_{x \in \mathcal{X}} \sum_n \phi_n f_\alpha(\sigma_n / \phi_n)
 
-    A subclass states `name`, `title` and `source`, and defines `criterion` (on the pool if its `scope` is "pool") and
-    `program`, the same optimisation problem in CVXPY. A fairness notion that no `Criterion` expresses overrides
-    `certify`. Solving, comparison and the generic tests are inherited.
+    with shares :math:`\sigma_n`, weights :math:`\phi_n` and the feasible set :math:`\mathcal{X}`. A subclass states
+    `name`, `title` and `source`, and defines `criterion` (on the pool if its `scope` is "pool") and `program`, the same
+    optimisation problem in CVXPY. A mechanism whose fairness no `Criterion` expresses overrides `certify`. Solving,
+    comparison and the generic tests are inherited.
 
     >>> import fairopt as fo
     >>> class Equal(fo.mechanisms.Mechanism):
@@ -71,17 +72,19 @@ class Mechanism(Solvable):
     #: Remark for tables of properties, beyond the formal `claims`.
     properties: ClassVar[str] = ""
     claims: ClassVar[tuple[Claim, ...]] = ()
-    #: Facts that the generic tests verify against the criterion. Are the users' tasks of an optimum unique?
+    # The generic tests verify the following facts against the criterion.
+    #: True if the number of tasks of every user is the same in all optima.
     unique: ClassVar[bool] = True
-    #: Does merging two tasks into one of twice the demand increase a user's allocation?
+    #: True if a user gains by merging two tasks into one task of twice the demand.
     counts_tasks: ClassVar[bool] = False
-    #: Does the allocation depend on weights, and only on their ratios?
+    #: True if the allocation depends on weights.
     uses_weights: ClassVar[bool] = True
+    #: True if the allocation depends on weights only through their ratios.
     relative_weights: ClassVar[bool] = True
-    #: Does the allocation depend on a user's shares per task at the servers only through their ratios? If so,
-    #: servers of proportional capacity act as one server of the game.
+    #: True if the allocation depends on a user's shares per task at the servers only through their ratios. Servers of
+    #: proportional capacity then act as one server of the game.
     relative_shares: ClassVar[bool] = True
-    #: Is every user guaranteed the fraction `part` of its tasks under a partition of all servers by weight?
+    #: True if every user is guaranteed the fraction `part` of its tasks under a partition of all servers by weight.
     has_floors: ClassVar[bool] = False
 
     def __new__(cls, *arguments: object, **more: object) -> Self:
@@ -118,7 +121,7 @@ class Mechanism(Solvable):
         return cluster.pool(), (note,)
 
     def program(self, p: Program) -> Statement:
-        """State the convex program over the tasks of `p`; by default that of an alpha-fair criterion."""
+        """State the convex program in the tasks of `p`; by default, the program of an alpha-fair criterion."""
         rule = p.criterion
         if type(rule) is not Criterion:
             raise DataError(f"{self} states no program; define program(p), with the objective that its criterion has")
@@ -136,25 +139,27 @@ class Mechanism(Solvable):
         r"""Formulate the mechanism on `cluster` as a CVXPY problem, to print, to modify, and to solve with any solver.
 
         Variables are the tasks `x`, (users, servers), of users that can run a task; constraints and expressions are
-        accessible by name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this is the first, which
-        maximises the least level. No server or user is merged.
+        accessible by name (`NamedProblem`). Lexicographic max-min is a sequence of programs, of which the result is the
+        first: it maximises the least level. No server or user is merged.
 
         Parameters
         ----------
         scaled : bool, optional
             True: the form that the declarative engine solves, with shares normalised to about 1, fractions of servers
-            as variables, and power cones; its objective is an increasing affine function of the mechanism's.
-            False: as printed in papers. That form is ill-conditioned for alpha >= 5, for alpha within 0.01 of 1, and
-            for data that span many orders of magnitude. Default: True for such alphas.
+            as variables, and power cones. Its objective is an increasing affine function of the mechanism's objective.
+            False: the form printed in papers, which is ill-conditioned for alpha >= 5, for alpha within 0.01 of 1
+            (except at 1), and for data that span many orders of magnitude. Default: True for such alphas.
         parameters : bool
-            Make capacity, demand, weight and shares per task `cp.Parameter`s, such that the problem is DPP: it is
-            compiled once, and differentiable with respect to them. Shares per task are functions of capacity and
-            demand, and must be updated together with these.
+            Make capacity, demand, weight and shares per task parameters of CVXPY. The problem then satisfies the rules
+            of disciplined parametrized programming (DPP): it is compiled once, and its solution is differentiable with
+            respect to the parameters. Shares per task are functions of capacity and demand, and must be updated with
+            them.
 
         Raises
         ------
         DataError
-            The mechanism is not defined on this cluster, or no user can run a task there.
+            The mechanism is not defined on this cluster, no user can run a task there, or both `scaled` and
+            `parameters` are requested.
         """
         from .reference.named_problem import cluster_problem
 
@@ -166,15 +171,15 @@ class Mechanism(Solvable):
 
     @property
     def formula(self) -> str:
-        """LaTeX source of the definition, read from the docstring of the class; '' if it has none."""
+        """LaTeX source of the first formula in the docstring of the class; '' if there is no formula."""
         text = textwrap.dedent("    " + (type(self).__doc__ or "").partition(".. math::")[2])
         return "\n".join(itertools.takewhile(lambda line: not line[:1].strip(), text.splitlines())).strip()
 
     def check_statement(self, problem: Problem) -> None:
         """Raise `DataError` unless program and criterion agree, at the first solve with this instance.
 
-        Engines read only the criterion. Mechanisms of the package are exempt: tests check them, and users should not
-        wait for the import of CVXPY.
+        The native engines read only the criterion. Mechanisms of the package are exempt: the tests check them, and
+        users need not wait for the import of CVXPY.
         """
         kind = type(self)
         own = kind.__module__.startswith(f"{__package__}.") or kind.program is Mechanism.program
@@ -182,17 +187,20 @@ class Mechanism(Solvable):
             return
         if len(problem.polytope.users):
             check_expressed(self, self.program, problem.cluster, problem.criterion)
-            vars(self)["_stated"] = True  # no field, so that mechanisms with equal parameters are equal
+            vars(self)["_stated"] = True  # not a field, so that mechanisms with equal parameters compare equal
 
     def scaled_program(self, criterion: Criterion) -> Callable[[Program], Statement]:
-        """Program of the declarative engine: the scaled one of the criterion, or `program` if there is no criterion."""
+        """Function that states the declarative engine's program: the criterion's scaled program, or else `program`.
+
+        `program` is used if optima of the criterion need not be certified, or CVXPY cannot express the criterion.
+        """
         criterions = self.met_by_criterion or type(self).program is Mechanism.program
         return scaling.statement if criterions and scaling.expressible(criterion) else self.program
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Names of the engines that support this mechanism, the default first.
 
-        `criterion` is the one of the cluster in question; without it the answer is that for a generic cluster.
+        `criterion` is the criterion on the cluster to solve; without it, names are those for a small example cluster.
         """
         rule = self._ordinary() if criterion is None else criterion
         native_too = self.met_by_criterion and (rule is None or native.handles(rule))
@@ -213,7 +221,7 @@ class Mechanism(Solvable):
         solver: str | None,
         warm: object = None,
     ) -> Iterator[Solution]:
-        """Candidate solutions of an engine, the most promising first; subclasses override it to add an engine.
+        """Candidate solutions of an engine, in the order in which to certify them; subclasses add engines here.
 
         `warm` is the warm start that an earlier solution of the same engine provides.
         """
@@ -225,7 +233,7 @@ class Mechanism(Solvable):
         return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """Candidates of the native engine, then of that of the game, whose prices need no common unit of welfare."""
+        """Candidates of the native engine, then of the game's engine, whose prices need no common unit of welfare."""
         from ..core.engines.welfare import crowded, fixed_at_floors
         from ..core.game import equilibria
 
@@ -237,17 +245,17 @@ class Mechanism(Solvable):
         crowd = not rule.floor.any() and crowded(problem)
         for found in native.solutions(problem, tol, warm, more if crowd else iter(())):
             yield found
-        if finite and rule.floor.any():  # the engine of the game has no floors: active ones are fixed
+        if finite and rule.floor.any():  # the game's engine has no floors: users at their floors are fixed
             more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
             more = (dataclasses.replace(one, engine="native", warm=None) for one in more)
         yield from more
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
-        """Candidates of a fallback engine, after others failed; None where it would take minutes."""
-        conic = 0 < problem.criterion.alpha < np.inf  # power cones are far slower than linear programs of that size
+        """Candidates of a fallback engine, after other engines failed; None if the engine would take minutes."""
+        conic = 0 < problem.criterion.alpha < np.inf  # power cones are far slower than linear programs of equal size
         if np.count_nonzero(problem.cluster.eligible) > (5_000 if conic else polytope.LARGE):
             return None
-        # SCS takes ten seconds to a minute for a thousand pairs in power cones, and is used there only on request.
+        # SCS takes ten seconds to a minute for a thousand pairs with power cones, and is then used only on request.
         power = conic and type(problem.criterion) is Criterion
         return self.solutions(problem, engine, tol, "CLARABEL" if power else None)
 
@@ -265,15 +273,17 @@ class Mechanism(Solvable):
 
         Parameters
         ----------
+        cluster : Cluster
         tol : float, optional
             Bound on the residual of the certificate, in feasibility and in optimality (dimensionless). Default: 1e-6;
             1e-4 for the declarative engine of the per-server game.
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
-        engine, solver : str, optional
-            One of `engines()`, by default the first, followed by the others where it misses `tol` and their expected
-            time is acceptable (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the
-            default.
+        engine : str, optional
+            One of `engines()`. Default: the first; if it misses `tol`, the other engines follow, each if its expected
+            time is acceptable (`stand_in`).
+        solver : str, optional
+            CLARABEL, HIGHS or SCS; selects the declarative engine with this solver.
         start : Allocation, optional
             Warm start: the solution of a similar problem with the same users, servers and resources. A solution for
             other users on the same servers is given as `fairopt.mechanisms._earlier.OtherUsers(answer)`.
@@ -288,23 +298,23 @@ class Mechanism(Solvable):
         DataError
             The mechanism is not defined on this cluster; the message says what to change.
         SolverError, NotConverged, CertificateError
-            No answer reached `tol`; see `fairopt.errors` for the remedies.
+            No solution has a certificate within `tol`; see `fairopt.errors` for remedies.
         """
         return solving.solve(self, cluster, tol, throw=throw, engine=engine, solver=solver, start=start)
 
     def reason(self, best: Allocation) -> str:
-        """Explanation of a missed tolerance by the data: a sentence after '. ', or ''."""
+        """Explanation of a missed tolerance by properties of the data: '. ' and a sentence, or ''."""
         return advice(best.cluster, best.criterion)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """Build the error for a best solution whose certificate misses `tol`, after these engines were tried."""
+        """Build the error for a best solution whose certificate misses `tol`, after the engines `tried`."""
         said = f"{best.stats.solver} reports {best.stats.status!r}; " if best.stats.status else ""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)
         found = best.certificate
-        # A solver of limited accuracy may be far off for users of tiny welfare: the duality gap excludes that case.
+        # A solver of limited accuracy may have large errors for users of tiny welfare. The duality gap is then small.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        # A residual four orders above the tolerance is not explained by the solver's accuracy.
+        # The solver's accuracy does not explain a residual that exceeds the tolerance by four orders of magnitude.
         if not why and best.stats.status == "optimal" and residual > 1e4 * tol:
             others = tuple(name for name in self.engines(best.criterion) if name not in tried)
             claim = (

@@ -1,4 +1,4 @@
-"""Fairness claims of mechanisms, as data; tests search for violations."""
+"""Claims that a mechanism has a fairness property, as data; tests search for violations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import DataError
 from ..model.cluster import Cluster
 
-#: Conditions on clusters under which a claim is made, by name.
+#: Conditions on clusters under which claims are made, by name.
 CONDITIONS: Mapping[str, Callable[[Cluster], bool]] = MappingProxyType(
     {
         "positive demands": lambda cluster: bool((cluster.demand > 0).all()),
@@ -28,7 +28,7 @@ CONDITIONS: Mapping[str, Callable[[Cluster], bool]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that a mechanism has, or lacks, a property, with its source.
+    """Statement that a mechanism has, or lacks, a property, with the statement's source.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Claim:
             raise DataError(f"there is no condition {unknown[0]!r}; known: {', '.join(CONDITIONS)}")
 
     def about(self, mechanism: object) -> bool:
-        """True if the claim covers a mechanism with these parameters."""
+        """True if the parameters of a mechanism are in the range of the claim."""
         for name, interval in self.parameters.items():
             value = getattr(mechanism, name)
             if (value is None) != (interval is None) or (interval is not None and not _within(value, *interval)):
@@ -63,7 +63,7 @@ class Claim:
         return True
 
     def met(self, cluster: Cluster) -> bool:
-        """True if a cluster satisfies the conditions; one with rates of work does only if a condition says so."""
+        """True if a cluster satisfies the conditions; clusters with rates need a condition on rates for that."""
         return all(CONDITIONS[name](cluster) for name in self.conditions) and (
             not cluster.rated or not {"rates", "own time"}.isdisjoint(self.conditions)
         )

@@ -1,4 +1,4 @@
-"""Warm starts: reusable results of one solve for the next on the same cluster."""
+"""Warm starts: results of a solve that later solves on the same cluster or servers reuse."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._order import Order
 
 @dataclass(frozen=True)
 class OtherUsers:
-    """An allocation as a warm start for other users on the same servers: `solve(..., start=OtherUsers(answer))`.
+    """Allocation as a warm start for other users on the same servers: `solve(..., start=OtherUsers(answer))`.
 
-    The warm start applies to engines that start from prices of servers (PS-DSF); data by user are ignored.
+    It applies to engines that start from prices of servers (PS-DSF); data of users are ignored.
     """
 
     answer: Allocation
@@ -30,9 +30,9 @@ class OtherUsers:
 
 @dataclass(frozen=True)
 class OtherAlphas(OtherUsers):
-    """An allocation as a warm start for other alphas on the same cluster; small problems are solved jointly.
+    """Allocation as a warm start for other alphas on the same cluster; `together` solves small problems jointly.
 
-    Without `refine` candidates of small residual are accepted as they are.
+    If `refine` is False, candidates of small residual are accepted without refinement.
     """
 
     together: Together
@@ -40,21 +40,21 @@ class OtherAlphas(OtherUsers):
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts of the allocation, with the joint solves where the engine left no warm start."""
+        """Reusable parts of the allocation; `together` is the warm start of an engine that left none."""
         warm = self.answer.warm
         return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """Reusable parts of an allocation: its merged cluster, and a warm start of the engine."""
+    """Reusable parts of an allocation: the merged cluster, and a warm start of the engine."""
 
     merging: Merging
-    users: bool  # True if users were merged, too
+    users: bool  # True if users were merged as well as servers
     engine: object
     order: Order | None = None  # canonical order in which the engine received the problem
 
     def merged(self, cluster: Cluster, users: bool) -> Merging:
-        """Merge `cluster`, reusing the earlier result if it is the same object."""
+        """Merge `cluster`, or return the earlier merging if `cluster` is the same object as the earlier cluster."""
         known = self.merging.original is cluster and self.users == users
         return self.merging if known else merge(cluster, users=users)

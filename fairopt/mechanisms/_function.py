@@ -1,4 +1,4 @@
-"""The decorator `mechanism`, which registers a function from clusters to tasks as a mechanism."""
+"""The decorator `mechanism`: a function from clusters to tasks becomes a mechanism."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class FunctionMechanism(Mechanism):
-    """A mechanism given by a function, whose tasks are certified for feasibility only."""
+    """Mechanism that is given by a function, with tasks that are certified for feasibility only."""
 
     function: ClassVar[Callable[..., Any]]
 
@@ -45,8 +45,8 @@ class FunctionMechanism(Mechanism):
         Raises
         ------
         DataError
-            The result is not an array of tasks of this cluster or, with `throw`, infeasible beyond `tol`; or an engine
-            or a solver is requested.
+            The result is not an array of tasks of this cluster; or, with `throw`, it is infeasible beyond `tol`; or an
+            engine or a solver is requested.
         """
         if solver is not None or engine not in (None, "function"):
             raise DataError(f"{self} is a function, and has no engine or solver to choose")
@@ -75,20 +75,20 @@ def _again(name: str, given: dict[str, Any]) -> Mechanism:
 
 
 def mechanism(name: str) -> Callable[[F], F]:
-    r"""Decorator that registers a function of a cluster as a mechanism.
+    r"""Decorator that registers a function of a cluster as a mechanism, and returns the function unchanged.
 
-    The function returns tasks `x`, (users, servers), as `Allocation.of` accepts them. They are certified to satisfy
+    The function returns tasks x, (users, servers), as `Allocation.of` accepts them. They are certified to satisfy
 
     .. math:: \sum_n x_{ni} d_{nr} \le c_{ir}, \qquad \sum_i x_{ni} \le q_n, \qquad x \ge 0
 
-    and no fairness is claimed. Comparisons, sweeps, searches for property violations and commands find the mechanism
-    by its name; further arguments, which need defaults, are its parameters, as in `halves(fraction=0.25)`.
-    The function itself is returned unchanged.
+    with demands d, capacities c and task limits q; no fairness is claimed. Comparisons, sweeps, searches for property
+    violations and commands find the mechanism by its name. Further arguments of the function, which need defaults, are
+    parameters of the mechanism, as in `halves(fraction=0.25)`.
 
     Raises
     ------
     DataError
-        The name is taken by another mechanism or not a single word; or an argument beyond the first has no default.
+        The name belongs to another mechanism or is not a single word; or an argument after the first has no default.
 
     >>> import fairopt as fo
     >>> @fo.mechanism("halves")

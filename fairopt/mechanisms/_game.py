@@ -1,4 +1,4 @@
-"""Mechanisms of the per-server game: the program of one server, and the equilibrium of all."""
+"""Base class of the mechanisms of the per-server game: the program of one server, and equilibria of all servers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from .reference.server_programs import Game
 
 
-#: Largest numbers of (user, server) pairs for which best responses and CVXPY replace a failed equilibrium engine, and
-#: the CPU seconds of each.
+#: After a failure of the equilibrium engine, best responses are tried for up to `RESPONDING` (user, server) pairs, and
+#: CVXPY for up to `DECLARED` pairs, each for up to `_FALLBACK_SECONDS` CPU seconds.
 RESPONDING, DECLARED, _FALLBACK_SECONDS = 250_000, 500, 5.0
 
 
 def _potential(p: Program) -> Statement:
-    """State the game at alpha = 1: proportional fairness of tasks, whose optimum is the unique equilibrium."""
+    """State the game at alpha = 1: proportional fairness of work, whose optimum is the unique equilibrium."""
     return maximise(p.weight @ cp.log(p.work), p.constraints)
 
 
@@ -51,7 +51,8 @@ class GameMechanism(Mechanism):
     .. math:: x_{\cdot i} \in \arg\max_y \{ U_i(y, x_{\cdot,-i}) : y \in \mathcal{X}_i(x_{\cdot,-i}) \}
         \quad \text{for every server i}
 
-    Finite task limits couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
+    where server i has the objective :math:`U_i` and the feasible columns :math:`\mathcal{X}_i`. Finite task limits
+    :math:`q_n` couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
     :math:`q_n - \sum_{j \ne i} x_{nj}` tasks of user n.
 
     >>> import fairopt as fo
@@ -62,12 +63,15 @@ class GameMechanism(Mechanism):
     merges_users: ClassVar[bool] = True
 
     def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
-        """Formulate the game at alpha = 1 as one program: proportional fairness of tasks over all servers.
+        """Formulate the game at alpha = 1 as one program: proportional fairness of work over all servers.
+
+        `scaled` and `parameters` are those of `Mechanism.problem`.
 
         Raises
         ------
         DataError
-            For any other alpha or utility no single program exists; `server_problem` and `game` state one per server.
+            alpha is not 1, or the utility is user-defined: the game is then not one program. `server_problem` and
+            `game` formulate a program per server.
         """
         from .reference.named_problem import cluster_problem
 
@@ -88,9 +92,14 @@ class GameMechanism(Mechanism):
     ) -> NamedProblem:
         """Formulate the problem of one server, by name or index from 0, over its column of `tasks` (users, servers).
 
-        All other columns are fixed; the server's own column is not read. At an equilibrium its own column is a
-        solution. `scaled` is as in `problem`: for alpha >= 5 shares are by default normalised by the server's max-min
-        shares.
+        All other columns are fixed. The server's own column does not change the problem, and is a solution at an
+        equilibrium. `scaled` is that of `Mechanism.problem`.
+
+        Raises
+        ------
+        DataError
+            There is no such server, no user can run tasks on it, or `tasks` are not a nonnegative (users, servers)
+            array.
         """
         self.check(expected(cluster, "programs of single servers"))
         rule = self.criterion(cluster)
@@ -99,9 +108,11 @@ class GameMechanism(Mechanism):
         )
 
     def game(self, cluster: Cluster, *, scaled: bool | None = None) -> Game:
-        """Formulate the game as one convex program per server, to modify and to play; `scaled` as in `server_problem`.
+        """Formulate the game as one convex program per server, to modify and to play, for example::
 
             fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
+
+        `scaled` is that of `Mechanism.problem`.
 
         Raises
         ------
@@ -123,7 +134,7 @@ class GameMechanism(Mechanism):
         return 1e-4 if engine == "declarative" else self.default_tol
 
     def virtual_criterion(self, cluster: Cluster, alpha: float) -> Criterion:
-        r"""Criterion of alpha-fair servers with virtual dominant shares :math:`x_n / \gamma_{ni}`, (users, servers)."""
+        r"""Alpha-fair criterion of the game with virtual dominant shares :math:`x_n / \gamma_{ni}`."""
         return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
 
     def solutions(

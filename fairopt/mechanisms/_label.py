@@ -15,7 +15,7 @@ def differs(value: object, default: object) -> bool:
 
 
 def written(mechanism: Any) -> str:
-    """Text that `mechanisms.one` parses, `alphapf-vds(alpha=2.0)`: alpha and non-default parameters."""
+    """Text of a mechanism that `mechanisms.one` parses: name, alpha and non-default parameters."""
     given = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)
              if field.init and (field.name == "alpha" or getattr(mechanism, field.name) != field.default)}  # fmt: skip
     numbers = {name: float(value) if isinstance(value, int) else value for name, value in given.items()}

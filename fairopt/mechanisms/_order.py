@@ -1,7 +1,7 @@
-"""Canonical order of users and servers, so that solutions do not depend on the order in which they were listed.
+"""Canonical order of users and servers, so that solutions do not depend on the order in which they are listed.
 
-Floating-point sums depend on the order of rows: on clusters near the range of doubles one order of users was solved and
-another was not.
+Floating-point sums depend on the order of their terms: some clusters near the range of doubles were solved in one order
+of users and not in another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HARD = 1e4
 
 @dataclass(frozen=True)
 class Order:
-    """A reordered problem, whose user n is user `users[n]`, and server i server `servers[i]`, of the given one."""
+    """Reordered problem: its user n is user `users[n]` of the given problem, and its server i is `servers[i]`."""
 
     problem: Problem
     users: Index
@@ -31,10 +31,11 @@ class Order:
 
     @classmethod
     def of(cls, mechanism: Solvable, given: Problem, earlier: Order | None) -> Order | None:
-        """Reorder by the data alone, or as an earlier problem of the same size; None if that is the given order.
+        """Reorder a problem canonically, or in the order of an earlier problem of the same size.
 
-        Also None where users are not anonymous: if the mechanism's criterion is not equivariant under permutations,
-        or if its certificate depends on more than the criterion.
+        The result is None if the order would not change, if rounding is harmless (`HARD`), or if users are not
+        anonymous: the mechanism's criterion is not equivariant under permutations, or its certificate depends on more
+        than the criterion.
         """
         rule = given.criterion
         linear, limit = rule.alpha == 0, np.isinf(rule.alpha) and not given.cluster.demand.all()
@@ -68,7 +69,7 @@ def _kept(order: Index) -> bool:
 
 
 def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index) -> Problem | None:
-    """Problem in these orders; None unless the criterion of the permuted cluster is the permuted criterion."""
+    """Permute a problem's users and servers; None unless the criterion of the new cluster is the permuted criterion."""
     cluster, rule = given.cluster, given.criterion
     changed = cluster.derived(
         capacity=cluster.capacity[servers],

@@ -18,21 +18,21 @@ from ..result.allocation import Allocation
 
 
 class Solvable(ABC):
-    """Interface of `fairopt.mechanisms.Mechanism` that `_solve` uses, with defaults."""
+    """Methods of `fairopt.mechanisms.Mechanism` that `_solve` uses, with defaults."""
 
     default_tol: ClassVar[float] = 1e-6
-    #: May users with proportional demands be merged?
+    #: True if users with proportional demands may be merged.
     merges_users: ClassVar[bool] = False
 
     @abstractmethod
     def criterion(self, cluster: Cluster) -> Criterion:
-        """Criterion on `cluster` (the pool, for single-pool mechanisms)."""
+        """Criterion on `cluster`, which is the pool for single-pool mechanisms."""
 
     def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
         """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """Cluster to which the mechanism applies, and notes on the changes; single-pool mechanisms pool it."""
+        """Cluster to which the mechanism applies, and notes on changes; single-pool mechanisms pool all servers."""
         return cluster, ()
 
     @property
@@ -46,7 +46,7 @@ class Solvable(ABC):
         return self.judged_by_criterion
 
     def tolerance(self, engine: str) -> float:
-        """Default tolerance of `solve`."""
+        """Default tolerance of `solve` with an engine."""
         return self.default_tol
 
     @abstractmethod
@@ -78,11 +78,11 @@ class Solvable(ABC):
         return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """Certificate of the tasks of a problem; a mechanism's own `certify` receives the dense (users, servers)."""
+        """Certificate of the tasks of a problem; a mechanism's own `certify` receives an array (users, servers)."""
         if not self.judged_by_criterion:
             return self.certify(problem.cluster, tasks(), log_prices)
         return certify_problem(problem, tasks, log_prices)
 
     @abstractmethod
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """Build the error for a best solution whose certificate misses `tol`, after these engines were tried."""
+        """Build the error for a best solution whose certificate misses `tol`, after the engines `tried`."""

@@ -45,29 +45,29 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
             return
 
 
-#: Residual above which candidates are refined although they are within the tolerance, on clusters of up to `_SMALL`
-#: pairs.
+#: On clusters of up to `_SMALL` pairs, candidates with a residual above `_FINE` are refined although they are within
+#: the tolerance.
 _FINE, _SMALL = 1e-10, 500
 #: Number of pairs above which a candidate is certified before refinement, which may take longer than the engine.
 _MANY = 5_000
-#: Bound on the residual of a solver's solution to a correct formulation.
+#: Bound on the residual of a solver's solution if the formulation is correct.
 _FORMULATED = 5e-3
-#: Range of numbers of pairs, and residual, at which a linear program replaces stalled Newton steps; on smaller clusters
-#: other algorithms are more accurate.
+#: A linear program replaces Newton steps that stall at a residual of at most `_STALLED`, if the number of pairs is in
+#: the interval `_VERTEX`; on smaller clusters other algorithms are more accurate.
 _VERTEX, _STALLED = (2_000, 20_000), 1e-3
 #: CPU seconds for conic solvers on data beyond the range of doubles, where they rarely succeed.
 BEYOND_RANGE_SECONDS = 1.0
 
 
 def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
-    """Refine a candidate by Newton steps on its active set; None without prices or for criteria without refinement."""
+    """Refine a candidate by Newton steps on its active set; None without prices, or for an unsuitable criterion."""
     return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
 
 
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
     """Candidate from a linear program, near an equilibrium of the game at which Newton steps stall.
 
-    None with finite task limits, where equilibria may form a continuum and the vertex may be another of them.
+    None for clusters with task limits, where equilibria may form a continuum and a vertex may be another equilibrium.
     """
     criterion = problem.criterion
     if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
@@ -116,7 +116,7 @@ class Candidates:
     mechanism: Solvable
     problem: Problem
     tol: float
-    refine: bool = True  # if False, only candidates of a residual above `_FINE`
+    refine: bool = True  # if False, candidates with a residual up to `_FINE` are accepted without refinement
     best: Solution | None = None
     verdict: tuple[Certificate, Array | None] | None = None
     answered: str = ""
@@ -132,7 +132,10 @@ class Candidates:
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
-        """First candidate within the tolerance, or else the best one; zero tasks if no user can run a task."""
+        """Return the first candidate within the tolerance, or else the candidate of the smallest residual.
+
+        The result is None if no engine has a candidate, and has zero tasks if no user can run a task.
+        """
         begun, polytope = clock.cpu(), self.problem.polytope
         self.build = clock.cpu() - begun
         if not len(polytope.users):
@@ -174,7 +177,7 @@ class Candidates:
         return self.best
 
     def partitioned(self, why: str) -> Solution:
-        """Partition by weight, returned flagged under throw=False when all engines fail; `why` becomes its note."""
+        """Partition by weight, the flagged result for throw=False if all engines fail; `why` becomes its note."""
         polytope, server = self.problem.polytope, self.problem.polytope.pair_server
         weight = self.problem.criterion.weight[polytope.users][polytope.pair_user]
         tasks = polytope.allocation(polytope.inside(weight / np.bincount(server, weight)[server]))
@@ -190,7 +193,7 @@ class Candidates:
             self.failure.__cause__ = error.__cause__ or earlier.__cause__
 
     def _stand_in(self, name: str) -> Iterator[Solution] | None:
-        """Candidates of a fallback engine, with a short time limit where data exceed the range of solvers."""
+        """Candidates of a fallback engine, with a short time limit if the data exceed the range of solvers."""
         offers = self.mechanism.stand_in(self.problem, name, self.tol)
         far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
         if offers is None or not far:
@@ -208,7 +211,7 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """True if a candidate is within the tolerance, possibly after linear programs where Newton steps stall."""
+        """Certify a candidate; True if it is within the tolerance, possibly after linear programs (`at_vertex`)."""
         found, before = offer, np.inf
         large = name != "declarative" and _VERTEX[0] < self.eligible <= _VERTEX[1] and self.mechanism.met_by_criterion
         while not self._met(found, name):
@@ -220,12 +223,12 @@ class Candidates:
         return True
 
     def _met(self, offer: Solution, name: str) -> bool:
-        """True if a candidate is within the tolerance, by itself or after refinement.
+        """Certify a candidate; True if it is within the tolerance, by itself or after refinement.
 
-        Refinement comes first on small clusters, where it takes a millisecond, and on medium ones for candidates that
-        the engine marks as rough; otherwise it is applied only if the candidate itself misses the tolerance. Solutions
-        of a stated program are always certified first, since refinement uses the criterion and would hide a program
-        that states a different objective.
+        Refinement comes first on small clusters, where it takes a millisecond, and on medium clusters for candidates
+        that the engine marks as rough; otherwise it is applied only if the candidate itself misses the tolerance.
+        Solutions of a stated program are always certified first, since refinement uses the criterion and would conceal
+        that the program states a different objective.
         """
         if not self.refine and self._certified(offer, name) <= min(_FINE, self.tol):
             return True
@@ -243,7 +246,7 @@ class Candidates:
         if again and (better := self._refined(offer, name, residual)) is not None:
             self._certified(better, name)
         if name == "declarative" and small and self.residual > self.tol:
-            # For steep welfare the tasks of a solver may be accurate although its prices are not.
+            # For steep welfare, a solver's tasks may be accurate although its prices are not.
             self._certified(replace(offer, prices=None, log=None), name)
         return self.residual <= self.tol
 
@@ -251,11 +254,11 @@ class Candidates:
         """Refined candidate, or None.
 
         Inaccurate solutions of a stated program are refined only if the tasks change little, since refinement uses the
-        criterion and would hide a program that states a different objective.
+        criterion and would conceal that the program states a different objective.
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        # Newton steps evaluate a concave utility in CVXPY, which takes seconds for states far from an equilibrium.
+        # Newton steps evaluate a concave utility in CVXPY, which takes seconds far from an equilibrium.
         if name == "best-response" and isinstance(self.problem.criterion, ConcaveWelfare):
             return None
         better = with_last_digits(self.problem, offer)
@@ -263,7 +266,7 @@ class Candidates:
         return None if better is None or (formulated and self._change(offer, better) > _FORMULATED) else better
 
     def _other_equilibrium(self, offer: Solution, better: Solution) -> bool:
-        """True if refinement led to another equilibrium, of which active task limits admit a continuum."""
+        """True if refinement led to another equilibrium, as is possible in a continuum due to task limits."""
         # Refinement towards the same equilibrium changes tasks by less than this bound.
         return self.problem.criterion.scope == "game" and self._change(offer, better) > 1e-3
 
@@ -294,14 +297,14 @@ _LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a
 
 
 def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: bool) -> tuple[Solution, int | None]:
-    """Final solution and its index, possibly deferred; with `leave` an unstable one is replaced by a stable one."""
+    """Final solution and its index, which may be deferred; `leave` replaces an unstable by a stable equilibrium."""
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
-    # The index is a sign of a determinant, which a larger residual leaves undetermined.
+    # The index is the sign of a determinant, which a larger residual leaves undetermined.
     if problem.criterion.scope != "game" or verdict[0].residual > 1e-7:
         return best, None
-    # The index takes a dense determinant, which is evaluated on demand for more (user, server) pairs.
+    # The index requires a dense determinant, which for more than 500 (user, server) pairs is evaluated on demand.
     if found.eligible > 500:
         return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
     index = mechanism.index(problem, best.tasks, verdict[1])
@@ -381,7 +384,7 @@ def solve(
     solver: str | None = None,
     start: Allocation | OtherUsers | None = None,
 ) -> Allocation:
-    """See `Mechanism.solve`."""
+    """Solve as documented in `Mechanism.solve`."""
     watch = clock.Watch()
     mechanism.check(expected(cluster))
     seen, notes = mechanism.prepare(cluster)
@@ -414,7 +417,7 @@ def solve(
 def _of_sparse(
     mechanism: Solvable, problem: Problem, notes: tuple[str, ...], tol: float, throw: bool, watch: clock.Watch
 ) -> Allocation:
-    """Allocation of a pool with a sparse demand: by events, which the certificate judges."""
+    """Certified allocation of a pool with a sparse demand matrix, by water filling."""
     cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
     assert isinstance(cluster, SparseCluster)
     if (
@@ -452,10 +455,11 @@ def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> M
 def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
     r"""True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
 
-    In the latter case proportional users have equal levels at an optimum: :math:`\sum_n \phi_n f(\sigma_n / \phi_n)`
-    for a given :math:`\sum_n \sigma_n` is maximal, and so is its least level, for shares proportional to weights
-    (Jensen), with the value `phi f(sigma / phi)` of the sums. This requires alpha > 0, since at alpha = 0 every split
-    is optimal.
+    In the latter case proportional users have equal levels at an optimum. For given sums :math:`\sigma` of their shares
+    :math:`\sigma_n` and :math:`\phi` of their weights :math:`\phi_n`, both welfare
+    :math:`\sum_n \phi_n f(\sigma_n / \phi_n)` and the least level are largest for shares proportional to weights
+    (Jensen's inequality), and welfare is then :math:`\phi f(\sigma / \phi)`. This requires alpha > 0: at alpha = 0
+    every division of :math:`\sigma` is optimal.
     """
     cluster, rule = problem.cluster, problem.criterion
     if mechanism.merges_users or len(cluster.users) < _USERS or not mechanism.judged_by_criterion:
@@ -514,10 +518,11 @@ def _of_everyone(
 ) -> Certificate:  # fmt: skip
     """Extend the certificate of a merged cluster to the original: feasibility is recomputed, optimality carries over.
 
-    Merged users have the same level, since their tasks are split by weight, and the same cost and marginal utility per
-    unit of demand. Relative gains and errors of each therefore equal those of the merged user, and usage and welfare
-    are sums. The problem of a server is that of the merged server up to scale. Condition numbers depend on each user's
-    own data, and are computed on demand, except where they are `known`, since no users were merged.
+    Original users that were merged have the same level, since tasks are split by weight, and the same cost and marginal
+    utility per unit of demand. Their relative gains and errors therefore equal those of the merged user, and usage and
+    welfare are sums. The problem of an original server is the problem of the merged server up to scale. Condition
+    numbers depend on each user's own data: they are computed on demand, unless they are `known`, as no users were
+    merged.
     """
     cluster = problem.cluster
     violation, worst = feasibility(cluster, split, problem.limits, problem.criterion.floor)
@@ -533,7 +538,7 @@ def _conditions(mechanism: Solvable, problem: Problem, split: Split, prices: Arr
 
 
 def _renamed(text: str, merging: Merging) -> str:
-    """Text in which the label of a merged user or server is replaced by the name of the first one that it merges."""
+    """Replace labels of merged users and servers in a text, each by the name of its first original user or server."""
     before, merged = merging.original, merging.cluster
     for labels, names, first, *kinds in (
         (merged.users, before.users, merging.first_user, "user"),

@@ -24,7 +24,7 @@ Share = Literal["dominant", "asset", "task", "alone"] | Sequence[float] | Callab
 
 
 def share_per_task(cluster: Cluster, share: Share) -> Array:
-    """Share per task :math:`u_n`, (users,), by name, as numbers, or by a function of the cluster."""
+    """Share per task :math:`u_n`, (users,), from the name of a share, numbers, or a function of the cluster."""
     if isinstance(share, str):
         named: dict[str, Array] = {
             "dominant": cluster.dominant_share_per_task,
@@ -50,7 +50,7 @@ def share_of(p: Program, share: Share) -> cp.Expression:
 
 
 def share_rule(share: Share) -> ShareRule:
-    """Rule by which shares depend on the data, for derivatives; unknown for a function."""
+    """Rule by which shares depend on the data, for derivatives; `unknown` for a function."""
     if callable(share):
         return "unknown"
     return share if isinstance(share, str) and share in ("dominant", "asset", "alone") else "constant"
@@ -71,15 +71,21 @@ class AlphaFair(Mechanism):
     alpha : float
         0 (utilitarian) to infinity (max-min).
     share : str, array (users,) or callable
-        :math:`u_n`: "dominant", "asset", "task", "alone" (the task share of `TSF`), numbers, or a function of the
-        cluster that returns them. With rates "task", "alone" and numbers are per unit of work.
+        :math:`u_n`: "dominant" (:math:`\max_r d_{nr}/C_r`), "asset" (:math:`\sum_r d_{nr}/C_r`), "task" (1), "alone"
+        (the task share of `TSF`), numbers, or a function of the cluster that returns numbers. With rates "task",
+        "alone" and numbers are per unit of work.
     scope : str
-        "servers", or "pool": all servers as one.
+        "servers", or "pool": one server with the total capacity.
+
+    Raises
+    ------
+    DataError
+        alpha is negative, or the share is unknown or not positive.
 
     Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 
-    Source: Mo and Walrand, IEEE/ACM ToN 8(5), 2000; for several resources Joe-Wong et al.,
-    INFOCOM 2012.
+    Source: Mo and Walrand, "Fair end-to-end window-based congestion control", IEEE/ACM ToN 8(5), 2000
+    (doi:10.1109/90.879343); for several resources Joe-Wong et al., INFOCOM 2012.
 
     >>> import fairopt as fo
     >>> fo.AlphaFair(2).solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()

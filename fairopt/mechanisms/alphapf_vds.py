@@ -1,4 +1,4 @@
-"""alphaPF-VDS: every server is alpha-proportionally fair on virtual dominant shares."""
+"""alphaPF-VDS: every server is alpha-proportionally fair in virtual dominant shares."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .reference.program import Program, Statement, f_alpha, lexmaxmin, maximise
 
 @dataclass(frozen=True)
 class AlphaPFVDS(GameMechanism):
-    r"""Let every server i maximise its own utility over its own column of x, given the others.
+    r"""Let every server i maximise alpha-fair welfare of virtual dominant shares over its column of x.
 
     .. math::
         \max_{x_{\cdot i}} \sum_n \phi_n f_\alpha(\sigma_{ni} / \phi_n), \quad
         \sigma_{ni} = \frac{x_n}{\gamma_{ni}}, \quad x_n = \sum_j x_{nj}
 
-    The allocation is a Nash equilibrium of the servers. At alpha = 1 the game is one convex program (CEEI on servers);
-    alpha = infinity is `PSDSF`; at alpha = 0 the servers' linear programs are independent. For other alphas no
-    potential exists in general; convergence of best responses is observed but not proved, and equilibria need not be
-    unique (multiplicity is rare; `fo.game.equilibria`, docs/equilibria.md). An allocation has the `index` of its
-    equilibrium, and a note where others are not excluded. The equilibria of all alphas form a curve through the unique
-    one at alpha = 1.
+    The columns of other servers are given, and the allocation is a Nash equilibrium of the servers. At alpha = 1 the
+    game is one convex program (CEEI on servers); alpha = infinity is `PSDSF`; at alpha = 0 the servers' linear programs
+    are independent. For other alphas no potential exists in general. Convergence of best responses is then observed but
+    not proved, and equilibria need not be unique, although multiplicity is rare (`fo.game.equilibria`,
+    docs/equilibria.md). An allocation has the `index` of its equilibrium, and a note if other equilibria are not
+    excluded. A curve of equilibria over alpha passes through the unique equilibrium at alpha = 1.
 
     Parameters
     ----------
@@ -40,15 +40,14 @@ class AlphaPFVDS(GameMechanism):
         0 to infinity.
     select : str
         Selection among several equilibria.
-        `fast`: the one that the engine finds; on clusters of up to 500 (user, server) pairs an equilibrium of index
-        -1, which is unstable, is replaced by another.
-        `curve`: the first on the curve from alpha = 1; where it folds and its first point jumps, that of the end
-        nearer to alpha = 1. Up to 6,000 pairs.
-        `welfare`: among the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
+        `fast`: the equilibrium that the engine finds; on clusters of up to 500 (user, server) pairs an equilibrium of
+        index -1, which is unstable, is replaced by a stable equilibrium.
+        `curve`: the first equilibrium at alpha on the curve from alpha = 1, for up to 6,000 pairs.
+        `welfare`: the equilibrium on the curve with the largest alpha-fair welfare of dominant shares.
         `best-response`: the limit of best responses of servers, continued in small steps of alpha from 1.
 
     Properties: envy-freeness and sharing incentive for alpha >= 1; without task limits bottleneck fairness (per server)
-    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
+    for alpha > 0, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
     and demands (3,2), (1,4)), not strategy-proof (at alpha = 1 it is CEEI).
 
     Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, IEEE TPDS 29(12), 2018 (PF), sections 3 to 5
@@ -101,9 +100,9 @@ class AlphaPFVDS(GameMechanism):
         return selection.neighbours(problem, tol)
 
     def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
-        """Copy of the mechanism that returns this crossing of a curve as its solution on the curve's merged cluster."""
+        """Copy the mechanism such that it returns a given point of a curve, on the curve's merged cluster."""
         other = replace(self)
-        vars(other)["_crossing"] = crossing  # no field, so that mechanisms with equal parameters are equal
+        vars(other)["_crossing"] = crossing  # not a field, so that mechanisms with equal parameters compare equal
         return other
 
     @classmethod

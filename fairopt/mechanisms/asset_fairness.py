@@ -26,7 +26,7 @@ class AssetFairness(Mechanism):
         "pool" (as in the paper) or "servers".
 
     Properties: envy-freeness, Pareto, strategy-proofness. Not sharing incentive, bottleneck fairness or resource
-    monotonicity (DRF theorems 1, 2, 3).
+    monotonicity (theorems 1, 2 and 3 of the source).
 
     Source: Ghodsi et al., NSDI 2011, section 5.1 (doi:10.5555/1972457.1972490).
 

@@ -1,4 +1,4 @@
-"""Bottleneck-based fairness: no justified complaints."""
+"""Bottleneck-based fairness: no user has a justified complaint."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ class BottleneckFairness(Mechanism):
         x_n = q_n \quad\text{or}\quad x_n d_{nr} \ge C_r \phi_n / \textstyle\sum_m \phi_m
         \ \text{ for some } r \text{ with } \textstyle\sum_m x_m d_{mr} = C_r
 
-    Such allocations are not unique. The one selected is the market equilibrium of Gutman and Nisan,
-    :math:`\max \sum_n \phi_n \log x_n` subject to :math:`x_n \le q_n`: at its prices an unsatisfied user spends its
-    whole budget, so that it receives at least its entitlement of some resource with a positive price, which is
-    exhausted. The certificate verifies the property itself.
+    Such allocations are not unique. The market equilibrium of Gutman and Nisan is selected, which maximises
+    :math:`\sum_n \phi_n \log x_n` subject to :math:`x_n \le q_n`. At market prices a user with fewer than :math:`q_n`
+    tasks spends its whole budget, so that it receives at least its entitlement of some resource with a positive price,
+    which is exhausted. The certificate verifies the displayed condition.
 
-    Properties: sharing incentive, Pareto (of this selection). Not strategy-proof.
+    Properties: sharing incentive, envy-freeness, Pareto (of the selected allocation). Not strategy-proof.
 
-    Source: Dolev, Feitelson, Halpern, Kupferman, Linial, "No justified complaints", ITCS 2012; selection: Gutman and
-    Nisan, "Fair allocation without trade", AAMAS 2012.
+    Source: Dolev, Feitelson, Halpern, Kupferman, Linial, "No justified complaints: on fair sharing of multiple
+    resources", ITCS 2012 (doi:10.1145/2090236.2090243); selection: Gutman and Nisan, "Fair allocation without trade",
+    AAMAS 2012 (arXiv:1204.4286).
 
     >>> import fairopt as fo
     >>> fo.BottleneckFairness().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()
@@ -55,7 +56,7 @@ class BottleneckFairness(Mechanism):
 
     @property
     def met_by_criterion(self) -> bool:
-        r"""True: the selection is optimal by the criterion with :math:`x_n \le q_n`; `certify` checks the property."""
+        r"""True: the optimum of the criterion with :math:`x_n \le q_n` satisfies what `certify` checks."""
         return True
 
     def program(self, p: Program) -> Statement:
@@ -67,7 +68,7 @@ class BottleneckFairness(Mechanism):
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """Certificate by the largest complaint, a user's relative distance from the nearest condition without one."""
+        """Certificate by the largest complaint: a user's relative distance from the nearest sufficient condition."""
         feasible, where = feasibility(cluster, tasks)
         if not np.isfinite(feasible):
             return Certificate(feasible, np.inf, "complaint", where), None

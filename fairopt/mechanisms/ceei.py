@@ -17,19 +17,20 @@ from .tsf import task_share_per_task
 
 @dataclass(frozen=True)
 class CEEI(Mechanism):
-    r"""Let every user spend an equal (weighted) income at market prices that clear.
+    r"""Allocate what users buy with equal (weighted) incomes :math:`\phi_n` at market-clearing prices.
 
     .. math:: \max_x \sum_n \phi_n \log x_n
 
-    The share per task cancels. Markets clear: a resource with a positive price is exhausted.
+    The optimum does not depend on a share per task. At market-clearing prices every resource with a positive price is
+    exhausted. With rates :math:`x_n` is work.
 
     Parameters
     ----------
     scope : str
-        "pool" (as in the DRF paper) or "servers".
+        "pool" (as in the source of DRF) or "servers".
 
-    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF
-    theorem 4), not population monotone (theorem 5).
+    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Neither strategy-proof nor
+    population monotone (theorems 4 and 5 of NSDI 2011).
 
     Source: Varian, J. Economic Theory 9, 1974 (doi:10.1016/0022-0531(74)90075-1); Ghodsi et al., NSDI 2011, section
     5.2; as a convex program Eisenberg and Gale 1959 (doi:10.1214/aoms/1177706369).
@@ -61,8 +62,8 @@ class CEEI(Mechanism):
         return maximise(p.weight @ cp.log(p.work), p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        # Utility is work, which is not proportional to the resources held if rates differ; at alpha = 1 all shares per
-        # unit of work have the same optimum.
+        # Utility is work, which is not proportional to resources if rates differ. At alpha = 1 the optimum is the same
+        # for all shares per unit of work.
         if cluster.rated:
             return criterion(cluster, partial(task_share_per_task, cluster), 1.0, self.scope, share_rule="alone")
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")

@@ -16,13 +16,22 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class CMMF(Mechanism):
-    r"""Lexicographic max-min of machines (of one resource) under placement constraints.
+    r"""Lexicographic max-min of shares of one resource, such as machines, under placement constraints.
 
     .. math:: \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad \sigma_n = x_n d_n / C
 
-    Properties: those of max-min on one resource: envy-freeness, Pareto, strategy-proofness in demand and placement.
+    with the total capacity C.
 
-    Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy", EuroSys 2013.
+    Raises
+    ------
+    DataError
+        The cluster has several resources.
+
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness in demand and placement, population and
+    resource monotonicity.
+
+    Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy: max-min fair sharing for datacenter jobs with constraints",
+    EuroSys 2013 (doi:10.1145/2465351.2465387).
 
     >>> import fairopt as fo
     >>> fo.CMMF().solve(fo.Cluster([[3], [1]], [[1], [1]], eligible=[[1, 0], [1, 1]])).user_tasks.tolist()

@@ -1,4 +1,4 @@
-"""`Columns`: jobs whose work depends on where, with whom and in which shape they run; fair levels with a proof."""
+"""`Columns`: jobs whose work depends on where, with whom and in which shape they run; certified fair levels."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ from .alpha_fair import AlphaFair
 from .reference import solvers
 from .reference.program import f_alpha
 
-#: Largest number of users that `repr` displays, and of jobs for which one stands.
+#: `_ROWS` is the largest number of users that `repr` displays, `_JOBS` the largest number of jobs per user.
 _ROWS, _JOBS = 20, 2.0**53
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Columns(Frozen):
-    r"""Jobs (users) and the columns in which they can run, with amounts x; immutable.
+    r"""Jobs (users) and the columns in which they can run, in amounts :math:`x_k` of column k; immutable.
 
     .. math:: \sum_k u_{rk} x_k \le c_r, \qquad \sum_k \tau_{nk} x_k \le q_n, \qquad x \ge 0, \qquad
         \ell_n = s_n \sum_k a_{nk} x_k / \phi_n
 
-    A column is whatever can run: a job on a kind of GPU, two jobs on one GPU (space sharing), one of several shapes of
-    a job. It uses rows, such as GPUs of each kind, and own time of its users, and each of its users does work at its
-    own rate. `solve` computes levels :math:`\ell` that are fair: lexicographic max-min, or alpha-fair.
+    A column is one way to run: a job on a kind of GPU, two jobs on one GPU (space sharing), a job in one of several
+    shapes. A unit of a column uses amounts of rows, such as GPUs of each kind, and an amount of the own time of its
+    users (a job runs once at a time); each of its users does work at the user's own rate. `solve` computes levels
+    :math:`\ell_n` that are fair: lexicographic max-min, or alpha-fair.
 
     Parameters
     ----------
     capacity : (rows,)
         :math:`c_r \ge 0`, in units of the row.
     use : (rows, columns)
-        :math:`u_{rk} \ge 0`, units of the row per unit of the column. Tables may be sparse matrices of SciPy.
+        :math:`u_{rk} \ge 0`, units of the row per unit of the column; like `rate` and `time`, possibly a SciPy sparse
+        matrix.
     rate : (users, columns)
         :math:`a_{nk} \ge 0`, work of the user per unit of the column.
     time : (users, columns), optional
@@ -58,19 +60,21 @@ class Columns(Frozen):
     share : (users,) or float, optional
         :math:`s_n > 0`, share per unit of work. Default: 1.
     count : (users,) or int, optional
-        Whole number of identical jobs for which a user stands, with their total weight and own time. Default: 1.
-        Identical users, and columns, are merged before solving in any case.
+        Number of identical jobs that a user represents, with their total weight and own time. Default: 1. Identical
+        users and columns are merged before solving in any case.
     users, rows : iterable of str, optional
         Distinct names. Default: `user1`, `row1`, ...
     columns : iterable of tuples, optional
-        Names of columns: users first, and then where they run. Default: `column1`, ...
+        Names of columns: the names of users, and then the place where they run. Default: `column1`, ...
 
     Nonzero finite numbers are from 1e-50 to 1e50.
 
     Raises
     ------
     DataError
-        Data are invalid, or a column that does work uses nothing.
+        Data are invalid, or a column that does work uses neither a row nor limited own time.
+
+    Source: defined here; the programs of Gavel, OSDI 2020 (arXiv:2008.09213), are special cases.
 
     >>> import fairopt as fo
     >>> rates = {"a": {"k80": 1, "v100": 4}, "b": {"k80": 1, "v100": 2}, ("a", "b"): {"v100": (3, 1.5)}}
@@ -148,29 +152,36 @@ class Columns(Frozen):
         weight: Mapping[Hashable, float] | None = None,
         share: Mapping[Hashable, float] | float | str = "alone",
     ) -> Self:
-        r"""Jobs on GPUs by their throughputs, as in Gavel and POP: alone, and in pairs on one GPU.
+        r"""Construct the columns of jobs on GPUs, alone and in pairs, from throughputs as in Gavel and POP.
 
         Parameters
         ----------
         throughputs : dict
-            `{job: {gpu: rate}, (job, other): {gpu: (rate of job, rate of other)}}`. A job runs on the GPUs for
-            which it has a positive rate. With `count` a pair (A, A) is of two different jobs of A.
+            `{job: {gpu: rate}, (job, other): {gpu: (rate of job, rate of other)}}`, work per unit of time. A job runs
+            on the GPUs for which it has a positive rate. With `count`, a pair (A, A) is two different jobs of A.
         workers : dict
             Number of GPUs by kind.
         count : dict, optional
-            Number of identical jobs for which an entry stands. Default: 1.
+            Number of identical jobs that an entry represents. Default: 1.
         scale : dict, optional
-            GPUs per task, equal for the two jobs of a pair. Default: 1.
+            GPUs per job, equal for the two jobs of a pair. Default: 1.
         weight : dict, optional
-            Priority of each of the jobs. Default: 1.
+            Priority of each job. Default: 1.
         share : dict or float, optional
-            Share per unit of work. Default: `"alone"`, by which the level of a job that runs on an average GPU all the
-            time is its scale, with c GPUs of each kind:
+            Share per unit of work. Default: `"alone"`, for which a job of weight 1 that always runs on average GPUs has
+            its scale as level. With :math:`c_j` GPUs of kind j and rates :math:`a_{nj}` of job n alone,
 
             .. math:: s_n = \text{scale}_n \sum_j c_j \Big/ \sum_j c_j a_{nj}
 
+        Raises
+        ------
+        DataError
+            Data are invalid: an unknown job or GPU, a pair of jobs of different scale, or a job that runs nowhere alone
+            although `share` is `"alone"`.
+
         Source: D. Narayanan et al., "Heterogeneity-aware cluster scheduling policies for deep learning workloads", OSDI
-        2020; "Solving large-scale granular resource allocation problems efficiently with POP", SOSP 2021.
+        2020 (arXiv:2008.09213); "Solving large-scale granular resource allocation problems efficiently with POP", SOSP
+        2021 (doi:10.1145/3477132.3483588).
         """
         jobs = _jobs(throughputs, workers, {"count": count, "scale": scale, "weight": weight}, share)
         place, gpus = {job: n for n, job in enumerate(jobs)}, {gpu: j for j, gpu in enumerate(workers)}
@@ -234,7 +245,7 @@ class Columns(Frozen):
 
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
-        """Columns of a cluster, one for each user and server; `share` as in `AlphaFair`."""
+        """Construct the columns of a cluster, one for each (user, server) pair; `share` is that of `AlphaFair`."""
         user, server = np.nonzero(expected(cluster).usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))
@@ -260,10 +271,10 @@ class Columns(Frozen):
 
     @cached_property
     def _running(self) -> tuple[Array, Array, Array, ColumnProgram]:
-        """Masks of columns that can run, of users that work by them and of rows that they use, and their program.
+        """Masks of columns that can run, of users that do work in them and of rows that they use, and the program.
 
-        Rows are capacities, then the finite own times of users. In the program they are divided by their bounds; levels
-        are per weight of all jobs for which a user stands.
+        Rows are capacities, followed by the finite own times of users. In the program rows are divided by their bounds,
+        and levels are work shares divided by the total weight of the jobs that a user represents.
         """
         own = self.limit * self.count
         bounds = sp.vstack([self.use, self.time[np.isfinite(own)]], format="csr")
@@ -277,10 +288,12 @@ class Columns(Frozen):
         return there, users, rows, ColumnProgram(sp.csc_matrix(limits), sp.csc_matrix(gain), weight)
 
     def program(self, alpha: float = np.inf) -> cp.Problem:
-        r"""Formulate the convex program in CVXPY; at infinite alpha that of the smallest level.
+        r"""Formulate the alpha-fair program in CVXPY; for infinite alpha the program maximises the smallest level.
 
         .. math:: \max_x \sum_n \phi_n f_\alpha(\ell_n), \qquad f_\alpha(t) = \frac{t^{1-\alpha}}{1-\alpha},
             \quad f_1(t) = \log t
+
+        Here :math:`\phi_n` is the total weight of the jobs that user n represents.
         """
         alpha, weight = _validate.alpha(alpha), self.weight * self.count
         finite, own = np.isfinite(self.limit), self.limit * self.count
@@ -295,7 +308,7 @@ class Columns(Frozen):
         Parameters
         ----------
         alpha : float
-            Above 0; 1 is Nash welfare.
+            Positive, possibly infinite; 1 is Nash welfare.
         tol : float
             Largest accepted residual of the certificate.
         throw : bool
@@ -303,6 +316,8 @@ class Columns(Frozen):
 
         Raises
         ------
+        DataError
+            alpha is not positive, or `tol` is invalid.
         CertificateError
             The certificate misses `tol`.
         SolverError
@@ -314,7 +329,7 @@ class Columns(Frozen):
         begun = clock.cpu()
         there, users, rows, program = self._running
         amounts, prices, errors = np.zeros(len(there)), np.zeros(len(self.rows)), np.full(len(program.weight), np.inf)
-        with np.errstate(all="ignore"):  # numbers beyond the range of doubles are for the certificate to refuse
+        with np.errstate(all="ignore"):  # the certificate rejects numbers beyond the range of doubles
             for found in _offers(program, alpha) if users.any() else ():
                 if (found_errors := _errors(program, found, alpha)).max() < errors.max():
                     amounts[there], errors, limited = found.x, found_errors, np.flatnonzero(rows[: len(self.rows)])
@@ -331,7 +346,15 @@ class Columns(Frozen):
         return answer
 
     def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
-        """Certify given amounts (columns,) by the largest relative distance of levels from those of the fair answer."""
+        """Certify given amounts, (columns,), by the largest relative distance of their levels from the fair levels.
+
+        Raises
+        ------
+        DataError
+            `amounts` are not finite numbers, one per column, or alpha or `tol` is invalid.
+        CertificateError, SolverError
+            The fair levels cannot be computed.
+        """
         x, alpha, tol = _intake.plain(amounts, "amounts"), _validate.alpha(alpha), _validate.tolerance(tol)
         if x.shape != (len(self.columns),):
             raise DataError(f"amounts must be one number per column, {len(self.columns)} in all; got shape {x.shape}")
@@ -339,7 +362,7 @@ class Columns(Frozen):
             raise DataError("amounts must be finite numbers")
         fair, users = self.solve(alpha), self._running[1]
         best = fair.levels.to_numpy()[users]
-        # The given levels are not known to be nearer to the fair levels than the levels of the certified answer are.
+        # The fair levels are known up to the residual of their certificate, so that no smaller distance is proved.
         off = np.maximum(np.abs(self._levels(x)[users] / best - 1), fair.certificate.residual)
         return self._answer(x, alpha, tol, "distance from the optimum", off, np.zeros(len(self.rows)), 0.0)
 
@@ -349,7 +372,7 @@ class Columns(Frozen):
     def _answer(
         self, x: Array, alpha: float, tol: float, measure: str, errors: Array, prices: Array, seconds: float
     ) -> FairColumns:
-        """Answer with amounts `x`, certified by their infeasibility and by `errors` of users that can run."""
+        """Answer with amounts `x`, certified by their infeasibility and by the `errors` of users that can run."""
         over, where = self._infeasible(x)
         users, worst = self._running[1], float(errors.max(initial=0.0))
         if worst >= over:
@@ -361,7 +384,7 @@ class Columns(Frozen):
         return FairColumns(self, float(alpha), x, prices, certificate, tol, seconds, notes)
 
     def _infeasible(self, x: Array) -> tuple[float, str]:
-        """Largest relative violation of a constraint, and its place."""
+        """Largest relative violation of a constraint, and the constraint in words."""
         if not np.isfinite(x).all():
             return np.inf, "amounts are not finite numbers"
         used, spent = self.use @ x, self.time @ x
@@ -386,16 +409,20 @@ class FairColumns(Frozen):
     ----------
     problem : Columns
     alpha : float
+        Fairness parameter; infinite for max-min.
     amounts : (columns,)
         :math:`x_k`.
     row_prices : (rows,)
-        Prices per unit of a row; under max-min the prices of the lowest level.
+        Prices per unit of a row; under max-min, the prices of the lowest level.
     certificate : Certificate
-        For `solve` the lexicographic rise or the backward error, for `judge` the distance from the optimum.
+        Its measure is the lexicographic rise (max-min) or the backward error after `solve`, and the distance from the
+        optimum after `judge`.
     tol : float
+        Tolerance of the certificate.
     seconds : float
-        CPU seconds, certificate included.
+        CPU seconds of solving and certification.
     notes : tuple of str
+        Remarks, such as the users that can run nowhere.
     """
 
     problem: Columns
@@ -417,34 +444,34 @@ class FairColumns(Frozen):
 
     @property
     def levels(self) -> pd.Series:
-        r"""Levels :math:`\ell_n` by user."""
+        r"""Levels :math:`\ell_n`, (users,), by name of the user."""
         return self._series(self.problem._levels(self.amounts), "level")
 
     @property
     def work(self) -> pd.Series:
-        """Work by user: the work of all jobs for which the user stands."""
+        """Work, (users,), of all jobs that a user represents, by name of the user."""
         return self._series(np.asarray(self.problem.rate @ self.amounts), "work")
 
     @property
     def prices(self) -> pd.Series:
-        """Prices by row."""
+        """Prices per unit of a row, (rows,), by name of the row."""
         return pd.Series(self.row_prices, index=pd.Index(self.problem.rows, name="row"), name="price")
 
     @property
     def smallest(self) -> float:
-        """Smallest level of a job that can run."""
+        """Smallest level among the jobs that can run."""
         return float(self.problem._levels(self.amounts)[self.problem._running[1]].min(initial=np.inf))
 
     @property
     def geometric_mean(self) -> float:
-        """Geometric mean of levels over jobs that can run."""
+        """Geometric mean of levels over the jobs that can run."""
         users = self.problem._running[1]
         with np.errstate(divide="ignore"):
             log = np.log(self.problem._levels(self.amounts)[users])
         return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
 
     def to_frame(self) -> pd.DataFrame:
-        """Nonzero amounts as a table, such as of jobs and pairs of jobs (rows) by kind of GPU (columns)."""
+        """Nonzero amounts as a table, with jobs and pairs of jobs as rows, and where they run as columns."""
         there, names = np.flatnonzero(self.amounts), self.problem.columns
         what = [(" + ".join(map(str, names[k][:-1])), names[k][-1]) if isinstance(names[k], tuple) else (names[k], "x")
                 for k in there]  # fmt: skip
@@ -467,7 +494,7 @@ class FairColumns(Frozen):
 
 
 def _table(values: Any, what: str) -> sp.csc_matrix:
-    """Nonnegative numbers as a sparse matrix without zeros."""
+    """Convert nonnegative numbers to a sparse matrix without stored zeros; raise `DataError` for other values."""
     packed = _intake.packed(values)
     if packed and (values.ndim != 2 or values.dtype.kind not in "iuf"):
         raise DataError(f"{what} must be a table of numbers; got {values.dtype}, {values.shape}")
@@ -482,7 +509,7 @@ def _table(values: Any, what: str) -> sp.csc_matrix:
 
 
 def _named(columns: Any) -> tuple[Any, ...]:
-    """Names of columns; lists become tuples."""
+    """Validate names of columns; lists become tuples."""
     try:
         if isinstance(columns, str):
             raise TypeError
@@ -496,7 +523,7 @@ def _named(columns: Any) -> tuple[Any, ...]:
 
 
 def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
-    """Jobs with throughputs, after a check of all arguments that name jobs."""
+    """List the jobs with throughputs, after a check of all arguments that name jobs."""
     for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
         if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
             raise DataError(f"{what} must be a dict; got {short(given)}")
@@ -519,7 +546,7 @@ def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -
 
 
 def _is_pair(key: Any, throughputs: Mapping[Any, Any]) -> bool:
-    """True for two jobs; a name may itself be a tuple."""
+    """True if a key is a pair of jobs, and not a job whose name is a tuple."""
     return isinstance(key, tuple) and len(key) == 2 and all(job in throughputs for job in key)
 
 
@@ -528,7 +555,10 @@ def _label(job: Any) -> str:
 
 
 def _stated(rows: list[tuple[Any, Array]], gain: Any, weight: Array, alpha: float) -> cp.Problem:
-    """Program that maximises alpha-fair welfare, or the smallest level, over amounts `x` within the bounds `rows`."""
+    """Program that maximises alpha-fair welfare, or the smallest level, over amounts `x` within bounds.
+
+    `rows` are pairs of a matrix and the upper bounds of its product with x.
+    """
     x = cp.Variable(gain.shape[1], nonneg=True, name="x")
     level = gain @ x
     aim = cp.min(level) if np.isinf(alpha) else cp.sum(cp.multiply(weight, f_alpha(level, alpha)))
@@ -536,7 +566,7 @@ def _stated(rows: list[tuple[Any, Array]], gain: Any, weight: Array, alpha: floa
 
 
 def _errors(program: ColumnProgram, found: Found, alpha: float) -> Array:
-    """Errors of users by the certificate, (users,)."""
+    """Errors of users, (users,), whose maximum is the residual of the certificate."""
     if np.isinf(alpha):
         return rises(program, found.x, found.prices, found.values)
     error, of_users = backward_error(program, found.x, alpha, found.prices[0])
@@ -544,7 +574,11 @@ def _errors(program: ColumnProgram, found: Found, alpha: float) -> Array:
 
 
 def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
-    """Yield answers of increasing accuracy: of the merged program, divided evenly in classes, scaled to be feasible."""
+    """Yield answers of increasing accuracy.
+
+    The program with merged users and columns is solved, its amounts are divided equally among the merged columns, and
+    scaled to be feasible.
+    """
     merged = program.merged()
     small = merged.program
     offers = [engine.leximin(small)]
@@ -572,7 +606,7 @@ def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None
             return None
         x, y = np.maximum(problem.variables()[0].value, 0.0), np.maximum(problem.constraints[0].dual_value, 0.0)
         values = part.weight * (part.gain @ x) ** -alpha
-        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # duals are those of the objective in other units
+        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # the solved objective has another unit than welfare
         return Found(x, y[None] * scale, values[None])
 
     found = engine.generated(program, np.flatnonzero(start), solve)

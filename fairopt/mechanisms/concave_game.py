@@ -21,47 +21,49 @@ from .concave_utility import check_function, concave, why
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: CPU seconds of best responses before the declared problem is tried: the larger of the first, and the second times
-#: the number of (user, server) pairs.
+#: CPU seconds of best responses before the declarative engine is tried: the larger of `_SECONDS`, and
+#: `_SECONDS_PER_PAIR` times the number of (user, server) pairs.
 _SECONDS, _SECONDS_PER_PAIR = 2.0, 1e-3
-#: Number of (user, server) pairs up to which the declared problem comes first.
+#: Number of (user, server) pairs up to which the declarative engine is tried first.
 _FEW = 20
-#: Dynamic range (decades) of weighted monopoly tasks beyond which the error message names it as the cause.
+#: Dynamic range (decades) of weighted monopoly tasks above which the error message names this range as the cause.
 _DECADES = 6
 
 
 @dataclass(frozen=True)
 class ConcaveGame(GameMechanism):
-    r"""Let every server i maximise welfare under a utility given as a CVXPY function, given the others.
+    r"""Let every server i maximise welfare under a utility given as a CVXPY function, over its column of x.
 
     .. math::
         \max_{x_{\cdot i}} \sum_n \phi_n U(\sigma_{ni} / \phi_n), \quad
         \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
-    The allocation is a Nash equilibrium of the servers, found by best responses: to a piecewise power law through
-    32,768 marginal utilities (`fo.best_response` plays them one by one), or, for up to 20 pairs of users and servers,
-    in CVXPY with a default tolerance of 1e-4. As for `AlphaPFVDS`, their convergence is observed but not proved, and
-    equilibria need not be unique.
+    The columns of other servers are given, and the allocation is a Nash equilibrium of the servers. It is found by best
+    responses, in which U' is interpolated by power laws between 32,768 shares; for up to 20 (user, server) pairs best
+    responses are computed in CVXPY, with a default tolerance of 1e-4. As for `AlphaPFVDS`, convergence of best
+    responses is observed but not proved, and equilibria need not be unique.
 
     Parameters
     ----------
     utility : callable
-        U, a function of a CVXPY expression (weighted shares, (users,)) that returns one of the same shape. It applies
-        elementwise, is concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
+        U, a function of a CVXPY expression, the levels :math:`\sigma_{ni} / \phi_n`, (users,), that returns an
+        expression of the same shape. It applies elementwise, is concave by CVXPY's rules, increasing and
+        differentiable, such as `cp.log1p` or `lambda s: -cp.exp(-s)`.
 
-    `ConcaveGame(cp.log)` is `AlphaPFVDS(1)`, `ConcaveGame(lambda s: -cp.inv_pos(s))` is `AlphaPFVDS(2)`. Where U'(0) is
-    finite a user may be left without tasks. The units of shares and weights matter unless U is alpha-fair, so that
-    proportional servers are not merged. The certificate is the game's backward error, with U' in place of `t^-alpha`.
+    `ConcaveGame(cp.log)` is `AlphaPFVDS(1)`, and `ConcaveGame(lambda s: -cp.inv_pos(s))` is `AlphaPFVDS(2)`. If U'(0)
+    is finite, a user may be left without tasks. The units of shares and weights matter unless U is alpha-fair, so that
+    proportional servers are not merged. The certificate is the game's backward error, with U'(t) in place of the
+    :math:`t^{-\alpha}` of alpha-fairness.
 
     Raises
     ------
     DataError
-        The utility is not callable, not concave and increasing on the shares that a cluster allows, or depends on a
-        user's position (`s[0]`).
+        The utility is not callable, is not concave and increasing on the shares that a cluster allows, or depends on a
+        user's position, as `s[0]` does.
 
     Properties: Pareto optimality on each server separately where U' > 0.
 
-    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3: servers with concave utilities U_i
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 3: servers with concave utilities
     (arXiv:1712.10114).
 
     >>> import cvxpy as cp, fairopt as fo
@@ -89,7 +91,7 @@ class ConcaveGame(GameMechanism):
         return (cls(cp.log), cls(cp.sqrt))
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        # Best responses to a table of marginal utilities are compiled first, which takes longer than CVXPY if small.
+        # The loops of best responses must be compiled first, which takes longer than CVXPY for a small problem.
         rule = self._ordinary() if criterion is None else criterion
         small = rule is not None and rule.share.size <= _FEW
         return ("declarative", "best-response") if small else ("best-response", "declarative")
@@ -104,7 +106,7 @@ class ConcaveGame(GameMechanism):
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")
         with np.errstate(invalid="ignore"):
-            alone = cluster.monopoly_work.sum(axis=1)  # monopoly work bounds that of any allocation
+            alone = cluster.monopoly_work.sum(axis=1)  # an upper bound on a user's work in any allocation
             most = np.where(cluster.usable, plain.levels(alone), 0.0)
         return concave(plain, self.utility, most)
 

@@ -1,4 +1,4 @@
-"""Welfare under a user-defined utility: any concave, increasing function of the share."""
+"""Welfare under a user-defined utility: a concave, increasing function of the share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .alpha_fair import Share, share_of, share_per_task, share_rule
 from .reference.program import Program, Statement, maximise
 from .reference.utility import Utility, UtilitySlope, log1p
 
-#: Elasticity `-d log U' / d log t` at a solution above which errors name it as the cause (`k t` for `-exp(-k t)`).
-#: Clusters with elasticities up to 16 were solved, and some above 60 were not.
+#: Elasticity `-d log U' / d log t` at a solution above which error messages name the steep utility as the cause; the
+#: elasticity of `-exp(-k t)` is `k t`. Clusters with elasticities up to 16 were solved, and some above 60 were not.
 _STEEP = 50.0
 
 
@@ -30,7 +30,7 @@ def check_function(utility: object) -> None:
 
 
 def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare:
-    """Welfare under a utility, checked to be concave and increasing up to the largest of these levels."""
+    """Welfare criterion of a utility, after a check that it is concave and increasing up to the largest of `levels`."""
     slope = UtilitySlope(utility)
     most = levels[np.isfinite(levels) & (levels > 0)]
     if len(most):
@@ -70,22 +70,23 @@ class ConcaveUtility(Mechanism):
     Parameters
     ----------
     utility : callable
-        U, a function of a CVXPY expression (weighted shares, (users,)) that returns one of the same shape. It applies
-        elementwise, is concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
+        U, a function of a CVXPY expression, the levels :math:`\sigma_n / \phi_n`, (users,), that returns an expression
+        of the same shape. It applies elementwise, is concave by CVXPY's rules, increasing and differentiable, such as
+        `cp.log1p` or `lambda s: -cp.exp(-s)`.
     share, scope
-        As in `AlphaFair`; the unit of the share matters, as U need not be homogeneous.
+        Parameters of `AlphaFair`, which define :math:`u_n`. The unit of shares matters, as U need not be homogeneous.
 
-    `ConcaveUtility(cp.log)` is CEEI, `ConcaveUtility(lambda s: -cp.inv_pos(s))` is `AlphaFair(2)`. Where U'(0) is
-    finite a user may be left without tasks. The certificate is the backward error, with U' in place of `t^-alpha`
-    (docs/certificates.md); examples are in docs/utilities.md.
+    `ConcaveUtility(cp.log)` is CEEI, and `ConcaveUtility(lambda s: -cp.inv_pos(s))` is `AlphaFair(2)`. If U'(0) is
+    finite, a user may be left without tasks. The certificate is the backward error, with U'(t) in place of the
+    :math:`t^{-\alpha}` of alpha-fairness (docs/certificates.md); examples are in docs/utilities.md.
 
     Raises
     ------
     DataError
-        The utility is not callable, not concave and increasing on the shares that a cluster allows, or depends on a
-        user's position (`s[0]`).
+        The utility is not callable, is not concave and increasing on the shares that a cluster allows, or depends on a
+        user's position, as `s[0]` does.
 
-    Properties: Pareto where U' > 0. Depends on the unit of the share unless U is alpha-fair.
+    Properties: Pareto where U' > 0.
 
     Source: Kelly, "Charging and rate control for elastic traffic", 1997: users with concave utilities
     (doi:10.1002/ett.4460080106).

@@ -26,16 +26,21 @@ class DRF(Mechanism):
     Parameters
     ----------
     resource_weights : (users, resources), optional
-        :math:`\phi_{nr} > 0`, a weight per user and resource (DRF section 4.3). Equal weights
-        :math:`\phi_{nr} = \phi_n` are the same as the cluster's weights :math:`\phi_n`; both may be given.
+        :math:`\phi_{nr} > 0`, a weight per user and resource. Default: 1. They act in addition to the cluster's weights
+        :math:`\phi_n`, and have the same effect if they are equal for all resources.
 
-    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (of groups too, in the weak sense),
+    Raises
+    ------
+    DataError
+        Resource weights are not positive, or not of shape (users, resources).
+
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (also of groups, in the weak sense),
     bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
-    leaves, and a misreport may benefit others at no loss to the reporting user. Not resource monotonicity (which no
-    mechanism with sharing incentive and Pareto has: DRF theorem 6).
+    leaves, and a misreport may benefit others at no loss to the reporting user. Not resource monotonicity, which no
+    mechanism with sharing incentive and Pareto has (theorem 6 of the source).
 
     Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3 (doi:10.5555/1972457.1972490); zero demands as in Parkes,
-    Procaccia, Shah, EC 2012.
+    Procaccia, Shah, EC 2012 (doi:10.1145/2229012.2229075).
 
     >>> import fairopt as fo
     >>> fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()

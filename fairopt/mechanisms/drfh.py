@@ -25,8 +25,9 @@ class DRFH(Mechanism):
     and no user is barred from a server. Here the lexicographic optimum is computed.
 
     Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
-    population monotonicity for positive demands. Not sharing incentive: with capacities (6,1), (1,2) and demands
-    (1,2), (1,1) user 1 has 2/3 tasks where 3/4 are due. Not bottleneck fairness per server (PF, figure 1).
+    population monotonicity for positive demands without placement constraints. Not sharing incentive: with capacities
+    (6,1), (1,2) and demands (1,2), (1,1) user 1 has 2/3 tasks, but half of every server would run 3/4. Not bottleneck
+    fairness per server (figure 1 of arXiv:1712.10114).
 
     Source: Wang, Li, Liang, INFOCOM 2014, section IV (arXiv:1308.0083).
 

@@ -20,7 +20,7 @@ from .reference.program import Program, Statement, f_alpha, maximise
 
 @dataclass(frozen=True)
 class FDS(Mechanism):
-    r"""Maximise the trade-off of Joe-Wong et al. between fairness and efficiency of dominant shares.
+    r"""Maximise the fairness-efficiency trade-off of Joe-Wong et al. in dominant shares.
 
     .. math::
         \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (\sigma_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad
@@ -31,19 +31,20 @@ class FDS(Mechanism):
     beta : float
         Parameter of the fairness measure, > 0.
     lam : float, optional
-        Weight of efficiency; by default `(1-beta)/beta`, where FDS is alpha-fair with alpha = beta.
+        Exponent :math:`\lambda` of efficiency. Default: :math:`(1-\beta)/\beta`, for which FDS is alpha-fair with alpha
+        = beta.
 
-    The problem is convex (`log |f|` is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <=
-    (1-beta)/beta` when beta > 1: exactly where `|lam| >= |1-beta|/beta`, which is also where the paper proves Pareto
-    efficiency. At beta = 1 only lam = 0 is defined (the limit, CEEI).
-    Weights enter as in the alpha-fair family, which is an extension of the paper.
+    The logarithm of the objective's modulus is concave for :math:`\lambda \ge (1-\beta)/\beta` if
+    :math:`0 < \beta < 1`, and for :math:`\lambda \le (1-\beta)/\beta` if :math:`\beta > 1`. For these parameters the
+    paper proves Pareto efficiency. At beta = 1 only lam = 0 is defined (the limit, CEEI). Weights enter as in the
+    alpha-fair family, which is an extension of the paper.
 
     Raises
     ------
     DataError
         The parameters make the problem non-convex or undefined.
 
-    Properties: Pareto where convex; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
+    Properties: Pareto; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
 
     Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213).
 
@@ -99,7 +100,7 @@ class FDS(Mechanism):
 
     @property
     def _efficient(self) -> float:
-        """Exponent of T in |f| beyond alpha-fairness, with a sign such that larger totals are preferred if > 0."""
+        """Exponent of T beyond alpha-fairness, with the sign such that positive values favour larger totals T."""
         extra = self._lam - (1 - self.beta) / self.beta
         return extra if self.beta < 1 else -extra
 
@@ -120,7 +121,7 @@ class FDS(Mechanism):
         )
 
     def program(self, p: Program) -> Statement:
-        """Logarithm of the objective's modulus, which is concave; alpha-fair welfare at lam = (1-beta)/beta."""
+        """State the logarithm of the objective's modulus, or alpha-fair welfare at lam = (1-beta)/beta."""
         share, beta = p.share(self.share(p.cluster)), self.beta
         if self._efficient == 0:
             return maximise(p.weight @ f_alpha(share / p.weight, beta), p.constraints)
@@ -131,13 +132,13 @@ class FDS(Mechanism):
 
 @dataclass(frozen=True)
 class GFJ(FDS):
-    r"""Maximise the trade-off of `FDS` for numbers of tasks instead of dominant shares.
+    r"""Maximise the trade-off of `FDS` in numbers of tasks instead of dominant shares.
 
     .. math::
         \max_x\ \operatorname{sgn}(1-\beta) \Big(\sum_n (x_n / T)^{1-\beta}\Big)^{1/\beta} T^\lambda, \quad
         T = \sum_n x_n
 
-    Parameters, convexity and errors as in `FDS`.
+    Parameters, convexity and errors are those of `FDS`.
 
     Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213).
 

@@ -26,26 +26,25 @@ class GuaranteedAlphaFair(Mechanism):
         \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n) \ \text{ where } x_n \ge \min(p\, b_n, q_n), \quad
         \sigma_n = x_n \max_r \frac{d_{nr}}{C_r}, \quad b_n = \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}
 
-    p is `part`. The benchmark b is that of the sharing incentive: the tasks of user n on its fraction, by weight, of
-    every server that is eligible to it.
+    p is `part`. The benchmark :math:`b_n` is that of sharing incentive: the tasks that user n could run on its
+    fraction, by weight, of every server on which it is eligible.
 
     Parameters
     ----------
     alpha : float
         0 (utilitarian) to infinity (max-min).
     part : float or sequence of float (users,)
-        Fraction p >= 0 of the benchmark, for all users or for each. Up to 1 the floors are feasible, as the partition
-        is.
+        Fraction p >= 0 of the benchmark, for all users or for each user. Floors are feasible for p <= 1, since the
+        partition by weight satisfies them.
 
     Raises
     ------
     DataError
-        The floors are infeasible together.
+        `part` is invalid, or the floors are infeasible together.
 
     Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
 
-    Source: floors on alpha-fair shares are defined here; the benchmark is that of Khamse-Ashari et al., TPDS 2018,
-    section 3 (arXiv:1712.10114).
+    Source: defined here; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3 (arXiv:1712.10114).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
@@ -75,7 +74,7 @@ class GuaranteedAlphaFair(Mechanism):
 
     def benchmark(self, cluster: Cluster) -> Array:
         """Tasks of each user under a partition of its eligible servers by weight, (users,)."""
-        alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # large clusters have few distinct servers
+        alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # merging saves time on equal servers
         return np.asarray(cluster.weight / cluster.weight.sum() * alone)
 
     def program(self, p: Program) -> Statement:

@@ -20,10 +20,16 @@ class MaxMin(Mechanism):
 
     .. math:: \operatorname{lex\,max\,min}_n\ a_n / \phi_n, \quad a_n = d_n x_n \le d_n q_n, \quad \sum_n a_n \le C
 
-    The demand of a user is its task limit: `Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7])` divides 15 among
-    demands of 2, 3, 6 and 7.
+    The amounts :math:`a_n` are in resource units. A user demands at most its task limit :math:`q_n`: the example
+    divides 15 units among demands of 2, 3, 6 and 7.
 
-    Properties: all of them, for one resource.
+    Raises
+    ------
+    DataError
+        The cluster has several resources.
+
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (also of groups), population and resource
+    monotonicity.
 
     Source: Bertsekas and Gallager, "Data Networks", 2nd edition, 1992, section 6.5.2.
 

@@ -1,4 +1,4 @@
-"""Multi-Level Queue DRF."""
+"""Multi-Level Queue DRF: DRF with a cap on dominant shares for every level of users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class MQDRF(Mechanism):
-    r"""DRF with a cap on each user's dominant share, by the level (age) of the user.
+    r"""DRF with a cap on each user's dominant share, which depends on the level (age) of the user.
 
     .. math::
         \operatorname{lex\,max\,min}_n\ \sigma_n, \quad
@@ -26,21 +26,27 @@ class MQDRF(Mechanism):
 
     Parameters
     ----------
-    shares : tuple of float
-        `DK_1 >= DK_2 >= ...`, fraction of the cluster for each level.
-    sizes : tuple of int, optional
-        `N_1 = ... = N_(K-1) <= N_K`, largest number of users of each level; by default one level for all.
+    shares : tuple of float (levels,)
+        :math:`DK_1 \ge DK_2 \ge \dots > 0`, fraction of the cluster for each level.
+    sizes : tuple of int (levels,), optional
+        :math:`N_1 = \dots = N_{K-1} \le N_K`, largest number of users of each level. Default, for a single level: the
+        number of users.
     levels : tuple of int (users,), optional
-        Level 1..K of each user, level 1 the newest; by default 1 for all.
+        Level 1..K of each user, of which 1 is the newest. Default: 1 for all users.
 
-    Differences from the paper as printed, which contradicts itself there: equation (5) caps the sum over a level
-    at DK_k/N_k, while its theorem 1 and its experiment need the cap per user that is used here; the two coincide for
-    N_k = 1.
+    Weights are ignored. The paper contradicts itself on the cap: equation (5) caps the sum over a level at
+    :math:`DK_k / N_k`, while its theorem 1 and its experiment need the cap per user that is used here. Both caps
+    coincide for :math:`N_k = 1`.
 
-    Properties: strategy-proofness (any report leaves at most :math:`DK_k / N_k` of every resource). The paper also
-    claims Pareto efficiency (theorem 3), which is false under a hard cap: in its own experiment user 1 alone runs 20
-    tasks where 50 are feasible; and envy-freeness over time (theorem 4), which holds if levels change at the ends of
-    slots of equal length, not if they change at arrivals. Weights are ignored.
+    Raises
+    ------
+    DataError
+        Shares, sizes or levels are invalid, or a level has more users than its size.
+
+    Properties: strategy-proofness (a user has at most :math:`DK_k / N_k` of every resource, whatever it reports). The
+    paper also claims Pareto efficiency (theorem 3), which is false under a hard cap: in its experiment user 1 alone
+    runs 20 tasks where 50 are feasible. It claims envy-freeness over time (theorem 4), which holds if levels change at
+    the ends of slots of equal length, but not if they change at arrivals.
 
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
 
@@ -95,7 +101,7 @@ class MQDRF(Mechanism):
 
     @property
     def reserved(self) -> float:
-        """Sum of `DK_k`; up to 1 all caps are feasible together."""
+        """Sum of the fractions `shares`; if it is at most 1, all caps are feasible together."""
         return math.fsum(self.shares)
 
     @classmethod
@@ -103,7 +109,7 @@ class MQDRF(Mechanism):
         return (cls((1.5,)),)
 
     def queue(self, count: int) -> tuple[Index, Index]:
-        """Levels of `count` users, from 1, (users,), and the sizes of levels."""
+        """Levels of `count` users, (users,), from 1, and sizes of levels, (levels,)."""
         levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
         return levels, np.array([count] if self.sizes is None else self.sizes)
 

@@ -1,4 +1,4 @@
-"""Partial allocation: a fraction of the Nash optimum, by which nobody gains from misreports."""
+"""Partial allocation: fractions of the Nash optimum such that misreports do not benefit a user."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._claim import claim
 from .ceei import CEEI
 from .reference.program import Program, Statement
 
-#: Nash welfare over servers, and the tolerance to which its optima are computed.
+#: `NASH` maximises Nash welfare over servers; `_TOL` is the tolerance of its optima.
 NASH, _TOL = CEEI("servers"), 1e-8
 
 
 class Optima(NamedTuple):
-    """Nash optimum (users, servers), fractions f (users,), the largest residual of its problems, and its place."""
+    """Nash optimum (users, servers), fractions f (users,), and the largest residual of the problems, with its place."""
 
     tasks: Array
     fraction: Array
@@ -36,10 +36,10 @@ class Optima(NamedTuple):
 
 
 def optima(cluster: Cluster, engine: str | None = None, solver: str | None = None) -> Optima:
-    """Nash optimum of all users, and the fractions that the optima without each of them imply.
+    """Nash optimum of all users, and the fractions f, which the optima without each single user determine.
 
-    Users who are alike in all their data have the same fraction, whose error is part of the residual: errors of welfare
-    and rounding count relative to the user's weight.
+    The fraction is computed once for all users with the same data. The residual includes a bound on the relative error
+    of each fraction, the sum of welfare gaps and rounding divided by the user's part of the total weight.
     """
     whole = NASH.solve(cluster, _TOL, throw=False, engine=engine, solver=solver)
     work, nash = whole.arrays.work, ", in the Nash optimum"
@@ -64,23 +64,24 @@ def optima(cluster: Cluster, engine: str | None = None, solver: str | None = Non
 
 @dataclass(frozen=True)
 class PartialAllocation(Mechanism):
-    r"""Allocate to each user the fraction of its Nash optimum by which its presence reduces the others' work.
+    r"""Allocate to each user the fraction of its Nash optimum to which its presence reduces the work of other users.
 
     .. math:: x_{ni} = f_n x^*_{ni}, \quad
         f_n = \prod_{m \ne n} \big( w_m(x^*) / w_m(x^{-n}) \big)^{\phi_m / \phi_n}
 
-    Here :math:`x^*` maximises :math:`\sum_n \phi_n \log w_n`, and :math:`x^{-n}` does so without user n. What users
-    forgo is left idle, and serves as a payment. `problem` is that of :math:`x^*`. The certificate is the largest of the
-    residuals of the Nash problems, each certified by itself, of a bound on the relative error of f by their welfare
-    gaps, and of the relative distance of the tasks from f x*; to certify given tasks these problems are solved again.
+    Here :math:`w_n(x)` is the work of user n, :math:`x^*` maximises :math:`\sum_n \phi_n \log w_n(x)`, and
+    :math:`x^{-n}` maximises this sum without user n. The remaining fraction is left idle and serves as a payment.
+    `problem` formulates the problem of :math:`x^*`. The residual of the certificate is the largest of three numbers:
+    the residuals of the Nash problems, a bound on the relative error of f by their welfare gaps, and the relative
+    distance of the tasks from :math:`f_n x^*_{ni}`. To certify given tasks the Nash problems are solved again.
 
-    Properties: no user gains by reporting other rates or, without task limits, other demands; with a limit a user
-    may gain by reporting larger tasks, of which the fraction attains the limit. Every user has at least 1/e of its work
-    in the Nash optimum.
+    Properties: no user gains by reporting other rates or, without task limits, other demands. A user with a limit may
+    gain by reporting larger tasks, a fraction of which attains the limit. Every user has at least 1/e of its work in
+    the Nash optimum.
 
     Source: Cole, Gkatzelis, Goel, "Mechanism design for fair division: allocating divisible items without payments",
     EC 2013 (doi:10.1145/2492002.2482582); for GPUs Narayanan et al., "Heterogeneity-aware cluster scheduling policies
-    for deep learning workloads" (Gavel), OSDI 2020.
+    for deep learning workloads" (Gavel), OSDI 2020 (arXiv:2008.09213).
 
     >>> import fairopt as fo
     >>> gpus = fo.Cluster([[1], [1], [1]], [[1], [1], [1]], max_tasks=1, rate=[[3, 1, 1], [3, 2, 1], [3, 2, 1]])
@@ -100,7 +101,7 @@ class PartialAllocation(Mechanism):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        return ()  # comparisons only include it by name, as it solves a problem for each user
+        return ()  # comparisons include it only by name, since it solves a Nash problem for every user
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
@@ -129,7 +130,7 @@ class PartialAllocation(Mechanism):
         return _judged(cluster, tasks, optima(cluster)), None
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """Certificate by the Nash optima of the candidates of this problem, which have certificates of their own."""
+        """Certificate of candidate tasks, by the Nash optima from which the candidates were computed."""
         known = vars(problem).get("nash")
         return _judged(problem.cluster, tasks(), known or optima(problem.cluster)), None
 

@@ -22,10 +22,15 @@ class PerServerDRF(Mechanism):
 
     .. math:: \operatorname{lex\,max\,min}_n\ \frac{x_{ni}}{\gamma_{ni} \phi_n} \quad \text{for every server i}
 
-    :math:`x_{ni} / \gamma_{ni}` is the dominant share of n on server i. As servers do not coordinate, binding task
-    limits cannot be enforced and raise `DataError`.
+    :math:`x_{ni} / \gamma_{ni}` is the dominant share of user n on server i.
 
-    Properties: sharing incentive, envy-freeness. Not Pareto (DRFH section III: 6 tasks each where 10 are possible).
+    Raises
+    ------
+    DataError
+        A task limit can bind, which servers cannot enforce without coordination.
+
+    Properties: sharing incentive, envy-freeness, strategy-proofness. Not Pareto: in the example each user has 6 tasks,
+    and could have 10.
 
     Source: Wang, Li, Liang, INFOCOM 2014, section III (arXiv:1308.0083).
 

@@ -1,4 +1,4 @@
-"""Per-Server Dominant Share Fairness."""
+"""Per-Server Dominant Share Fairness: max-min of virtual dominant shares on every server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class PSDSF(GameMechanism):
         \operatorname{lex\,max\,min}_n\ \sigma_{ni} / \phi_n \ \text{ over } x_{\cdot i} \text{ for every server i},
         \quad \sigma_{ni} = x_n / \gamma_{ni}, \quad x_n = \sum_j x_{nj}
 
-    x is PS-DSF iff for every usable (user, server) pair (n,i) some resource that n demands is exhausted on i, and
-    every user of that resource on i has a weighted virtual dominant share at most that of n. Such x need not be
-    unique. The one returned is the limit of alphaPF-VDS for alpha to infinity, which depends neither on the order of
-    users and servers nor on merging; with positive demands it maximises every user's tasks over all PS-DSF allocations
-    (docs/psdsf.md). Where the limit is not found, because of zero demands or task limits, a note says so; best
-    responses in the canonical order (`model/canonical.py`) then determine the allocation. The engines `best-response`
-    and `declarative` return the limit of their own iteration.
+    Without task limits, x is PS-DSF if and only if for every usable pair (n, i) some resource that user n demands is
+    exhausted on server i, and no user of that resource on i has a larger :math:`\sigma_{mi} / \phi_m` than n. Such x
+    need not be unique. The allocation returned is the limit of alphaPF-VDS as alpha tends to infinity, which depends
+    neither on the order of users and servers nor on merging; with positive demands it maximises every user's tasks over
+    all PS-DSF allocations (docs/psdsf.md). If the limit is not found, because of zero demands or task limits, a note
+    states this, and best responses in the canonical order (`model/canonical.py`) determine the allocation. The engines
+    `best-response` and `declarative` return the limit of their own iteration.
 
     Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto: with capacities
     (2,2), (1,2) and demands (3,2), (1,4) users have 2/3 and 1/2 tasks where both could have 2/3. Not strategy-proof

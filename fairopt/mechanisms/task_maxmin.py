@@ -19,9 +19,10 @@ class TaskMaxMin(Mechanism):
 
     .. math:: \operatorname{lex\,max\,min}_n\ x_n / \phi_n
 
-    A baseline that depends on the definition of a task: a user gains by merging its tasks into larger ones.
+    With rates :math:`x_n` is work. The allocation depends on what a task is: a user gains by merging its tasks into
+    larger tasks.
 
-    Source: folklore; the share :math:`u_n = 1` in the family of max-min mechanisms.
+    Source: folklore; a baseline, with the share per task :math:`u_n = 1`.
 
     >>> import fairopt as fo
     >>> fo.TaskMaxMin().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()

@@ -22,29 +22,29 @@ from .reference.program import Program, Statement, lexmaxmin
 
 @dataclass(frozen=True)
 class Tree(Mechanism):
-    r"""Fill a tree of queues progressively: shares of siblings increase in proportion to weights, until none can.
+    r"""Fill a tree of queues progressively: shares of siblings increase in proportion to their weights.
 
     .. math:: \dot{\sigma}_n = \prod_{q \ni n} \frac{\phi_q}{\Phi_q}
 
-    over the queues q on the path of user n from the root, the user itself included, with the sum :math:`\Phi_q` of the
-    weights of q and of those siblings of q that contain a user whose tasks can still increase (`combine="sum"`), or
-    with :math:`\Phi_q` such that the dominant share of a queue increases at the rate of the queue (`"vector"`).
-    `Queues` defines quotas, limits, priorities and when a user stops. Without queues all users are siblings, and the
-    result is DRFH.
+    over the queues q on the path from the root to user n, which is the last of them. For `combine="sum"`,
+    :math:`\Phi_q` is the sum of the weights of q and of those siblings of q that contain a user whose tasks can still
+    increase; for `"vector"`, it is such that the dominant share of every queue increases at the rate of the queue.
+    `Queues` defines quotas, limits, priorities and when a user stops; filling ends when all users have stopped. Without
+    queues all users are siblings, and with dominant shares the result is DRFH.
 
     Parameters
     ----------
     queues : Queues, mapping, path or None
-        The tree, its entries, or a file of entries (TOML, JSON).
+        The tree, a mapping of its entries, or the path of a file of entries (TOML, JSON).
     share : str, array (users,) or callable
         Share per task, as in `AlphaFair`.
     combine : str
         "sum" or "vector".
 
-    Properties: Pareto (a task more for anybody costs somebody a task).
+    Properties: Pareto within quotas and limits of queues.
 
     Source: Bhattacharya, Culler, Friedman, Ghodsi, Shenker, Stoica, "Hierarchical scheduling for diverse datacenter
-    workloads", SoCC 2013 (doi:10.1145/2523616.2523637), of which "vector" is the continuous form.
+    workloads", SoCC 2013 (doi:10.1145/2523616.2523637); "vector" is the continuous form of its algorithm.
 
     >>> import fairopt as fo
     >>> tree = fo.Queues({"lab": {"weight": 3}, "ann": {"parent": "lab"}, "bob": {"parent": "lab"}})
@@ -76,7 +76,10 @@ class Tree(Mechanism):
         return ()  # a tree without queues is DRFH
 
     def declared(self, queues: Queues, combine: Combine) -> Tree:
-        """This tree if it has queues; else one with the given queues, combined as given unless this one says how."""
+        """Return this tree if it has queues, and otherwise a tree with the given queues.
+
+        `combine` applies if this tree has the default, "sum".
+        """
         if self.queues is not None:
             return self
         return replace(self, queues=queues, combine=combine if self.combine == "sum" else self.combine)
@@ -85,7 +88,7 @@ class Tree(Mechanism):
         self.criterion(expected(cluster, "trees of queues"))
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster, and a note on entries that place no user, such as a misspelt name."""
+        """Return the cluster, and a note on entries without users, which may be misspelt names."""
         entries = {} if not isinstance(self.queues, Queues) else self.queues.queues
         used = set(cluster.users)
         for user in cluster.users:
@@ -97,7 +100,7 @@ class Tree(Mechanism):
         return cluster, (f"queues without users below them: {listed(empty, 5)}",) if empty else ()
 
     def program(self, p: Program) -> Statement:
-        """Program of the first stage: the largest increase of all users at the rates of the tree."""
+        """State the program of the first stage of filling: the largest increase of all shares at the tree's rates."""
         return lexmaxmin(share_of(p, self.share) / p.weight, p.constraints)
 
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -1,4 +1,4 @@
-"""Task Share Fairness."""
+"""Task Share Fairness: max-min of tasks relative to monopoly tasks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from .reference.program import Program, Statement, lexmaxmin
 
 
 def task_share_per_task(cluster: Cluster) -> Array:
-    r"""Task share per task or unit of work, (users,); equal servers are evaluated once if there are no rates.
+    r"""Task share per task or unit of work, (users,).
 
     .. math:: 1 / \sum_i a_{ni} \gamma^0_{ni}
+
+    Equal servers are evaluated once if the cluster has no rates.
     """
     if cluster.rated:
         return ratio(1.0, (cluster.rate * cluster.gamma0).sum(axis=1), np.inf)
@@ -30,23 +32,25 @@ def task_share_per_task(cluster: Cluster) -> Array:
 
 @dataclass(frozen=True)
 class TSF(Mechanism):
-    r"""Lexicographic max-min of task shares, the tasks relative to the user's monopoly tasks without placement.
+    r"""Lexicographic max-min of task shares: a user's tasks relative to those it could run alone on all servers.
 
     .. math::
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
-    With rates :math:`a_{ni}` tasks are work, :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`: on servers of
-    one resource, and up to a common factor, the normalised throughput of Gavel.
+    The tasks :math:`\gamma^0_{ni}` ignore placement constraints. With rates :math:`a_{ni}` the share is that of work,
+    :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`; on servers of one resource it is the normalised
+    throughput of Gavel, up to a common factor.
 
-    Properties: envy-freeness, Pareto, strategy-proofness; without placement constraints sharing incentive as well. With
-    them it holds against the benchmark of its paper but fails against
-    :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m`: with capacities (10,10), (100,1), demands
-    (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
-    fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both, and its shares are
-    .6 and .4.
+    Properties: envy-freeness, Pareto, strategy-proofness; without placement constraints also sharing incentive. With
+    placement constraints, every user has at least the tasks that the paper guarantees, but may have less than the
+    benchmark :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m` of sharing incentive: with capacities (10,10), (100,1),
+    demands (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
+    fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both users, whose shares
+    of it are .6 and .4.
 
-    Source: Wang, Li, Liang, Li, SC 2016; in work Narayanan et al., OSDI 2020 (Gavel).
+    Source: Wang, Li, Liang, Li, "Multi-resource fair sharing for datacenter jobs with placement constraints", SC 2016;
+    for work Narayanan et al. (Gavel), OSDI 2020 (arXiv:2008.09213).
 
     >>> import fairopt as fo
     >>> fo.TSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.tolist()

@@ -16,18 +16,18 @@ from .reference.program import Program, Statement, maximise
 
 @dataclass(frozen=True)
 class Utilitarian(Mechanism):
-    r"""Maximise the sum of shares, regardless of weights and of its distribution.
+    r"""Maximise the sum of shares, regardless of weights and of the distribution over users.
 
     .. math:: \max_x \sum_n \sigma_n, \quad \sigma_n = u_n x_n
 
     Parameters
     ----------
     share, scope
-        As in `AlphaFair`.
+        Parameters of `AlphaFair`, which define :math:`u_n`.
 
     Properties: Pareto only: a user with a large demand per unit of share may be allocated nothing.
 
-    Source: alpha = 0 of the alpha-fair family; the benchmark of the price of fairness.
+    Source: the alpha-fair family at alpha = 0 (`AlphaFair`); the benchmark of the price of fairness.
 
     >>> import fairopt as fo
     >>> fo.Utilitarian("task").solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks.round(3).tolist()

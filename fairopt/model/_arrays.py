@@ -38,7 +38,7 @@ class _Deferred:
 
 
 def deferred(make: Callable[[], V]) -> V:
-    """Placeholder for a field of a `Frozen`, computed by `make()` at first access; its type is that of the result.
+    """Placeholder for a field of a `Frozen`, computed by `make()` at first access; typed as the result of `make`.
 
     The field must not have a default value, since the class attribute would take precedence.
     """
@@ -58,7 +58,7 @@ class Frozen:
                 del known[name]
 
     def _maker(self, name: str) -> Callable[[], Any] | None:
-        """Function of a deferred field, or None; attributes of the function may be cheaper than the value."""
+        """Function that computes a deferred field, or None; callers may read its attributes without the value."""
         return cast("Callable[[], Any] | None", self.__dict__.get("_makers", {}).get(name))
 
     if not TYPE_CHECKING:  # type checkers would accept every attribute name
@@ -81,7 +81,7 @@ class Frozen:
 
 
 def table(shape: tuple[int, ...], instead: str) -> Array:
-    """Uninitialised array; if memory does not suffice, a `DataError` with the remedy `instead`."""
+    """Uninitialised array; raises `DataError` with the remedy `instead` if memory does not suffice."""
     try:
         return np.empty(shape)
     except MemoryError:
@@ -111,9 +111,9 @@ def numbered(rows: NDArray[Any]) -> Index:
 
 
 def alike(rows: Array, groups: int) -> Index:
-    """Number nonnegative rows by similar direction, in about `groups` groups: quantiles of ratios of a row's entries.
+    """Group nonnegative rows of similar direction, in about `groups` groups, by quantiles of ratios of their entries.
 
-    Rows with a smallest or largest ratio form groups of their own.
+    Returns the index of the group of each row, (rows,). Rows with a smallest or largest ratio form separate groups.
     """
     log = np.log(np.maximum(rows, np.finfo(float).tiny))
     rank = np.argsort(np.argsort(log[:, 1:] - log[:, :1], axis=0, kind="stable"), axis=0)
@@ -137,7 +137,7 @@ def capable(demand: Array, has: Mask) -> Mask:
 
 
 def runnable(capacity: Array, demand: Array, eligible: Mask | None) -> Mask:
-    """Mask (users,) of users with an eligible server that has all demanded resources; None: all are eligible."""
+    """Mask (users,) of users with an eligible server that has all demanded resources; None: all pairs are eligible."""
     kind, has = kinds(capacity)
     able = capable(demand, has)
     if eligible is None:
@@ -154,12 +154,12 @@ def usable_columns(capacity: Array, demand: Array, eligible: Mask) -> Index:
 
 
 def row_pointers(group: Index, count: int) -> Index:
-    """Row pointers, (count + 1,): members of group k are `pointers[k]` to `pointers[k + 1]`, for sorted `group`."""
+    """Row pointers p, (count + 1,), for sorted `group`: the members of group k are `p[k]` to `p[k + 1] - 1`."""
     return np.searchsorted(group, np.arange(count + 1))
 
 
 def from_sizes(sizes: ArrayLike) -> Index:
-    """Row pointers, (groups + 1,), of consecutive groups of these sizes."""
+    """Row pointers, (groups + 1,), of consecutive groups of the given sizes."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
 

@@ -29,7 +29,7 @@ _AXES = {
 
 
 def to_frames(cluster: Any, placed: bool = True) -> dict[str, pd.DataFrame]:
-    """Frames `servers`, `users`, if `placed` also `eligible`, and `rate` if it is not 1, of a `Cluster`."""
+    """Frames `servers` and `users` of a `Cluster`, if `placed` also `eligible`, and `rate` if some rate is not 1."""
     users, servers = pd.Index(cluster.users, name="user"), pd.Index(cluster.servers, name="server")
     demand = pd.DataFrame(cluster.demand, users, list(cluster.resources))
     return {
@@ -43,7 +43,7 @@ def to_frames(cluster: Any, placed: bool = True) -> dict[str, pd.DataFrame]:
 
 
 def arguments(servers: Any, users: Any, eligible: Any = None, rate: Any = None) -> Table:
-    """Arguments of the constructor, from frames as `to_frames` makes them, aligned by row and column names."""
+    """Arguments of `Cluster`, from frames in the format of `to_frames`, aligned by row and column names."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
     tables = {"eligible": eligible, "rate": rate}
     tables = {what: _named(table, what, "user", "server") for what, table in tables.items() if table is not None}
@@ -83,7 +83,7 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
 
 
 def aligned(given: Mapping[str, Any]) -> Table:
-    """Arguments of a cluster with frames and series replaced by arrays, and with their names.
+    """Arguments of a cluster in which arrays replace frames and series, with the names in their labels.
 
     The order is that of explicit names, or else of the first labelled argument; other labels must be a permutation of
     these names. Default integer indices of pandas count as unlabelled, unless another argument has labels.
@@ -109,7 +109,7 @@ def aligned(given: Mapping[str, Any]) -> Table:
 def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     """Tasks :math:`x_{ni}`, (users, servers), from an array, or from a frame or dict by names or by pairs of names.
 
-    For a single server (users,) is accepted, too. Servers that are missing in a dict have no tasks.
+    For a single server the shape (users,) is accepted, too. Servers that are missing in a dict have no tasks.
     """
     if isinstance(values, Mapping):
         nested = {isinstance(row, Mapping) for row in values.values()}
@@ -204,7 +204,7 @@ def _unindexed(table: Any, what: str) -> None:
 
 
 def _plain(table: pd.DataFrame | pd.Series) -> NDArray[Any]:
-    """Values as an array, numeric if possible, with NaN for missing ones."""
+    """Convert to an array, numeric if possible, with NaN for missing values."""
     kinds = table.dtypes if isinstance(table, pd.DataFrame) else [table.dtype]
     if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
         return np.asarray(table.to_numpy())

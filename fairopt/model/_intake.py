@@ -30,7 +30,7 @@ _OF_TABLES = ("to_pandas", "__arrow_c_stream__", "__arrow_c_array__", "__datafra
 
 
 def labelled(values: object) -> bool:
-    """True for a frame or a series, whose labels count (`_frames`)."""
+    """True for a frame or a series, which `_frames` aligns by its labels."""
     if values is None or isinstance(values, np.ndarray | list | tuple | float | int):
         return False
     return any(hasattr(values, name) for name in _OF_TABLES)
@@ -55,7 +55,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
 
 
 def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: bool = False) -> Array:
-    """Check numbers of any shape."""
+    """Convert numbers of any shape to an array of floats, or raise `DataError`."""
     try:
         return numbers(values, truths)
     except _REFUSALS as error:
@@ -63,7 +63,7 @@ def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: boo
 
 
 def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str] = ()) -> Array:
-    """A two-dimensional float array; `rows` and `columns` name its axes in the error, `names` its columns."""
+    """Convert to a two-dimensional float array; errors call its axes `rows` and `columns`, and its columns `names`."""
     try:
         array = numbers(values)
     except _REFUSALS as error:
@@ -81,8 +81,8 @@ def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str]
     return array
 
 
-#: Number of entries up to which a sparse demand becomes an array, which all mechanisms accept. Larger demands also do
-#: if half of the entries are not zero.
+#: Number of entries up to which a sparse demand becomes an array, which all mechanisms accept. So does a larger demand
+#: of which at least half of the entries are nonzero.
 _DENSE = 1_000_000
 
 
@@ -92,7 +92,7 @@ def packed(demand: object) -> bool:
 
 
 def unpacked(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of a cluster, with a demand that is sparse or by names as compressed rows, or as an array if small."""
+    """Replace a demand that is sparse or a dict by a matrix of compressed rows, or by an array if it is small."""
     demand = given["demand"]
     if isinstance(demand, Mapping) and not packed(demand) and all(isinstance(row, Mapping) for row in demand.values()):
         resources, users, rows = (
@@ -126,7 +126,7 @@ def unpacked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(values: Any, what: str, users: Sequence[str], default: float) -> Array:
-    """Array with one number per user; a scalar applies to every user, `None` means `default`."""
+    """Array with one number per user; a scalar applies to every user, and None stands for `default`."""
     if values is None:
         return np.full(len(users), default)
     try:
@@ -147,7 +147,7 @@ def vector(values: Any, what: str, users: Sequence[str], default: float) -> Arra
 
 
 def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Mask:
-    """The placement constraints (users, servers); `None` allows everything, and a dict has servers by user."""
+    """Placement constraints (users, servers); None makes all pairs eligible, and a dict has servers by user."""
     shape = len(users), len(servers)
     if isinstance(values, Mapping):
         places = {name: [index] for index, name in enumerate(servers)}
@@ -181,7 +181,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
 
 
 def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
-    """Rates of work (users, servers); `None` makes all of them 1, and a dict has rates by user and server."""
+    """Rates of work (users, servers); None makes all rates 1, and a dict has rates by user and server."""
     if isinstance(values, Mapping):
         places = {name: [index] for index, name in enumerate(servers)}
         values = rated(_by_row(values, "rate", users), users, len(servers), places)
@@ -195,7 +195,7 @@ def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
 
 
 def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Any:
-    """Rates (users, servers) from a number, or from numbers by servers' names, by user; 1 where no rate is given."""
+    """Rates (users, servers) from one number, or numbers by name of server, for each user; 1 where no rate is given."""
     rate = np.ones((len(users), servers), dtype=object)
     for row, given in wanted.items():
         for name, value in given.items() if isinstance(given, Mapping) else ():
@@ -212,7 +212,7 @@ def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: 
 
 
 def _by_row(values: Mapping[Any, Any], what: str, users: Sequence[str]) -> dict[int, Any]:
-    """Entries of a dict by user, by the index of the user."""
+    """Convert a dict by name of user to a dict by index of user."""
     rows = {name: row for row, name in enumerate(users)}
     wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
     for name in wanted:
@@ -256,7 +256,7 @@ def _array(values: Any) -> NDArray[Any]:
 
 
 def _number(value: Any) -> float:
-    """One number as a float."""
+    """Convert one number to a float; raises one of `_REFUSALS`."""
     of_numpy = isinstance(value, np.generic | np.ndarray)
     if isinstance(value, bool | str | bytes | np.ma.MaskedArray) or (
         of_numpy and (value.ndim or value.dtype.kind in _OTHERS)
@@ -290,13 +290,13 @@ def _listed(values: object) -> bool:
 
 
 def _truths(array: NDArray[Any]) -> Mask:
-    """True for entries that are true, false, 1 or 0."""
+    """Mask of the entries of an array that are true, false, 1 or 0."""
     found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)
 
 
 def _plain(value: object) -> str:
-    """Text of a value in error messages, as in the user's source."""
+    """Text of a value in error messages, as a user would write it."""
     return short(value.item() if isinstance(value, np.generic) else value).strip("'")
 
 

@@ -49,7 +49,7 @@ def other_data(one: Cluster, other: Cluster) -> str:
 
 
 def different_clusters(one: Cluster, other: Cluster) -> str:
-    """First difference as in `other_data`, where the pool of a cluster counts as that cluster."""
+    """First difference that `other_data` finds; '' also if one cluster is the pool of the other."""
     found = other_data(one, other)
     if not found or not other_data(one.pool(), other) or not other_data(one, other.pool()):
         return ""
@@ -57,7 +57,7 @@ def different_clusters(one: Cluster, other: Cluster) -> str:
 
 
 def unfit_start(start: Cluster, cluster: Cluster) -> str:
-    """Reason why a solution on the cluster `start` is no warm start for `cluster`; '' if it can be one.
+    """Reason why a solution on the cluster `start` cannot be a warm start for `cluster`; '' if there is none.
 
     Users, resources and servers must have the same names, unless one cluster is a pool. Other data may differ.
     """

@@ -18,7 +18,7 @@ from ._arrays import Array, Mask, frozen, read_only
 
 #: Arguments of the constructor of a cluster, in order; attributes have the same names.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers", "rate")
-#: Range of nonzero finite data, such that products of six numbers are in the range of floating point.
+#: Range of nonzero finite data; a product of six numbers in it is within the range of floating point.
 LEAST, MOST = 1e-50, 1e50
 
 
@@ -60,7 +60,7 @@ def finite(value: object) -> bool:
 
 
 def cluster(given: dict[str, Any]) -> dict[str, Any]:
-    """Attributes of a cluster, validated, from the arguments of its constructor."""
+    """Validate the arguments of the constructor of a cluster, and return its attributes."""
     if any(map(_intake.labelled, given.values())):
         from . import _frames
 
@@ -105,7 +105,7 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
-    """Values along one axis, with a series aligned by its labels."""
+    """Return values along one axis, after aligning a series by its labels."""
     if not _intake.labelled(value):
         return value
     from . import _frames
@@ -145,7 +145,7 @@ def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[ob
 
 
 def inside(values: Array, *others: float) -> Mask:
-    """Mask of numbers from `LEAST` to `MOST`, or equal to one of the other arguments."""
+    """Mask of numbers from `LEAST` to `MOST`, or equal to one of the numbers `others`."""
     found = (values >= LEAST) & (values <= MOST)
     for other in others:
         found |= values == other

@@ -1,6 +1,6 @@
 """Canonical order of users and servers, independent of the given order.
 
-Where solutions are not unique (for example PS-DSF allocations by best responses) they are computed in this order, so
+If solutions are not unique (for example PS-DSF allocations by best responses), they are computed in this order, so
 that the result is reproducible bit for bit. Servers are sorted by capacity, users by demand, weight and task limit;
 ties are broken by a hash of eligibility and rates, and remaining ties are symmetries.
 """

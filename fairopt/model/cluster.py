@@ -36,7 +36,7 @@ class Cluster:
         :math:`c_{ir} \ge 0`, in resource units; 0 if the server lacks the resource.
     demand : (users, resources)
         :math:`d_{nr} \ge 0`, in resource units per task, with a positive entry for every user. A sparse matrix of
-        SciPy, or a dict of dicts of amounts by user and resource (of which `resources` are then all names), stays
+        SciPy, or a dict of dicts of amounts by user and resource (`resources` must then list all resources), stays
         sparse above a million entries: `SparseCluster`.
     weight : (users,) or float, optional
         :math:`\phi_n > 0`, dimensionless. Default: 1.
@@ -48,10 +48,10 @@ class Cluster:
     resources, users, servers : iterable of str, optional
         Distinct names. Default: `resource1`, `user1`, `server1`, ...
     rate : (users, servers) or float, or dict of dicts, optional
-        :math:`a_{ni} \ge 0`, work of a task of n on i per unit of time, in any unit of the user's: the work of n is
-        :math:`w_n = \sum_i a_{ni} x_{ni}`. 0 is a placement constraint. A dict has rates by user and server; a pair
-        that is not in the dict has the rate 1. Default: 1, so that work is tasks. For users with own time, such as
-        jobs that run at most one task at a time, `max_tasks` is the limit of that time.
+        :math:`a_{ni} \ge 0`, work of a task of n on i per unit of time, in a unit that each user may choose: the work
+        of n is :math:`w_n = \sum_i a_{ni} x_{ni}`. A rate of 0 makes the pair ineligible. A dict has rates by user and
+        server; a pair that is not in the dict has the rate 1. Default: 1, so that work equals tasks. If users have
+        limited time of their own, such as jobs that run at most one task at a time, `max_tasks` is that limit.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Cluster:
     -----
     Arrays are read-only, with axes in the order (users n, servers i, resources r). Data frames and series are aligned
     by their labels, which also serve as default names. Masked arrays, complex numbers, dates and text are rejected.
-    Nonzero finite numbers are from 1e-50 to 1e50.
+    Nonzero finite numbers must lie between 1e-50 and 1e50.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"], resources=["cpu", "ram"])
@@ -115,7 +115,7 @@ class Cluster:
         tasks.fill(np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
-                # Without demand the ratio is infinite or NaN, which fmin ignores.
+                # If the demand is 0, the ratio is infinite or NaN, which does not affect the minimum by fmin.
                 np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)
         return read_only(tasks)
 
@@ -136,7 +136,7 @@ class Cluster:
 
     @cached_property
     def rated(self) -> bool:
-        """True if some rate is not 1, so that work is not tasks."""
+        """True if some rate is not 1, so that work differs from tasks."""
         return any(self.rate.strides)
 
     @cached_property
@@ -193,7 +193,10 @@ class Cluster:
         return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     def used(self, tasks: Array) -> Array:
-        r"""Use :math:`\sum_n x_{ni} d_{nr}` by tasks (users,) or (users, servers), in resource units."""
+        r"""Use :math:`\sum_n x_{ni} d_{nr}`, (servers, resources), in resource units, by tasks (users, servers).
+
+        Tasks (users,) on one server yield (resources,).
+        """
         return np.asarray(tasks.T @ self.demand)
 
     # -- other clusters --------------------------------------------------------------------------
@@ -208,7 +211,7 @@ class Cluster:
         """
         if unknown := set(changes) - set(ARGUMENTS):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
-        # A rate of 0 made its user ineligible, which a new rate must revoke.
+        # A rate of 0 has made the pair ineligible; new rates make it eligible again.
         if "rate" in changes and self.rated and "eligible" not in changes:
             changes = changes | {"eligible": self.eligible | (self.rate == 0)}
         return Cluster(**self._arguments() | ({} if self.rated else {"rate": None}) | changes)
@@ -216,7 +219,7 @@ class Cluster:
     __replace__ = replace  # copy.replace of Python 3.13
 
     def derived(self, **changes: Any) -> Cluster:
-        """Copy with data derived from this cluster's own, without validation.
+        """Copy with changed data, which must be derived from valid data, without validation.
 
         `eligible=None` makes all pairs eligible, and `rate=None` all rates 1.
         """
@@ -273,7 +276,7 @@ class Cluster:
         Raises
         ------
         DataError
-            There is no such user, or it is the only one.
+            There is no such user, or no other user.
         """
         gone = self._indices("users", [user])[0]
         if len(self.users) == 1:
@@ -295,27 +298,27 @@ class Cluster:
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
-        """Copy in which `user` has this demand, (resources,), in resource units per task."""
+        """Copy in which `user` has the given demand, (resources,), in resource units per task."""
         return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
-        """Copy in which `user` has this weight."""
+        """Copy in which `user` has the given weight."""
         return self._with_row("weight", "users", user, weight)
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
-        """Copy in which `user` has this eligibility, (servers,) of bool."""
+        """Copy in which `user` has the given eligibility, (servers,) of bool."""
         return self._with_row("eligible", "users", user, eligible)
 
     def with_rate(self, user: str, rate: ArrayLike) -> Cluster:
-        """Copy in which `user` has these rates, (servers,)."""
+        """Copy in which `user` has the given rates, (servers,)."""
         return self._with_row("rate", "users", user, rate)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
-        """Copy in which `user` has this task limit."""
+        """Copy in which `user` has the given task limit, in tasks."""
         return self._with_row("max_tasks", "users", user, max_tasks)
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
-        """Copy in which `server` has these capacities, (resources,), in resource units."""
+        """Copy in which `server` has the given capacities, (resources,), in resource units."""
         return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
@@ -382,7 +385,7 @@ class Cluster:
         cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks), `eligible`, if any `rate`."""
+        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks), `eligible`, any `rate`."""
         from . import _frames
 
         return _frames.to_frames(self)
@@ -400,11 +403,11 @@ class Cluster:
         Parameters
         ----------
         servers : DataFrame
-            Capacities; a column `count` has numbers of identical servers, named `name-1`, `name-2`, ...
+            Capacities; an optional column `count` has numbers of identical servers, named `name-1`, `name-2`, ...
         users : DataFrame
             Demands per task, and optionally `weight` and `max_tasks`.
         eligible : DataFrame, optional
-            Booleans (users, servers), or by row of `servers` for all its copies. Default: all pairs are eligible.
+            Booleans (users, servers); a column may stand for all copies of a row of `servers`. Default: True.
         rate : DataFrame, optional
             Rates, with the same axes. Default: 1.
 
@@ -457,10 +460,10 @@ class Cluster:
 
 
 class SparseCluster(Cluster):
-    """Cluster of more than a million pairs (user, resource) with a sparse demand, for DRF and other max-min of a pool.
+    """Cluster of more than a million pairs (user, resource) with a sparse demand, for max-min mechanisms on a pool.
 
-    `Cluster(capacity, demand)` returns one if the demand is sparse. Whatever needs a dense demand raises
-    `DataError`. Two sparse clusters are equal only if they are the same object.
+    `Cluster(capacity, demand)` returns a `SparseCluster` if the demand is sparse. Methods that need a dense demand
+    raise `DataError`. Two sparse clusters are equal only if they are the same object.
 
     >>> import scipy.sparse, fairopt as fo
     >>> cluster = fo.Cluster([[1.0] * 2000], scipy.sparse.eye_array(2000).tocsr())
@@ -495,12 +498,12 @@ class SparseCluster(Cluster):
 
     @cached_property
     def runnable(self) -> Mask:
-        """As of any cluster, (users,)."""
+        """Mask (users,) of users that can run tasks on some server."""
         return read_only(self.gamma.any(axis=1) & (self.max_tasks > 0))
 
     @cached_property
     def share_per_task(self) -> Any:
-        """Share of a resource per task, in the format of `sparse_demand`."""
+        """Share of a resource per task, (users, resources), in the format of `sparse_demand`."""
         share = self.sparse_demand.copy()
         with np.errstate(divide="ignore"):
             share.data = share.data / self.pooled_capacity[share.indices]
@@ -508,11 +511,11 @@ class SparseCluster(Cluster):
 
     @cached_property
     def dominant_share_per_task(self) -> Array:
-        """As of any cluster, (users,)."""
+        """Dominant share per task, (users,)."""
         return read_only(self._of_rows(np.maximum, self.share_per_task.data))
 
     def used(self, tasks: Array) -> Array:
-        """As of any cluster."""
+        """Use, (servers, resources), in resource units, by tasks (users, servers); (resources,) by tasks (users,)."""
         return np.asarray(tasks.T @ self.sparse_demand)
 
     def _shown(self) -> list[pd.DataFrame]:
@@ -523,12 +526,12 @@ class SparseCluster(Cluster):
 
 
 def expected(cluster: object, in_tasks: str = "") -> Cluster:
-    """Return the argument if it is a cluster, and, for what is `in_tasks` (its name), dense and without rates.
+    """Return the argument if it is a cluster; if `in_tasks` names a quantity in tasks, a dense cluster without rates.
 
     Raises
     ------
     DataError
-        The argument is no such cluster; the message says how to obtain one.
+        The argument is not such a cluster; the message says how to obtain one.
     """
     if isinstance(cluster, Cluster):
         if in_tasks and cluster.demand.size and cluster.rated:  # a sparse demand raises an error of its own

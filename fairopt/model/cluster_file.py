@@ -55,7 +55,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Document:
-    """Contents of a cluster file, and the location (file and, unless JSON, line) of a key: `("users", 2, "demand")`."""
+    """Contents of a cluster file, and a function from a key, such as `("users", 2, "demand")`, to its file and line."""
 
     said: Any
     place: Callable[[Where], str]
@@ -74,7 +74,7 @@ class Document:
 
 
 def read(path: str | Path) -> Document:
-    """The document in a file of TOML; of JSON or CSV by its suffix."""
+    """Read a cluster file: JSON or CSV if it has that suffix, and TOML otherwise."""
     path = Path(path)
     if path.suffix.lower() == ".csv":
         return read_csv(path)
@@ -87,7 +87,7 @@ def read(path: str | Path) -> Document:
 
 
 def write(path: Path, cluster: Any) -> None:
-    """Write a `Cluster`; numbers keep every digit."""
+    """Write a `Cluster` in the format of the suffix; numbers keep every digit."""
     suffix = path.suffix.lower()
     if suffix not in ("", ".toml", ".json", ".csv"):
         raise DataError(f"cannot write a cluster into {path.name}: choose .toml, .json or .csv")
@@ -163,7 +163,7 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
 
 
 def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
-    """Names of all servers, and the entry of each server."""
+    """Names of all servers, and the index of the entry of each server."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
@@ -181,7 +181,7 @@ def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
 
 
 def _copies(entries: list[Table], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
-    """Servers by the names that users may list: own names, and the name of an entry with `count` for all of it."""
+    """Indices of servers by the names that users may list: own names, and the name of an entry for all its copies."""
     known: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         if "name" in entries[row]:
@@ -219,7 +219,7 @@ def _entries(document: Table, kind: str, keys: set[str], needed: str) -> list[Ta
 
 
 def _amounts(entries: list[Table], kind: str, key: str, resources: Sequence[str]) -> Any:
-    """Amounts (entries, resources), from tables by resource (0 if missing) or lists in the order of resources."""
+    """Amounts (entries, resources), from tables by resource (0 if absent) or lists in the order of `resources`."""
     rows = []
     for row, entry in enumerate(entries):
         value, where = entry[key], (f"{kind}s", row, key)
@@ -248,7 +248,7 @@ def _toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-#: Columns that are not resources, by kind of row, named as the keys of entries.
+#: Columns of CSV that are not resources, by kind of row; they have the names of the keys of entries.
 _OF = {"servers": ("name", "count"), "users": ("name", "weight", "max_tasks", "eligible", "rate")}
 _RESERVED = ("kind", "name", "count", "weight", "max_tasks", "eligible", "rate")
 _AMOUNTS = {"servers": "capacity", "users": "demand"}
@@ -257,7 +257,7 @@ _TRUTHS = TRUTHS | {"": False}
 
 @dataclass(frozen=True)
 class _Row:
-    """The cells of a row by column, and its location."""
+    """Cells of a row of CSV by column, and the location of the row."""
 
     file: Path
     line: int
@@ -272,7 +272,7 @@ class _Row:
 
 
 def read_csv(file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Document:
-    """The document in one file, or in one file of servers and one of users; `eligible` may then be in a third file."""
+    """Read a document from one CSV file, or from files of servers, of users, and optionally of eligible pairs."""
     if users is None:
         if eligible is not None:
             raise DataError("a file of eligible belongs to one of servers and one of users; give users= as well")
@@ -334,7 +334,7 @@ def _csv(cluster: Any) -> str:
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:
-    """Header and rows of a file; `name` is an alternative heading of the column `name`."""
+    """Header and rows of a CSV file; the argument is an alternative heading of the column `name`."""
     path = Path(file)
     text = _files.read(path, "CSV file")
     header = text.partition("\n")[0]

@@ -1,7 +1,7 @@
-r"""Feasible set and levels of columns: whatever may run, with several owners, and its exact merging.
+r"""Feasible set and levels of columns, activities that may belong to several users, and exact merging of columns.
 
 A column is a job on one kind of accelerator, two jobs on one accelerator, or one of several shapes of a job. With
-amounts x the constraints and levels are
+amounts x of columns the constraints and levels are
 
 .. math:: A x \le 1, \quad x \ge 0, \qquad \ell = G x,
 
@@ -28,7 +28,7 @@ _Codes = NDArray[np.uint64]
 
 
 class ColumnProgram(NamedTuple):
-    """Columns of users that can run something.
+    """Linear program of the columns of users that have at least one column.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ColumnProgram(NamedTuple):
         return np.asarray(1 / self.limits.max(axis=0).toarray()[0]) if self.limits.shape[1] else np.zeros(0)
 
     def restricted(self, columns: Index) -> ColumnProgram:
-        """Program of some columns."""
+        """Program with the given columns only."""
         return ColumnProgram(self.limits[:, columns], self.gain[:, columns], self.weight)
 
     def merged(self) -> Quotient:
@@ -77,7 +77,7 @@ class Quotient(NamedTuple):
     column_of: Index
 
     def amounts(self, x: Array) -> Array:
-        """Amounts (columns,), from amounts of classes, which are divided evenly among columns."""
+        """Amounts (columns,), from amounts of classes, which are divided evenly among the columns of a class."""
         return np.asarray((x / np.bincount(self.column_of))[self.column_of])
 
     def of_rows(self, prices: Array) -> Array:
@@ -85,7 +85,7 @@ class Quotient(NamedTuple):
         return np.asarray((prices / np.bincount(self.row_of))[..., self.row_of])
 
     def of_users(self, values: Array) -> Array:
-        """Values of a level (..., users), from values of mean levels of classes of users."""
+        """Marginal values of levels (..., users), from marginal values of the mean levels of classes."""
         return np.asarray((values / np.bincount(self.user_of))[..., self.user_of])
 
 
@@ -102,7 +102,7 @@ def _mixed(codes: _Codes) -> _Codes:
 
 
 def _refined(table: sp.csr_matrix | sp.csc_matrix, own: Index, other: Index) -> Index:
-    """Classes of the compressed axis by their class and the multiset of coefficients and classes of the other axis."""
+    """Refine classes `own` of the compressed axis by multisets of coefficients and classes of the other axis."""
     codes = _mixed(table.data.view(np.uint64) ^ _mixed(other[table.indices].astype(np.uint64) + np.uint64(1)))
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(codes)])[table.indptr]
     every = _mixed(np.diff(sums)) ^ _mixed(own.astype(np.uint64) + np.uint64(2))

@@ -92,10 +92,10 @@ class Criterion(Frozen):
 
     @property
     def curve(self) -> Array:
-        """Minus log marginal utility, increasing, and log share, (both, knots), between which both are linear.
+        """Minus log marginal utility, increasing, and log share, (coordinates, knots), linear between the knots.
 
-        Empty if marginal utility is a power. Beyond the largest share that a user can have alone, and far below that
-        share, marginal utility is a power.
+        Empty if marginal utility is a power of the share. Beyond the largest share that a user can have alone, and far
+        below that share, marginal utility is extended as a power.
         """
         return np.empty((2, 0))
 
@@ -109,11 +109,11 @@ class Criterion(Frozen):
         return np.full(len(user_tasks), self.alpha)
 
     def measure(self, user_tasks: Array, reach: Array) -> Array:
-        """Scale of relative changes of tasks, (users,): the tasks, or the largest possible ones if they may be zero."""
+        """Scale of relative changes of tasks, (users,): the tasks, or if `starves` the largest possible `reach`."""
         return reach if self.starves else user_tasks
 
     def limits(self, cluster: Cluster) -> Array:
-        """Task limits, (users,): the smaller of the user's own and the mechanism's cap."""
+        """Task limits, (users,): the smaller of the limit of the cluster and the cap of the mechanism."""
         return np.minimum(cluster.max_tasks, self.cap)
 
     def surplus(self, user_tasks: Array) -> Array:
@@ -201,8 +201,8 @@ def criterion(
 ) -> Criterion:
     """Construct a `Criterion`, checked against the cluster; by default with its weights, and without caps or floors.
 
-    `share` is per unit of work for the share rules `alone` and `constant` and in the scopes of servers, and otherwise
-    per task, which raises `DataError` for users whose rates differ.
+    `share` is per task in the scopes `pool` and `servers`, unless the share rule is `alone` or `constant`, and users
+    whose rates differ between servers raise `DataError`; otherwise it is per unit of work.
     """
     alpha = _validate.alpha(alpha)
     if cluster.rated and scope in ("pool", "servers") and share_rule not in ("alone", "constant"):
@@ -276,7 +276,7 @@ def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope)
 
 @dataclass(frozen=True, eq=False)
 class FairnessEfficiency(Criterion):
-    r"""Criterion of `FDS`: a fairness term and an efficiency term, the logarithm of the modulus of the objective.
+    r"""Criterion of `FDS`: the sum of a fairness term and an efficiency term, the log modulus of the objective.
 
     .. math:: F = a \log M(\sigma) + b \log T(\sigma), \qquad T = \sum_n \sigma_n, \qquad
         M = S^{1/(1-\beta)}, \qquad S = \sum_n \phi_n^\beta \sigma_n^{1-\beta}
@@ -308,7 +308,7 @@ class FairnessEfficiency(Criterion):
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
         """Upper bounds, (users,), on the gain in surplus `F(x') - p x' - (F(x) - p x)` for `low <= x' <= high`.
 
-        They are the bounds by the tangent of the concave F at x, and add up over users.
+        The bounds follow from the tangent of the concave F at x, and add up over users.
         """
         excess = np.exp(log_marginal) - price
         return np.asarray(np.maximum(excess * (high - tasks), excess * (low - tasks)))
@@ -324,7 +324,7 @@ Slope = Callable[[Array], Array]
 
 
 def _proportional(levels: Array) -> Array:
-    """Derivative `1/t` of log t, the default."""
+    """Derivative `1/t` of the default utility log t."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / levels)
 
@@ -410,7 +410,8 @@ class ConcaveWelfare(Criterion):
     def measure(self, user_tasks: Array, reach: Array) -> Array:
         """Scale of relative changes of tasks, (users,): the change by which log marginal utility decreases by 1.
 
-        It is at least the tasks, and at most the largest possible ones; in the game the smallest over servers.
+        It is at least the tasks, and at most the largest possible tasks `reach`; in the game it is the smallest over
+        servers.
         """
         if not self.starves:
             return user_tasks

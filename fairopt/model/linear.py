@@ -1,4 +1,4 @@
-"""Linear programs by HiGHS: its options, and how duals are read, for engines, certificates and inverse problems."""
+"""Linear programs solved by HiGHS, with optimal prices, for engines, certificates and inverse problems."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ..base.libraries import optimize
 from ._arrays import Array
 
-#: Feasibility tolerance of HiGHS, primal and dual: the smallest that it accepts.
+#: Primal and dual feasibility tolerance: the smallest tolerance that HiGHS accepts.
 TOLERANCE = 1e-10
 
 
 class Optimum(NamedTuple):
-    """Optimum x (unknowns,), and prices (rows,) of inequalities: decrease in cost per unit of `most`, at least 0."""
+    """Optimum x (unknowns,), and prices (rows,) of inequalities, >= 0: decrease in cost per unit increase of `most`."""
 
     x: Array
     prices: Array
@@ -40,10 +40,13 @@ def minimise(
 
     Parameters
     ----------
-    rows, equal : (rows, unknowns), (equations, unknowns), dense or sparse
-    tolerance : primal feasibility
+    cost : (unknowns,)
+    rows, equal : (rows, unknowns) and (equations, unknowns), dense or sparse
+    most : (rows,)
+    low, high : (unknowns,) or one number for all
+    tolerance : primal feasibility tolerance
     seconds : time limit
-    steps : number of simplex iterations at most
+    steps : largest number of iterations
     method : method of `scipy.optimize.linprog`
     """
     options = {

@@ -9,10 +9,10 @@ have one level, and attain their limits at the same level. For PS-DSF, whose :ma
 one allocation. The 12,583 machines of the Google trace are 10 servers after merging.
 
 Tasks are stored on merged servers (`Split`). A split in proportion to capacity uses the same fraction of every resource
-on each of the merged servers. It is therefore feasible, and optimal, if and only if the merged tasks are, as the
-problem of a server is that of the merged server up to scale. Hence both parts of a certificate follow from the merged
-tasks; feasibility is nevertheless computed from the original capacities. A dense array of 5,000 users and 12,583
-servers takes 0.5 GB, and its split 0.4 MB.
+on each of the merged servers. It is therefore feasible and optimal if and only if the merged tasks are feasible and
+optimal, since the problems of a server and of the merged server are equal up to scale. Hence both parts of a
+certificate follow from the merged tasks; feasibility is nevertheless computed from the original capacities. A dense
+array of 5,000 users and 12,583 servers occupies 0.5 GB, and the corresponding split 0.4 MB.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Merging(Frozen):
 
     @property
     def first_server(self) -> Index:
-        """First original server of each merged one, (merged servers,)."""
+        """First original server of each merged server, (merged servers,)."""
         return _first(self.server_of)
 
     @property
     def first_user(self) -> Index:
-        """First original user of each merged one, (merged users,)."""
+        """First original user of each merged user, (merged users,)."""
         return _first(self.user_of)
 
     @property
@@ -132,7 +132,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         if cluster.constrained:  # otherwise proportional servers have equal sets of usable users
             codes.append(lambda: _arrays.usable_columns(*about, cluster.eligible))
         if cluster.rated:
-            # Also where users are not eligible: what they would do there alone counts in task shares.
+            # Rates of ineligible pairs count, too, since task shares include monopoly work without placement.
             codes.append(lambda: _arrays.numbered(np.ascontiguousarray(_log_rate(cluster.rate).T)))
         server_of = _groups(cluster.capacity, *codes)
     if users:
@@ -157,7 +157,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     rising = np.argsort(cluster.weight)
     weight = np.bincount(user_of[rising], cluster.weight[rising])
     size, part = entry / entry[least][user_of], cluster.weight / weight[user_of]
-    # The smallest multiple of a member's limit, so that rounding lets no member exceed its own.
+    # The smallest limit that a member implies, so that rounding lets no member exceed its own limit.
     limit = np.full(len(first_user), np.inf)
     np.minimum.at(limit, user_of, cluster.max_tasks * size / part)
     merged = cluster.derived(
@@ -181,7 +181,7 @@ def unmerged(cluster: Cluster) -> Merging:
 
 
 def _limit_levels(cluster: Cluster) -> Array:
-    """Logarithms of task limits in units of demand per weight, (users,), rounded as in `_groups`."""
+    """Logarithms of task limits in units of demand per weight, (users,), rounded to 11 decimals."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.round(np.log(cluster.max_tasks * _some_entry(cluster.demand) / cluster.weight), 11) + 0.0)
 
@@ -218,7 +218,7 @@ def _some_entry(vectors: Array) -> Array:
 
 
 def _sums(group_of: Index, size: Array) -> sp.csr_matrix:
-    """Sparse matrix (groups, members) that sums members with these sizes."""
+    """Sparse matrix (groups, members) that sums members, each multiplied by its size."""
     return sp.csr_matrix((size, (group_of, np.arange(len(group_of)))))
 
 
@@ -235,7 +235,7 @@ def _labels(labels: tuple[str, ...], group_of: Index, first: Index) -> list[str]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Tasks `merged`, (users, merged servers), of a `merging` of servers only; a call returns (users, servers)."""
+    """Tasks `merged`, (users, merged servers), of a `merging` of servers only; a call returns all (users, servers)."""
 
     merging: Merging
     merged: Array
@@ -252,11 +252,11 @@ class Split:
 
     @classmethod
     def from_answer(cls, cluster: Cluster, tasks: Array | Split) -> Split:
-        """Return a split as it is, and sum tasks (users, servers) over proportional servers."""
+        """Return a split unchanged; otherwise sum tasks (users, servers) over proportional servers."""
         return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
-        """True if `tasks` (users, servers) equal those of the split within `tol`, relative to each user's total."""
+        """True if `tasks` (users, servers) equal the split tasks within `tol`, relative to the total of each user."""
         apart = self.merging.split_servers(self.merged)
         apart -= tasks
         return not (np.abs(apart, out=apart) > tol * tasks.sum(axis=1, keepdims=True)).any()
@@ -273,7 +273,7 @@ class Split:
 
     @property
     def work(self) -> Array:
-        """Work on all servers, (users,), as `Cluster.work`."""
+        """Work of users on all servers, (users,), which equals `Cluster.work` of the split tasks."""
         cluster, groups = self.merging.cluster, self.merging.server_of
         if not cluster.rated:
             return self.user_tasks

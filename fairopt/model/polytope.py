@@ -3,9 +3,9 @@
 Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] at usable pairs, so that every capacity constraint is
 `sum D z <= 1` with D in [0, 1], independent of units. Memory is proportional to the number of usable pairs.
 
-Tables (users, servers) hold tasks. Values of pairs and of users are in work, which is tasks if no rates are given:
-engines and criteria never use numbers of tasks. A task limit bounds the work of a user whose rates are equal; if rates
-differ and the limit can be active, it is a constraint of its own (`timed`).
+Arrays (users, servers) are in tasks. Values of pairs and of users are in work, which equals tasks if no rates are
+given: engines and criteria use work only. A task limit bounds the work of a user whose rates are equal; if rates differ
+and the limit can be active, it is a separate constraint (`timed`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Polytope:
 
     @cached_property
     def start(self) -> Index:
-        """Row pointers, (users + 1,): the pairs of user n are `start[n]` to `start[n + 1]`."""
+        """Row pointers, (users + 1,): the pairs of user n are `start[n]` to `start[n + 1] - 1`."""
         return row_pointers(self.pair_user, len(self.users))
 
     @cached_property
@@ -90,7 +90,7 @@ class Polytope:
 
     @property
     def per_work(self) -> Array | None:
-        """Tasks of a unit of work, (pairs,), or None if all rates are 1."""
+        """Tasks per unit of work, (pairs,), or None if all rates are 1."""
         return None if self.rate is None else 1 / self.rate
 
     @cached_property
@@ -170,9 +170,9 @@ class Polytope:
         return np.asarray(amount * part)
 
     def filled(self, tasks: Array, tol: float) -> Array | None:
-        """Tasks increased by the rounding error of sums, so that exhausted rows have no slack in any order of sums.
+        """Tasks increased by the rounding error of sums, so that exhausted rows have no slack however sums are ordered.
 
-        None where that error is less than `tol` of the smallest tasks, so that it does not matter.
+        None if that error is less than `tol` of the smallest tasks, so that it does not matter.
         """
         rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
         part = (self.cluster.work(tasks)[self.users] / self.reach).min()
@@ -223,9 +223,9 @@ class Polytope:
         return self.by_server(row_prices / self.capacity)
 
     def log_row_prices(self, log_prices: Array) -> Array:
-        """Log prices of whole capacities, (rows,), from those per resource unit (servers, resources)."""
+        """Log prices of whole capacities, (rows,), from log prices per resource unit (servers, resources)."""
         return np.asarray(log_prices[self._rows] + np.log(self.capacity))
 
     def log_unit_prices(self, log_rows: Array) -> Array:
-        """Log prices per resource unit, (servers, resources), -inf outside the rows, from those of whole capacities."""
+        """Log prices per resource unit, (servers, resources), -inf without a row, from log prices of capacities."""
         return self.by_server(log_rows - np.log(self.capacity), -np.inf)

@@ -25,7 +25,7 @@ _KEYS = ("parent", "weight", "priority", "quota", "limit")
 class Queue:
     r"""Node of a tree of queues: an inner queue, or the place of a user.
 
-    The users n below it have, for every resource r with an entry in `quota` or `limit`,
+    The users n below a queue have, for every resource r with an entry in `quota` or `limit`,
 
     .. math:: q_r \le \sum_n x_n d_{nr} \le l_r,
 
@@ -70,8 +70,8 @@ class Queues:
         \max_r \sum_n \sigma_n \frac{d_{nr}}{u_n C_r} \ \text{ (vector, over resources that are not exhausted)},
 
     over the users n below it, with shares :math:`\sigma_n = u_n x_n`. A user stops at its task limit, at a limit of an
-    ancestor queue, or when more tasks of it would reduce those that another user has at that time. Quotas are filled
-    first, those of the deepest queues before those of their ancestors, and the rest of the cluster last.
+    ancestor queue, or when further tasks of the user would reduce the tasks that another user has at that time. Quotas
+    are filled first, quotas of the deepest queues before those of their ancestors, and the rest of the cluster last.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Queues:
         }
 
     def lowered(self, factor: float) -> Queues:
-        """The same tree with all quotas multiplied by a factor.
+        """Copy of the tree in which all quotas are multiplied by a factor.
 
         >>> import fairopt as fo
         >>> fo.Queues({"lab": {"quota": {"cpu": 4}}}).lowered(0.5).to_dict()

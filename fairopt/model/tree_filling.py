@@ -1,4 +1,4 @@
-"""Progressive filling of a tree of queues, event by event, and the criterion that it states."""
+"""Progressive filling of a tree of queues, event by event, and the criterion that is defined by it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TreeCriterion(Criterion):
-    """Criterion of `Tree`: progressive filling of a tree of queues; `weight` is that of the first stage.
+    """Criterion of `Tree`: progressive filling of a tree of queues; `weight` is the increase of shares at the start.
 
     Queues refer to users by their names in the cluster.
     """
@@ -38,7 +38,7 @@ class TreeCriterion(Criterion):
 def tree_criterion(
     cluster: Cluster, share: Array, queues: Queues, combine: Combine, share_rule: ShareRule = "unknown"
 ) -> TreeCriterion:
-    """Criterion of a tree on a cluster, checked against its users and resources; `share` per task, (users,)."""
+    """Criterion of a tree on a cluster, checked against its users and resources; `share` is per task, (users,)."""
     if combine not in get_args(Combine):
         raise DataError(f"combine is {short(combine)}; it must be 'sum' or 'vector'")
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
@@ -46,8 +46,7 @@ def tree_criterion(
     rates = rule.filling(cluster, everybody).rates()
     # The share per task of users that can run nothing is infinite.
     rates = rates * np.where(np.isfinite(rule.share), rule.share, 0.0)
-    # The share of a user of lower priority does not increase at first, so that its weight in the first stage is
-    # arbitrary.
+    # The share of a user of lower priority does not increase at the start, so that its weight there is arbitrary.
     return replace(rule, weight=np.where(rates > 0, rates, cluster.weight))
 
 
@@ -60,7 +59,7 @@ class Bounds(NamedTuple):
     names : names of the rows, such as "'gpu' of queue 'lab'"
     start : (rows + 1,), row pointers
     user : (entries,), users below the row's queue that use its resource
-    use : (entries,), their demand per task
+    use : (entries,), demand of the user per task
     most : (rows,), upper bounds
     """
 
@@ -102,7 +101,7 @@ class _Nodes(NamedTuple):
 
 @bundle
 class _State(NamedTuple):
-    """State of a filling. The clock of a group is the increase of its children's shares per weight; the last is time.
+    """State of a filling. The clock of a group is the increase of its children's shares per weight.
 
     Attributes
     ----------
@@ -110,7 +109,7 @@ class _State(NamedTuple):
     alive : (users,), False for users that have stopped
     can : (nodes,), whether the share of a user below a node can increase
     runs : (nodes,), whether a node's share increases with that of its parent
-    clock : (nodes + 1,), current where the node has been visited at this time
+    clock : (nodes + 1,), clocks of nodes, up to date for nodes visited at the current time, which is the last entry
     seen : (nodes,), clock of the parent when the node was last visited
     ahead : (nodes,), increase of the parent's clock after `seen` until the next event at or below a running node
     event : (nodes,), the child with that event, the node itself if it is a leaf that has all its tasks then, and
@@ -217,7 +216,7 @@ class Filling:
         )
         self._demand, self._resources, self._names = cluster.demand[users], cluster.resources, [named[k] for k in order]
         self.limits = self._bounds("limit", {k: one.limit for k, one in enumerate(entries) if one.limit})
-        # A quota of 0 guarantees nothing. As a bound it would coincide with the tasks of users without any.
+        # A quota of 0 guarantees nothing; as a bound, users without tasks would attain it at once.
         guaranteed = {k: {what: q for what, q in one.quota.items() if q > 0} for k, one in enumerate(entries)}
         quotas, deep = {k: some for k, some in guaranteed.items() if some}, [len(lines[k]) for k in order]
         self._quotas = [
@@ -250,7 +249,7 @@ class Filling:
         return Bounds(np.array(node, np.intp), of, names, start, user, use, np.array(most, float))
 
     def rates(self) -> Array:
-        """Tasks per unit of time at first, (users,); users of lower priority have 0."""
+        """Tasks per unit of time at the start, (users,); 0 for users of lower priority."""
         at = self._state(np.ones(len(self._demand)), np.zeros((0, len(self._demand))))
         _rates(self._nodes, at)
         return at.rate
@@ -305,7 +304,7 @@ class Filling:
         for quotas in every:
             alive, quota, members = at.alive.copy(), self._table(quotas), np.full(len(most), quotas is every[-1])
             members[quotas.user] = True  # a user that demands none of these resources has no guarantee
-            if final:  # tasks at which users stopped have rounding errors
+            if final:  # the given final tasks have rounding errors, with which they may miss a quota
                 quota *= 1 - ROUNDING
             at.bound[:] = np.minimum(quota, limit)
             count = _fill(self._nodes, at, members, quota < limit, rows.node, rows.resource, budget, events, count)
@@ -353,7 +352,7 @@ def _rate(nodes, at, leaf):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _visit(nodes, at, k):  # type: ignore[no-untyped-def]
-    """Bring a node up to date whose parent is up to date."""
+    """Update the clock, tasks and use of a node whose parent is up to date."""
     clock = at.clock[nodes.parent[k]]
     rise = (clock - at.seen[k]) * nodes.weight[k] if at.runs[k] else 0.0
     at.seen[k] = clock
@@ -366,7 +365,7 @@ def _visit(nodes, at, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _refresh(nodes, at, k):  # type: ignore[no-untyped-def]
-    """Find the next event of a node that is up to date."""
+    """Find the next event at or below a node that is up to date."""
     n = nodes.user[k]
     if n >= 0:
         at.event[k], rise = k, (at.most[n] - at.tasks[n]) * nodes.share[n]
@@ -409,7 +408,7 @@ def _combine(nodes, at, k):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
-    """Stop users at or below node k who demand resource r, or count in constraint `cut`; all if both are -1."""
+    """Stop users at or below node k who demand resource r, or have a cost in table `cut`; all users if both are -1."""
     column = at.used.shape[1] + cut if cut >= 0 else r
     for j in range(k, nodes.end[k]):
         n = nodes.user[j]
@@ -430,11 +429,11 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 
 @compiled(visited=1 / 8)
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
-    """Fill among `members`, (users,), until no share can increase or all their quotas are met: number of events.
+    """Fill for `members`, (users,), until no share can increase or all their quotas are met; return the event count.
 
-    `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for the time being. `node` and
-    `resource` are the rows of limits whose amounts are recorded. `events`, of which `count` have occurred, are times,
-    costs paid since the event before, which reduce the budgets, and amounts of limits.
+    `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for this stage only.
+    `node` and `resource` give the limits whose amounts are recorded. `events`, of which `count` have occurred, are
+    times, costs paid since the previous event, which reduce the budgets, and amounts of limits.
     """
     resources, (time, paid, held) = at.used.shape[1], events
     _begin(nodes, at, members)

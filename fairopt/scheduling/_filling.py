@@ -46,7 +46,7 @@ def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
     order = np.argsort(ratio, kind="stable")
     rising = np.cumsum((weight[:, None] * demand)[order], axis=0)
     kept = (have[:, None] * demand)[order]
-    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # sums over the users after each in the order
+    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # sums over the users that follow each user in the order
     # On piece j the first j + 1 users have ratios of at most M, and M is at most the next ratio. The solution is on the
     # first piece on which the bound by capacity is at most the next ratio.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -19,8 +19,8 @@ Whole = NDArray[np.int64]
 SECOND = 1_000_000
 #: Time of events that do not occur.
 NEVER = int(np.iinfo(np.int64).max)
-#: Largest total capacity, or demand of a task, of a resource in units: sums are then exact in floating point, and
-#: decimal fractions of up to 12 digits are whole multiples of a unit.
+#: Largest total capacity of a resource, and largest demand of a task, in units: sums are then exact in floating point,
+#: and decimal fractions of up to 12 digits are whole multiples of a unit.
 _MOST = 2**43
 #: Longest time in seconds, a thousand years, well within the range of microseconds.
 LONGEST = 3.2e10
@@ -142,7 +142,7 @@ def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[Arra
 
 
 def _jobs(tasks: pd.DataFrame, user: Whole) -> tuple[Whole, list[str], Whole]:
-    """Job of every row, names of jobs, and users of jobs; a job has one user."""
+    """Index of the job of every row, names of jobs, and index of the user of every job; a job has one user."""
     if "job" not in tasks:
         names = [f"job{k + 1}" for k in range(len(tasks))]
         return np.arange(len(tasks), dtype=np.int64), names, user
@@ -165,7 +165,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
     found[job] = before
     differs = "comes after another job than other tasks of its job; they must agree"
     _refuse(tasks, "tasks", found[job] != before, differs)
-    back = np.append(found, -1)  # predecessors at distance 1, 2, 4, ...; more than the number of jobs at the end
+    back = np.append(found, -1)  # predecessors at distances 1, 2, 4, ..., until none are left unless there is a cycle
     for _ in range(len(jobs).bit_length()):
         back = back[back]
     _refuse(tasks, "tasks", back[job] >= 0, "comes after {}, and so after itself: break the circle", texts)
@@ -173,7 +173,7 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
 
 
 def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, Mask]:
-    """Row of `eligible` for every row of tasks, from texts that list servers or types, separated by `|`."""
+    """Index of the row of `eligible` for every row of tasks, from lists of servers or types separated by `|`."""
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
@@ -192,7 +192,10 @@ def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str
 
 
 def _groups(key: Whole) -> tuple[Index, Index, Index]:
-    """Rows in the order of groups (by user, arrival and input), first row of every group, and group of every row."""
+    """Group rows in the order of (user, arrival, input).
+
+    Returns the indices of the rows in this order, of the first row of every group, and of the group of every row.
+    """
     order = np.lexsort([key[:, 1], key[:, 0]])
     number = pd.DataFrame(key[order]).groupby([*range(key.shape[1])], sort=False).ngroup().to_numpy()
     group = np.empty(len(key), dtype=np.intp)
@@ -306,7 +309,7 @@ def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
 
 
 def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
-    """Demands in units, rounded down: tasks that fit in real numbers, as six of 1/6, then also fit in units."""
+    """Demands in units, rounded down, so that tasks that fit in real numbers (six tasks of 1/6) also fit in units."""
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     none = ((demand > 0) & (whole == 0)).any(axis=1)
     less = "asks for too little of a resource to count it beside what servers have: leave it out or write 0"

@@ -31,12 +31,17 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
     ----------
     workload : Workload
     policy, options
-        As for `simulate`.
+        As in `simulate`.
 
     Returns
     -------
     dict of str to Schedule
         Schedule of every user with a server.
+
+    Raises
+    ------
+    DataError
+        A job has a predecessor of another user, or an argument is invalid, as in `simulate`.
 
     Source: the comparison of Wang, Li, Liang, INFOCOM 2014 (DRFH), section VI (arXiv:1308.0083).
 
@@ -57,7 +62,7 @@ def dedicated(workload: Workload, policy: str | Policy = "best-fit-drfh", **opti
 
 
 def servers_of(workload: Workload, users: Whole | Index) -> Whole:
-    """User of every server, (servers,), by largest remainders for each kind of server."""
+    """Index of the user of every server, (servers,), by largest remainders for each kind of server."""
     w = workload
     part = w.weight[users] / w.weight[users].sum()
     changing = np.zeros(len(w.servers), dtype=np.int64)

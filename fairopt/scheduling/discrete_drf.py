@@ -26,7 +26,7 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     ----------
     cluster : Cluster
     ties : sequence of str, optional
-        Order in which users are served whose shares agree to 12 digits. Default: the cluster's order.
+        Order of users whose shares agree to 12 digits. Default: the cluster's order.
     skip : bool
         False: stop at the first selected user whose task does not fit, as in the pseudocode. True: only that user
         stops, according to the remark of section 4.2 that users without demand for an exhausted resource may continue.
@@ -36,6 +36,11 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     DataFrame by step
         `picked`, the user that starts a task; then, after the step, the shares of every user (of each resource, and the
         dominant one), and the used share of every resource. `tasks_of` returns the final numbers of tasks.
+
+    Raises
+    ------
+    DataError
+        `ties` does not name every user once.
 
     Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3
     (doi:10.5555/1972457.1972490).

@@ -72,6 +72,10 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     engine : str
         `filling` or `declarative`.
 
+    Returns
+    -------
+    DynamicShares
+
     Raises
     ------
     DataError

@@ -22,8 +22,8 @@ from .policies._base import READ
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
-#: CPU seconds after which the compiled loop replaces the interpreted one: about the time of compilation. Some
-#: simulations need it with few tasks, as a decision may inspect thousands of nearly identical servers.
+#: CPU seconds after which the compiled loop replaces the interpreted loop: about the time of compilation. Simulations
+#: of few tasks can take so long if every decision inspects thousands of nearly identical servers.
 PATIENCE = 10.0
 
 
@@ -31,7 +31,7 @@ class State:
     """State of a simulation, read-only for policies.
 
     Shares are compared between *queues*, one per user or a single one (`Policy.queue`). Groups are in the order of
-    (queue, arrival, input). Capacities and demands are in the amounts of the policy (`Policy.room`), by default those
+    (queue, arrival, input). Capacities and demands are in the amounts of the policy (`Policy.room`), by default amounts
     of resources.
 
     Attributes
@@ -43,7 +43,7 @@ class State:
     demand : (groups, amounts), per task
     cost : (groups, costs), charged to the queue per task (`Policy.cost`)
     total : (costs,), total of every cost
-    queue, placement : (groups,), queue of every group, and its row of `eligible`
+    queue, placement : (groups,), indices of the queue of every group, and of its row of `eligible`
     weight : (queues,)
     allocated : (queues, costs), the costs of running tasks
     running, waiting : (queues,), numbers of running and of waiting tasks
@@ -81,7 +81,7 @@ class State:
 
     @property
     def head(self) -> Whole:
-        """First waiting group of each queue, (queues,), or -1. Deprecated, as -1 is a valid index: use `next_cost`."""
+        """Index of the first waiting group of each queue, (queues,), or -1; deprecated, since -1 is a valid index."""
         warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
                       DeprecationWarning, stacklevel=2)  # fmt: skip
         return self._first()
@@ -96,11 +96,11 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Starts of tasks, (runs,) each: task, server, start and end in microseconds (`NEVER` if running), and outcome
-    `how`.
+    """Runs of tasks in the order of their starts, as arrays (runs,).
 
-    `time` is the end of the simulation in microseconds, `instants` the number of instants with events, and
-    `interrupted` tells whether Ctrl-C ended it.
+    A run has the indices of its task and server, its start and end in microseconds (`NEVER` if it has not ended), and
+    its outcome `how` (`loop.tables`). `time` is the end of the simulation in microseconds, `instants` the number of
+    instants with events, and `interrupted` is True if Ctrl-C ended the simulation.
     """
 
     task: Whole
@@ -113,7 +113,7 @@ class Runs:
     interrupted: bool = False
 
     def same(self, other: Runs) -> bool:
-        """True if two schedules agree event by event."""
+        """True if two simulations agree event by event."""
         mine, others = (
             [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
         )
@@ -137,8 +137,8 @@ def run(
 ) -> Runs:
     """Simulate up to and including `until`; `progress` is called with the number of completed tasks.
 
-    The servers of a placement are scanned if there are at most `near` (for methods: always), and else found by an
-    index. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
+    All servers of a placement are scanned if there are at most `near` or if the policy has methods; otherwise an index
+    is used. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
     compiled.
     """
     policy = setup.policy
@@ -149,7 +149,7 @@ def run(
     interrupted, begun = False, clock.cpu()
     try:
         with np.errstate(all="ignore"):
-            # The compiled loop returns after 20,000 instants, the interpreted one after 256, so that the clock and
+            # The compiled loop returns after 20,000 instants, the interpreted loop after 256, so that the clock and
             # interrupts are checked.
             while (why := loop(t, until, (20_000, 256)[not now])) != FINISHED:
                 if why == GROW:

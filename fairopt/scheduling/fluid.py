@@ -51,7 +51,7 @@ class FluidRun:
     half_life: float | None = None
     #: Rows of the timeline, each an interval of constant rates.
     steps: list[dict[str, Any]] = field(default_factory=list)
-    #: Integrals of used and of available amounts over each interval.
+    #: Integrals over time of used and of available amounts of resources, for each interval.
     use: list[tuple[Array, Array]] = field(default_factory=list)
     #: Tasks and dominant shares of players after every solve.
     shares: list[pd.DataFrame] = field(default_factory=list)
@@ -72,7 +72,7 @@ class FluidRun:
         self._changed = 0
         self.up = w.there.copy()
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
-        self.forced = False  # servers have changed since the last solve, which requires another one at once
+        self.forced = False  # True if servers have changed since the last solve, so that a solve is needed at once
         self.interrupted = False
         #: Dominant shares of users, (users,), averaged over past time with weights that decay (`memory.decayed`).
         self.usage: Array = np.zeros(len(w.users))
@@ -96,7 +96,7 @@ class FluidRun:
 
     @property
     def due(self) -> bool:
-        """True if servers or present groups have changed since the last solve, or weights by usage (`half_life`)."""
+        """True if a solve is needed: servers or present groups have changed, or weights depend on use (`half_life`)."""
         return self.forced or self.half_life is not None or bool((self.served != self.present).any())
 
     def once(self, until: float = math.inf) -> bool:
@@ -244,8 +244,10 @@ class FluidSchedule(Outcome):
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, arrival, start, end and response time (of completed jobs), tasks, total and remaining
-        work, state (`STATES`)."""
+        """Frame by job: user, times, number of tasks, total (`work`) and remaining work (`left`), and state (`STATES`).
+
+        The end and the response time are NaN unless all tasks of the job are completed.
+        """
         run, w = self.run, self.workload
         groups = {"arrival": run.arrival, "start": run.begun, "end": run.ended, "tasks": np.diff(w.first),
                   "work": run.work, "left": run.left, "over": ~np.isnan(run.ended), "gone": run.departed,
@@ -263,8 +265,11 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """Frame by user: weight; jobs and completed jobs; tasks, total and remaining work; mean response time of
-        completed jobs; mean dominant share from the first arrival of all users to the end."""
+        """Frame by user: weight, numbers of jobs and tasks, work, mean response time, and mean dominant share.
+
+        Response times are those of completed jobs. The mean dominant share is an average over the time from the first
+        arrival of any user to the end.
+        """
         jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
         counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
         counts["tasks"] = counts["tasks"].astype(np.int64)
@@ -371,16 +376,16 @@ def fluid(
     leaves when the last group ends. Capacity that is released before the next multiple is reallocated among the
     remaining players by another solve, as in PF; arriving players wait.
 
-    A user of PF arrives with one demand and an amount of work, and leaves on its completion: it is a job here
-    (`by="job"`, with the weight of the user). In PF its demand is normalised, :math:`d_n / \max_r d_{nr}`, and its
-    work is :math:`q_n = 300 \max_r d_{nr}` tasks of one second; here its tasks last 300 seconds. The allocated
-    resources and the duration are the same.
+    A user of PF arrives with one demand and an amount of work, and leaves when the work is completed; such a user is a
+    job here (`by="job"`, with the weight of the user). In PF the demand of a user is normalised,
+    :math:`d_n / \max_r d_{nr}`, and the work is :math:`q_n = 300 \max_r d_{nr}` tasks of one second; here the tasks
+    last 300 seconds. The allocated resources and the duration are the same.
 
     Parameters
     ----------
     workload : Workload
     mechanism : Mechanism or str
-        Such as `"alphapf-vds(alpha=3)"`.
+        A mechanism, or its name with parameters, such as `alphapf-vds(alpha=3)`.
     every : float
         Interval between solves in seconds; a change of servers always causes a solve.
     events : bool
@@ -412,9 +417,9 @@ def fluid(
     Raises
     ------
     DataError
-        The mechanism is not defined on this workload, or an option is invalid.
+        The mechanism is not defined on this workload, a job has a predecessor, or an option is invalid.
     SolverError, NotConverged, CertificateError
-        As `Mechanism.solve`.
+        A solve fails, as in `Mechanism.solve`.
 
     Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018 (PF), section 6 (arXiv:1712.10114), "semi-dynamic"; details
     that the paper leaves open are in docs/fluid.md.

@@ -14,7 +14,7 @@ from ._filling import highest, normalised, pool_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkShares:
-    """Shares of links by tenant; unlike the amounts of an `Allocation` they need not be proportional to demands.
+    """Shares of links by tenant; unlike the amounts of an `Allocation`, shares need not be proportional to demands.
 
     Attributes
     ----------
@@ -81,16 +81,20 @@ def hug(cluster: Cluster) -> LinkShares:
     r"""Allocate links to tenants with correlated, elastic demands: first a guarantee, then the spare capacity.
 
     Stage 1 allocates the optimal isolation guarantee P* for correlation vectors D (demands over capacities, scaled to a
-    maximum of 1 for each tenant). Stage 2 allocates every link r by max-min of the shares :math:`a_{nr} / \phi_n` per
-    weight, with the shares of stage 1 as lower bounds, and a cap as the upper bound:
+    maximum of 1 for each tenant). Stage 2 allocates every link r by max-min of the shares per weight,
+    :math:`a_{nr} / \phi_n`, with the shares of stage 1 as lower bounds, and a cap as the upper bound:
 
     .. math:: P^* = \frac{1}{\max_r \sum_n \phi_n D_{nr}}, \qquad
         \phi_n P^* D_{nr} \le a_{nr} \le \phi_n P^*, \qquad \sum_n a_{nr} \le 1
 
     among the tenants with demand for the link. The progress :math:`\min_r a_{nr} / D_{nr}` of every tenant is
     :math:`\phi_n P^*`; further shares of single links serve elastic demand. Without the cap tenants could gain by a
-    misreport; with the cap no misreport increases their true progress (docs/fluid.md). Links have spare capacity only
+    misreport; with the cap no misreport increases their true progress (docs/fluid.md). A link has spare capacity only
     if all tenants with demand for it have the cap. The servers of a cluster are pooled; its resources are the links.
+
+    Returns
+    -------
+    LinkShares
 
     Raises
     ------

@@ -43,7 +43,7 @@ def half_life(given: float | str) -> float:
 
 
 def decayed(usage: Array, current: Array, seconds: float, life: float) -> Array:
-    r"""Usage U after s `seconds` in which users had the parts `current`, u, of the cluster.
+    r"""Usage U, (users,), after a time s (`seconds`) in which users had the shares u (`current`) of the cluster.
 
     .. math:: U_n \leftarrow 2^{-s/h} U_n + (1 - 2^{-s/h}) u_n
 

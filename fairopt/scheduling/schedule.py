@@ -69,9 +69,9 @@ class Schedule(Outcome):
     ----------
     workload : Workload
     policy : str
-        Text of the policy.
+        Name of the policy, with its parameters.
     runs : Runs
-        Starts of tasks, with servers and ends, in order.
+        Runs of tasks in the order of their starts, with servers and ends.
     possible : (groups,) of bool
         False where tasks can never start (`impossible="report"`).
     sampled : float, "events" or None
@@ -79,7 +79,7 @@ class Schedule(Outcome):
     engine : str
         "plain" or "compiled".
     seconds : float
-        Duration of the simulation without compilation.
+        CPU seconds of the simulation, without compilation.
 
     >>> import pandas as pd, fairopt as fo
     >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})
@@ -108,7 +108,7 @@ class Schedule(Outcome):
 
     @cached_property
     def _last(self) -> Whole:
-        """Index of the last run of every task, (tasks,), or -1."""
+        """Index of the last run of every task, (tasks,); -1 for tasks without a run."""
         last = np.full(self.workload.tasks, -1, dtype=np.int64)
         last[self.runs.task] = np.arange(len(self.runs.task))
         return last
@@ -140,7 +140,7 @@ class Schedule(Outcome):
 
     @cached_property
     def _how(self) -> NDArray[np.int8]:
-        """State of the last run of every task, (tasks,); tasks without a run count as evicted."""
+        """Outcome of the last run of every task (`loop.tables`), (tasks,); tasks without a run count as evicted."""
         return np.append(self.runs.how, np.int8(EVICTED))[self._last]
 
     @cached_property
@@ -159,7 +159,7 @@ class Schedule(Outcome):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """Frame by task: job, user, arrival, restarts, state; server, start and end of its last run."""
+        """Frame by task: job, user, arrival [s], restarts, state; server, start [s] and end [s] of the last run."""
         w, last, group = self.workload, self._last, self.workload.group_of_task
         start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
         server = np.append(self.runs.server, -1)[last]
@@ -180,7 +180,10 @@ class Schedule(Outcome):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, arrival, first start, end and response time (of completed jobs), tasks, `tasks_done`."""
+        """Frame by job: user, arrival, first start, end and response time [s], numbers of tasks and of completed tasks.
+
+        The end and the response time are NaN unless all tasks of the job are completed.
+        """
         w, (count, finished, end) = self.workload, self._job_ends
         times = pd.DataFrame({"arrival": self.arrival[w.group_of_task], "start": self._first_start})
         first = times.groupby(w.job[w.group_of_task]).min()
@@ -189,10 +192,10 @@ class Schedule(Outcome):
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """Frame by user.
+        """Frame by user of weights, numbers of jobs and tasks, mean times in seconds, and mean dominant shares.
 
-        Weight; jobs, completed jobs and tasks; mean response time of completed jobs and mean waiting time of started
-        tasks, in seconds; mean dominant share from the first arrival of all users to the end.
+        Mean response times are over completed jobs, and mean waiting times over started tasks. The mean dominant share
+        is an average over the time from the first arrival of any user to the end.
         """
         w = self.workload
         user, many = w.user[w.group_of_task], len(w.users)
@@ -227,8 +230,15 @@ class Schedule(Outcome):
         return self.shares_at(self.instants)
 
     def at(self, times: ArrayLike) -> pd.DataFrame:
-        """Frame by time [s], after all events at that time: use of every resource relative to available servers,
-        numbers of running and waiting tasks, and of available servers."""
+        """Frame by time in seconds: used fractions of resources, numbers of running and waiting tasks and of servers.
+
+        The values hold after all events at a time. Fractions are relative to the capacity of available servers.
+
+        Raises
+        ------
+        DataError
+            A time is not a finite number of seconds.
+        """
         w, runs = self.workload, self.runs
         seconds, when = _micro(times)
         demand = w.demand[w.group_of_task[runs.task]]
@@ -239,7 +249,7 @@ class Schedule(Outcome):
         return frame.assign(running=started - ended, waiting=self._came(when) - started, servers=there)
 
     def _came(self, when: Whole) -> Whole:
-        """Number of tasks that entered the queue by each time, minus the number that departed with their users."""
+        """Number of tasks that entered the queue by each time, minus waiting tasks that departed with their users."""
         w, group = self.workload, self.workload.group_of_task
         arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
         comes = self.possible[group] & (arrival < NEVER) & (arrival < leaves)
@@ -248,12 +258,12 @@ class Schedule(Outcome):
         return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
-        """Frame (times, users) of dominant shares of users (default: all), the largest used fraction of a resource.
+        """Frame (times, users) of dominant shares, the largest fraction of any resource that a user uses.
 
         Raises
         ------
         DataError
-            There are more than 10^8 entries, or a user is unknown.
+            There are more than 10^8 entries, a user is unknown, or a time is not a finite number of seconds.
         """
         names = list(self.workload.users if users is None else users)
         if unknown := [name for name in names if name not in self.workload.users]:
@@ -300,7 +310,7 @@ class Schedule(Outcome):
         """Mean used fraction of the capacity of all servers, by resource, from the first arrival to the end."""
         w, (lasted, span) = self.workload, self._lasted()
         group = w.group_of_task[self.runs.task]
-        # In floating point, since products of microseconds and amounts overflow integers.
+        # Products of microseconds and amounts would overflow integers, so they are computed in floating point.
         used = np.array([(lasted.astype(float) * column).sum() for column in (w.demand[group] / w.total).T])
         return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
@@ -353,7 +363,7 @@ def _many_until(when: Whole, at: Whole) -> Whole:
 
 
 def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
-    """Sums of amounts at or before each time, (when, ...); sums may wrap around, but their differences are exact."""
+    """Sums of amounts at or before each time, (when, ...); sums may overflow, but differences of sums are exact."""
     order = np.argsort(at, kind="stable")
     total = np.zeros((len(at) + 1, *amounts.shape[1:]), dtype=np.int64)
     np.cumsum(amounts[order], axis=0, out=total[1:])
@@ -366,7 +376,7 @@ def _running(when: Whole, start: Whole, end: Whole, amounts: Whole) -> Whole:
 
 
 def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
-    """Number of available servers, and their total capacity."""
+    """Number of available servers, (when,), and their total capacity, (when, resources)."""
     sign = np.where(w.change_up, 1, -1)
     there = w.there.sum() + _sum_until(when, w.change_time, sign)
     capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])

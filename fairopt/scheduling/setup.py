@@ -39,7 +39,7 @@ class Thrashing:
 
     #: Factor of the duration, >= 1.
     factor: float = 5.0
-    #: The slowed tasks: those that are short of a resource, or all on the server.
+    #: Slowed tasks of an over-committed server: tasks that are "short" of a resource, or "all" tasks.
     slows: Slows = "short"
 
     def __post_init__(self) -> None:
@@ -54,17 +54,16 @@ BLOCK = 64
 
 
 class Setup:
-    """Groups in the order of (queue, arrival, input), with demands (`Policy.room`) and costs (`Policy.cost`) of a
-    policy.
+    """Groups of a workload in the order of (queue, arrival, input), with their demands and costs under a policy.
 
     Attributes
     ----------
     workload, policy
     order : (groups,), index of every group in the workload
-    queue : (groups,), queue of every group
-    capacity : (servers, amounts)
-    demand : (groups, amounts), per task
-    cost : (groups, costs), per task
+    queue : (groups,), index of the queue of every group
+    capacity : (servers, amounts), as in `Policy.room`
+    demand : (groups, amounts), per task, as in `Policy.room`
+    cost : (groups, costs), per task, as in `Policy.cost`
     total : (costs,), total of every cost
     weight : (queues,)
 
@@ -94,7 +93,7 @@ class Setup:
 
     @cached_property
     def possible(self) -> Mask:
-        """Mask (groups,) of groups whose tasks fit an empty eligible server, or, for gangs, fit all such at once."""
+        """Mask (groups,) of groups of which a task or, for gangs, all tasks at once fit empty eligible servers."""
         w, place = self.workload, self.workload.placement[self.order]
         found = fitting(self.capacity, self.demand, place, w.eligible)
         for g in np.flatnonzero(found) if self.policy.gangs else ():
@@ -132,9 +131,9 @@ class Setup:
             types = np.unique(capacity, axis=0, return_inverse=True)[1].reshape(-1)
         member, trees = np.argsort(types, kind="stable").astype(np.int64), _trees(np.bincount(types))
         slot = np.argsort(member) - trees[types, 2]
-        # Maxima of two amounts may be attained by two different servers. Mixtures (the smallest of all amounts relative
-        # to the pool, also with one amount tripled, as integers) give further necessary conditions, which may exclude
-        # a set of servers of which none has enough of both amounts.
+        # Maxima of two amounts may be attained by two different servers. Mixtures give further necessary conditions,
+        # which may exclude a set of servers of which none has enough of both amounts. A mixture is the smallest amount
+        # relative to the pool, before or after one amount is tripled, as an integer.
         mix = 2.0**50 / np.maximum(capacity.sum(axis=0), 1) * np.vstack([np.ones(amounts), 1 + 2 * np.eye(amounts)])
         mixed = [np.minimum((demand * row).min(axis=1), 2.0**62).astype(np.int64) for row in mix]
         need = np.column_stack([demand, *mixed])
@@ -218,7 +217,7 @@ def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
 
 
 def grown(t: Tables, runs: int) -> Tables:
-    """Tables with room for at least so many `runs`."""
+    """Copy of the tables with space for at least `runs` runs."""
     more = _lines(runs + 16, t.runs.shape[1])
     more[: len(t.runs)] = t.runs
     pace = np.zeros((len(more) if len(t.pace) else 0, 3))

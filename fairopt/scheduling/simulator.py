@@ -18,8 +18,8 @@ from .schedule import Schedule
 from .setup import Setup, Thrashing
 from .workload import FIRST_LINE, NEVER, SECOND, Workload, one_of
 
-#: Number of tasks that the interpreted loop starts in the time of loading the compiled loop from a cache, one to two
-#: seconds; compilation takes ten seconds.
+#: Number of tasks that the interpreted loop starts in one to two seconds, the time in which the compiled loop is loaded
+#: from a cache; compilation takes ten seconds.
 PLAINLY = 12_000
 
 Engine = Literal["default", "plain", "compiled"]
@@ -51,7 +51,7 @@ def simulate(
     ----------
     workload : Workload
     policy : str or Policy
-        A name with parameters, `best-fit-drfh`, `slots(n=14)`, or an instance.
+        A policy, or its name, if necessary with parameters, such as `best-fit-drfh` or `slots(n=14)`.
     until : float, optional
         End of the simulation in seconds. Default: when no event remains.
     thrashing : Thrashing, optional

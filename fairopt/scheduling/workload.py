@@ -22,7 +22,7 @@ from ._intake import Whole as Whole
 
 By = Literal["job", "user"]
 
-#: Line in a file of the first row of its table, after the header.
+#: Line of a file that has the first row of its table, after the header.
 FIRST_LINE = 2
 
 
@@ -47,19 +47,20 @@ class Workload(Frozen):
     leaves : (users,)
         Departure time, at which all tasks of the user are removed, or `NEVER`.
     job_user : (jobs,)
-        User of every job.
+        Index of the user of every job.
     after : (jobs,)
-        Job that must be completed before the tasks of a job arrive, or -1; empty if no job has a predecessor.
+        Index of the job that must be completed before the tasks of a job arrive, or -1; empty if no job has a
+        predecessor.
     job, arrival : (groups,)
-        Job of every group, and its arrival time.
+        Index of the job of every group, and the arrival time of the group.
     demand : (groups, resources)
         Demand of one task in units.
     placement : (groups,)
-        Row of `eligible` that lists the servers of a group.
+        Index of the row of `eligible` that lists the servers of a group.
     eligible : (placements, servers) of bool
         Servers on which a group may run; row 0 is all True.
     first : (groups + 1,)
-        First task of every group; the last entry is the number of tasks.
+        Index of the first task of every group; the last entry is the number of tasks.
     duration : (tasks,)
         Positive durations.
     change_time, change_server, change_up : (changes,)
@@ -70,9 +71,10 @@ class Workload(Frozen):
     report : dict
         Counts of records found, omitted and assumed, by name.
     walltime : (groups,)
-        Longest time that tasks may last, for backfilling; 0 if no time is stated for a group, empty if for no group.
+        Longest time that tasks of a group may last, for backfilling; 0 if none is stated; empty if none is stated for
+        any group.
     row : (groups,)
-        First row of each group in the table of tasks; empty without a table.
+        Index of the first row of each group in the table of tasks; empty without a table.
     file : str
         File of the table of tasks, or ''.
 
@@ -127,8 +129,8 @@ class Workload(Frozen):
             A row per task, or per set of equal tasks: `user`, `duration`, a column per resource; optional `job`
             (default: a job for every row), `arrival` (0), `tasks` (number, 1), `on` (eligible servers or server types,
             separated by `|`; '' for all), `after` (a preceding job; '' for none), on whose completion the tasks arrive,
-            or at `arrival` if that is later, and `walltime` (the longest time that they may last; 0 for none), by which
-            `easy` plans.
+            or at `arrival` if that is later, and `walltime` (the longest time that the tasks may last, for the policy
+            `easy`; 0 for none).
         servers : DataFrame
             A row per server, or per set of equal servers: a column per resource; optional `server` (name), `type`,
             `count`. All other columns are resources.
@@ -136,6 +138,8 @@ class Workload(Frozen):
             `user`, `weight` (1), `leaves` (never).
         changes : DataFrame, optional
             `time`, `server`, `up`: failures (False) and recoveries (True) of servers.
+        source, report
+            Origin of the data, and counts of records, as in `Workload`.
 
         Raises
         ------
@@ -162,23 +166,23 @@ class Workload(Frozen):
 
     @cached_property
     def user(self) -> Whole:
-        """User of every group, (groups,)."""
+        """Index of the user of every group, (groups,)."""
         return frozen(self.job_user[self.job])
 
     @cached_property
     def group_of_task(self) -> Whole:
-        """Group of every task, (tasks,)."""
+        """Index of the group of every task, (tasks,)."""
         return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
 
     @cached_property
     def lasts(self) -> Whole:
-        """Longest time that tasks of a group may last, (groups,): as stated, or the longest of their durations."""
+        """Longest time that tasks of a group may last, (groups,): `walltime`, or, if it is 0, the longest duration."""
         longest = np.maximum.reduceat(self.duration, self.first[:-1]) if self.groups else self.duration
         return frozen(np.where(self.walltime > 0, self.walltime, longest) if len(self.walltime) else longest)
 
     @cached_property
     def there(self) -> Mask:
-        """Mask (servers,) of initially available servers, without those whose first change is a recovery."""
+        """Mask (servers,) of initially available servers: all except servers whose first change is a recovery."""
         found = np.ones(len(self.servers), dtype=bool)
         found[self.change_server[::-1]] = ~self.change_up[::-1]
         return frozen(found)
@@ -203,6 +207,11 @@ class Workload(Frozen):
 
         With `until`, in seconds from the first arrival, the work that would be done by then if tasks started on
         arrival.
+
+        Raises
+        ------
+        DataError
+            `until` is not a number from 0 to a thousand years.
         """
         lasts = self.duration
         if until is not None and self.groups:
@@ -221,7 +230,7 @@ class Workload(Frozen):
         Raises
         ------
         DataError
-            All tasks arrive at once, so that the interval is empty.
+            All tasks arrive at once, so that the interval is empty, or `until` is invalid, as in `work`.
         """
         end = self.span if until is None else until
         work = self.work(end)
@@ -230,7 +239,9 @@ class Workload(Frozen):
         return float(work.max() / end)
 
     def cluster(self) -> Cluster:
-        """Static cluster of the workload, with mean demands, numbers of tasks as limits, and unions of eligibility.
+        """Static cluster of the workload; a user has the mean demand of its tasks, and their number as its task limit.
+
+        A user is eligible on every server on which one of its tasks may run.
 
         Raises
         ------
@@ -285,7 +296,7 @@ def one_of(value: object, name: str, known: Any) -> Any:
 
 
 def owner(workload: Workload, by: By) -> Whole:
-    """Player of every group, (groups,)."""
+    """Index of the player, a job or a user, of every group, (groups,)."""
     return workload.job if by == "job" else workload.user
 
 

@@ -35,7 +35,7 @@ class AlphaPath(Blank):
     """Frame of measures by alpha, with the `allocations` (a series by alpha) and the label `mechanism`.
 
     `attrs["jumps"]` lists the jumps of alphaPF-VDS (alpha, user, before, after) if its curve was followed; `back` is
-    the path in the opposite direction (`hysteresis=True`), or None. `errors`, of a refined path, has for every
+    the path in the opposite direction (`hysteresis=True`), or None. `errors`, for a refined path only, has for every
     alpha the relative error of linear interpolation of tasks to the next alpha. `user_tasks` are tasks by alpha and
     user, `draw` plots measures or tasks, and `plot` is the method of pandas. Operations (slices, copies, ...) return a
     plain frame.
@@ -107,23 +107,23 @@ def alpha_path(
     mechanism : type or str
         A class with a parameter `alpha`, or its name.
     tol, throw
-        As in `Mechanism.solve`.
+        Arguments of `Mechanism.solve`.
     progress : bool
         Show a progress bar.
     refine : float, optional
         Bound (> 0) on the relative interpolation error. Default: no alphas are inserted.
     jumps : bool
-        Also follow the curve of equilibria of alphaPF-VDS from alpha = 1: every allocation is the first of its
-        alpha on the curve (`select="curve"`). Discontinuities are in `attrs["jumps"]`, and gaps in the plot.
+        Also follow the curve of equilibria of alphaPF-VDS from alpha = 1: every allocation is the first equilibrium of
+        its alpha on the curve (`select="curve"`). Discontinuities are in `attrs["jumps"]`, and are gaps in the plot.
     hysteresis : bool
-        Also return the path from the largest and smallest alphas back to 1 (`back`): the last allocation of
-        every alpha on the curve, which differs from the first where the curve folds.
+        Also return the path from the largest and smallest alphas back to 1 (`back`): the last equilibrium of every
+        alpha on the curve, which differs from the first equilibrium where the curve folds.
     seconds : float
         Limit of CPU time for each part of the curve (alpha > 1 and alpha < 1); `attrs["curve"]` has the range not
         followed.
     details : bool
-        All columns. The further columns are utilization per resource (`use_...`), measures of users below their task
-        limits, the certificate, CPU seconds, and the number of Newton steps.
+        Show all columns. The further columns are utilization per resource (`use_...`), measures of users below their
+        task limits, the certificate, CPU seconds, and the number of Newton steps.
 
     Returns
     -------
@@ -137,9 +137,9 @@ def alpha_path(
     Raises
     ------
     DataError
-        An alpha is invalid, or the mechanism has no parameter alpha; also as `Mechanism.solve`.
+        An alpha is invalid, or the mechanism has no parameter alpha or rejects the cluster.
     NotConverged, SolverError
-        As `Mechanism.solve`; with `throw=False` allocations that miss `tol` are flagged.
+        A solve fails (`Mechanism.solve`); with `throw=False` allocations that miss `tol` are flagged instead.
 
     >>> import fairopt as fo
     >>> path = fo.alpha_path(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [1, 4, float("inf")])
@@ -182,7 +182,7 @@ def alpha_path(
 
 
 def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = True) -> AlphaPath:
-    """Frame of allocations by alpha, with all columns (`details`) or the columns that are read first."""
+    """Frame of allocations by alpha, with all columns if `details`, or else the columns that are shown by default."""
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
     rows = []
     for _, one in found:
@@ -203,8 +203,8 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
     Log tasks are interpolated linearly in `t = alpha / (1 + alpha)`. A certified solve at the midpoint of an interval
     measures the error of the interval and is kept. The estimated error of both halves is twice this error, which is a
     bound if log tasks are convex or concave; the interval of the largest estimate is bisected next. Errors larger than
-    `goal` remain where tasks jump, where the midpoint cannot be solved (infinite if nothing is known), and when the
-    number of solves is exhausted.
+    `goal` remain where tasks jump, where the midpoint cannot be solved (infinite without an estimate), and when the
+    largest number of solves is attained.
     """
     points = dict(found)
     begun = len(points)
@@ -239,7 +239,7 @@ def _at(alpha: float) -> float:
 def on_curve(
     curve: EquilibriumCurve, mechanism: AlphaPFVDS, found: Allocation, alpha: float, place: int, tol: float | None
 ) -> Allocation:
-    """Allocation of an alpha on the curve (place 0: the first, -1: the last); `found` if its tasks are the same."""
+    """Allocation at the first (`place` 0) or last (-1) equilibrium of an alpha on the curve; `found` if tasks agree."""
     crossings = curve.crossings(alpha)
     if not crossings:
         return found

@@ -1,4 +1,4 @@
-"""Frames of results: the columns that are read first, missing numbers as blanks, and remarks below the table."""
+"""Frames of results: default columns, blanks in place of missing numbers, and remarks below the table."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .metrics import KNOWN, MEASURES
 
 #: Largest number of users whose tasks are columns, so that a table has at most eight columns.
 _FEW = 2
-#: Measures that only the details show, to keep the table narrow; so do they welfare, if there are columns of tasks by
-#: user.
+#: Measures that are shown with `details` only, to keep the table narrow. So is welfare, if the tasks of users are
+#: columns.
 _DETAILS = ("min_share_wanting", "jain_wanting")
 #: Columns that are no measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]
-    """A frame whose NaN print as blanks, or as "all met" in measures over users with unmet demand.
+    """Frame that prints NaN as a blank, or as "all met" in measures over users with unmet demand.
 
-    Wide tables print in parts, without an ellipsis in place of columns. The lines `below` print below the table, also
-    of frames that are derived from it.
+    Wide tables print in parts, without an ellipsis in place of columns. The lines `below` are printed below the table,
+    and below tables that are derived from it.
     """
 
     _metadata = ["below"]
 
     below: tuple[str, ...] = ()
-    #: A new table prints numbers by `_text`; a table that is derived from it, for example by `round`, as pandas does.
+    #: A new table prints numbers by `_text`; a table derived from it, for example by `round`, has the format of pandas.
     _new = False
 
     @property
@@ -75,14 +75,14 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
 
 
 def _text(value: object) -> object:
-    """Text of a number with four decimal places, and blank for a missing number; other cells remain as they are."""
+    """Text of a number with four decimal places, and blank for a missing number; other cells are unchanged."""
     if not isinstance(value, float):
         return value
     return "" if value != value else f"{value:.4f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:
-    """Measures by name, and tasks of at most two users by user; a user called as a measure is `jain (tasks)`."""
+    """Measures by name, and tasks by user for at most two users; a user with the name `jain` is `jain (tasks)`."""
     cluster, row = allocation.cluster, allocation.summary()
     if len(cluster.users) > _FEW:
         return row

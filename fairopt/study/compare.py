@@ -1,4 +1,4 @@
-"""Comparison of mechanisms on one cluster, one row each."""
+"""Comparison of mechanisms on one cluster, in a table with one row per mechanism."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def compare(
         mechanisms, allocations of this cluster, modified problems (`Mechanism.problem`), and functions that return
         tasks (users, servers) of a cluster as `Allocation.of` accepts them. Default: all registered mechanisms.
     tol, solver
-        As in `Mechanism.solve`.
+        Arguments of `Mechanism.solve`.
     entitled : optional
         Reference of `satisfaction`, `distance` and `complaints`: a mechanism or its name, an allocation, or tasks of
         users. Without a reference the three measures are omitted, as they require another solve.
     progress : bool
         Show a progress bar.
     details : bool
-        All columns, and a row for every entry, also without an allocation.
+        Show all columns, and a row for every entry, including entries without an allocation.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Entitlements of users, and the distance of an allocation from them.
+"""Entitlements of users, and measures of the distance of an allocation from entitlements.
 
 The entitlement `e_n` of user n is its number of tasks under a reference mechanism, by default DRFH. An allocation of
 `x_n` tasks is compared with the entitlement in tasks (`owed`), as a fraction (`satisfaction`), in dominant shares
@@ -30,7 +30,7 @@ class Due(Protocol):
         """Evaluate the measure."""
 
 
-#: Tolerance of `owed`: in tasks, if all tasks are whole, and otherwise relative to the entitlement.
+#: Tolerance of `owed`: by which a difference may fall short of one task if all tasks are whole; otherwise relative.
 _NEAR = 1e-3
 
 
@@ -78,7 +78,7 @@ def owed(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> 
     .. math:: (e_n - x_n)^+, \qquad (x_n - e_n)^+
 
     If tasks are `whole` (by default if all tasks of the allocation are integers), differences of less than one task are
-    0, since a part of a task cannot be allocated; otherwise differences of less than 1e-3 of the entitlement are 0.
+    0, since a part of a task cannot be allocated; otherwise differences of less than 1e-3 :math:`\max(x_n, e_n)` are 0.
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -106,7 +106,7 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
 
 
 def complaining(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> Mask:
-    r"""Mask (users, users) of complaints of user m about user n; `whole` as in `owed`.
+    r"""Mask (users, users) of complaints of user m about user n; `whole` is the argument of `owed`.
 
     .. math:: x_m < e_m, \qquad x_n > e_n, \qquad x_{ni} > 0 \text{ on some server i that m can use}
 

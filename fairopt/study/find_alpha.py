@@ -21,7 +21,7 @@ from .follower import Followed, Follower
 #: Alphas of the initial scan: 17 values with a ratio of 1.5, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 
-#: Smaller relative differences of a measure are attributed to the solver.
+#: Relative difference of a measure; smaller differences are attributed to the solver.
 _SAME = 1e-6
 
 
@@ -86,7 +86,7 @@ def find_alpha(
     tol: float | None = None,
     accuracy: float = 1e-3,
 ) -> AlphaFound:
-    r"""Find the largest alpha with a given utilization, or the smallest with a given smallest share.
+    r"""Find the largest alpha with a given utilization, or the smallest alpha with a given smallest share.
 
     .. math:: \max \{\alpha : m(x(\alpha)) \ge T\} \quad \text{or} \quad \min \{\alpha : m(x(\alpha)) \ge T\}
 
@@ -103,9 +103,9 @@ def find_alpha(
     relative : bool, optional
         Interpret the target relative to the largest value of the measure. Default: True for utilization only.
     tol : float, optional
-        As in `Mechanism.solve`.
+        Argument of `Mechanism.solve`.
     accuracy : float
-        Relative width of the bracket; or the larger end is infinite and the smaller end at least 1024.
+        Largest relative width of the bracket, unless its larger end is infinite and its smaller end at least 1024.
 
     Eighteen alphas from 0.1 to infinity are solved, and then alphas of Brent's method in `log alpha`, between the
     largest alpha that attains the target and the next alpha, which misses it (for `min_share`: between the smallest
@@ -117,7 +117,7 @@ def find_alpha(
     DataError
         No alpha of the scan attains the target, or an argument is invalid.
     NotConverged, SolverError
-        As `Mechanism.solve`.
+        A solve fails (`Mechanism.solve`).
 
     >>> import fairopt as fo
     >>> found = fo.find_alpha(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "alpha-fair", target=0.62, measure="min_share")
@@ -168,8 +168,8 @@ def find_alpha(
 def bracketed(excess: Callable[[float], float], good: float, bad: float, accuracy: float) -> tuple[float, float]:
     """Bracket of a root by Brent's method in `log alpha`: two alphas, with `excess >= 0` only at the first.
 
-    Their relative difference is at most `accuracy`, or the larger is infinite and the smaller at least 1024, where
-    allocations hardly differ from the allocation at infinity.
+    The relative difference of the alphas is at most `accuracy`, or the larger alpha is infinite and the smaller at
+    least 1024, where allocations hardly differ from the allocation at infinity.
     """
     while math.isinf(max(good, bad)) and (low := min(good, bad)) < 1024:
         good, bad = (2 * low, bad) if excess(2 * low) >= 0 else (good, 2 * low)

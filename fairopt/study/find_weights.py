@@ -119,7 +119,7 @@ def find_weights(
     tol: float = 1e-6,
     nearest: bool = False,
 ) -> WeightsFound:
-    r"""Find weights under which a mechanism yields given tasks X; the allocation is solved for and compared.
+    r"""Find weights under which a mechanism yields given tasks X, and verify them by a solve under these weights.
 
     .. math:: \phi_n = (G_n u_n^{\alpha-1} X_n^\alpha)^{1/\alpha} \ \ (\alpha < \infty), \qquad
         \phi_n = u_n X_n \ \ (\alpha = \infty)
@@ -138,7 +138,7 @@ def find_weights(
     shares : (users,)
         Instead of tasks, dominant shares :math:`x_n \max_r d_{nr} / C_r` (`Allocation.dominant_shares`).
     users : iterable, optional
-        Names of users in the order of a list of tasks or shares, with all users that can run tasks.
+        Names of users in the order of a list of tasks or shares; all users that can run tasks must be included.
     tol : float
         Largest relative error of tasks.
     nearest : bool
@@ -161,7 +161,7 @@ def find_weights(
     NotConverged
         No weights were found in the game. The message names the user with the largest error.
     SolverError
-        As `Mechanism.solve`.
+        A solve fails (`Mechanism.solve`).
 
     >>> import fairopt as fo
     >>> found = fo.find_weights(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), "drf", tasks=[3.6, 1.8])
@@ -273,8 +273,7 @@ def matched(
     users: Index,
     tol: float,
 ) -> Matched:
-    """Weights (users,) under which `answer` has the tasks `stated`, (users,), or the weights of the nearest tasks
-    found.
+    """Search for weights (users,) under which `answer` has the tasks `stated`, (users,), or tasks as near as possible.
 
     With X = `stated`, the iteration is `log phi += log X - log x(phi)`. For global programs with alpha in (0,
     infinity) the derivative of log x with respect to log phi is a projection (on the tangent space of the active
@@ -300,7 +299,7 @@ def matched(
         if error <= tol:
             raise StopIteration
         missing = np.log(stated) - np.log(tasks)
-        # If all users have the same relative error the step does not change ratios of weights.
+        # If all users have the same relative error, the step does not change ratios of weights.
         if looked - max(best[0].found_at, begun) > 40 or (begun and np.ptp(missing) <= 1e-3 * tol):
             raise optimize.NoConvergence
         return np.asarray(missing)

@@ -21,8 +21,8 @@ Followed = type[Mechanism] | str
 class Follower:
     """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
 
-    Small problems for the `alphas` that are known in advance are solved jointly. Without `refine` an allocation with a
-    backward error of less than 1e-10 is not refined further: digits that a table shows do not depend on refinement.
+    Small problems for the `alphas` that are known in advance are solved jointly. Without `refine`, an allocation with a
+    backward error of less than 1e-10 is not refined further, since tables show fewer digits.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Follower:
 
 
 def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
-    """Mechanisms as a function of alpha, from a class or name, and the title of the family."""
+    """Function from alpha to mechanism, given a class or name, and the title of the family."""
     given: dict[str, Any] = {}
     if isinstance(mechanism, str):
         mechanism, given = mechanisms.described(mechanism)

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 #: Finite alphas of the initial grid; infinity is also on the grid.
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
-#: MINIMA: number of local minima on the grid that are refined. ACCURACY: accuracy of log alpha.
+#: `MINIMA`: number of local minima on the grid that are refined. `ACCURACY`: accuracy of log alpha.
 MINIMA, ACCURACY = 4, 1e-6
-#: SAME: largest difference of misfits of alphas that yield the same tasks. NEAR: largest misfit of tasks that are near
-#: the observed tasks.
+#: `SAME`: largest difference of misfits at which all alphas are said to yield the same tasks. `NEAR`: largest misfit of
+#: tasks that count as near the observed tasks.
 SAME, NEAR = 1e-3, 0.1
 
 
@@ -158,7 +158,7 @@ def infer_alpha(
     overuse : float
         Largest relative excess of observed tasks over feasible tasks, due to noise; ignored with `free_scale`.
     tol : float, optional
-        As in `Mechanism.solve`.
+        Argument of `Mechanism.solve`.
 
     The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum `S_min`, where m is the number of
     compared users minus 1 (minus 2 with `free_scale`) and t the quantile of Student's distribution. Where log x is
@@ -249,7 +249,7 @@ def _notes(failed: dict[float, str]) -> tuple[str, ...]:
 
 
 def minima(misfit: Misfit) -> tuple[float, list[float]]:
-    """The alpha of least misfit, and other local minima."""
+    """Alpha of least misfit, and the other local minima in the order of their misfit."""
     values = np.array([misfit(alpha) for alpha in GRID])
     values = np.where(np.isnan(values), np.inf, values)
     padded = np.concatenate([[np.inf], values, [np.inf]])

@@ -29,7 +29,7 @@ from ..model.problem import Problem
 
 
 class Failure(NamedTuple):
-    """Index of an unsolved problem, and the reason why it is unsolved."""
+    """Unsolved problem: its index, and the reason of the failure."""
 
     problem: int
     reason: str
@@ -143,9 +143,9 @@ def solve_many(
         Demands in resource units per task.
     weight, max_tasks : (problems, users), optional
     eligible : (problems, users, servers) of bool, optional
-        As in `Cluster`. An array without the axis of problems, or with one of length 1, applies to all problems.
+        Arguments of `Cluster`. An array without the axis of problems, or with length 1, applies to all problems.
     tol : float, optional
-        Bound on every certificate, as in `Mechanism.solve`. Default: that of the mechanism, usually 1e-6.
+        Bound on every certificate. Default: the tolerance of the mechanism, usually 1e-6.
     fallback : bool
         Solve problems whose certificate misses `tol` by `Mechanism.solve`. Default: they are listed in `failed`.
     progress : bool
@@ -170,9 +170,9 @@ def solve_many(
     game, and PS-DSF with positive demands and inactive task limits. Max-min problems that are degenerate up to
     rounding, other criteria (floors, FDS, bottleneck fairness, concave utilities), and problems above
     `core.engines.small.LARGEST` are solved one by one by `Mechanism.solve`.
-    Where solutions are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, the split of a user's tasks
-    over servers) the solution returned may differ from that of `Mechanism.solve`. Every certificate is
-    computed as by `Mechanism.certify`, from tasks and prices.
+    If solutions are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, the split of a user's tasks over
+    servers), the solution returned may differ from the solution of `Mechanism.solve`. Certificates equal those of
+    `Mechanism.certify`, computed from tasks and prices.
 
     >>> import numpy as np, fairopt as fo
     >>> demand = np.array([[[1, 4], [3, 1]], [[1, 1], [1, 2]]])  # (problems, users, resources)
@@ -291,8 +291,8 @@ _AIM = 0.1
 def together(kind: Kind, problems: list[Problem], tol: float) -> tuple[Array, Array, Mask]:
     """Solve a stack of problems of one kind and shape.
 
-    Returns tasks (problems, users, servers); certificates (problems,), inf where the kernel fails; and a mask
-    (problems,) of unstable equilibria, in place of which `Mechanism.solve` looks for other equilibria.
+    Returns tasks (problems, users, servers); certificates (problems,), infinite where the kernel fails; and a mask
+    (problems,) of unstable equilibria, in place of which `Mechanism.solve` searches for other equilibria.
     """
     stable = np.zeros(len(problems), dtype=bool)
     if kind == "psdsf":

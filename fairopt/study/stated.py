@@ -29,7 +29,7 @@ from ..model.criterion import Criterion
 from ..model.linear import minimise
 from ..model.polytope import Polytope
 
-#: Fractions, slacks and budgets at a vertex of a linear program count as zero if they are at most this.
+#: Fractions, slacks and budgets at a vertex of a linear program count as zero up to this value.
 _ZERO = 1e-9
 
 
@@ -190,7 +190,8 @@ def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Arr
     least, inverse = np.ones(len(weights)), np.ones(len(weights))
     least[others] = [place.normals.least(n, reference) for n in others]
     inverse[others] = [place.normals.least(reference, n) for n in others]
-    if np.isinf(rule.alpha):  # levels are equal, but a user bound without the reference may have a lower level
+    # Max-min equalises levels, unless one user is bound without the reference or vice versa: its weight has no bound.
+    if np.isinf(rule.alpha):
         return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):
         return size * least ** (1 / rule.alpha), size * (1 / inverse) ** (1 / rule.alpha), reference

@@ -1,7 +1,7 @@
 """Fast reader of delimited trace files, whose errors name the line.
 
 The separators of every line are counted, pandas' C parser reads the columns that are used, and these columns are
-checked as whole arrays. Only if a check fails, fields are checked one by one. No format quotes fields, so that every
+checked as whole arrays. Only if a check fails are fields checked one by one. No format quotes fields, so that every
 separator ends a field.
 """
 
@@ -32,7 +32,7 @@ SUFFIXES = (".csv", ".csv.gz")
 
 @dataclass(frozen=True)
 class Column:
-    """Column to be read, with numbers from 0 to `most`; if `optional`, an empty field is a valid missing value."""
+    """Column to be read; numbers are from 0 to `most`, and if `optional`, an empty field is a valid missing value."""
 
     name: str
     kind: Literal["int", "number", "text"] = "number"
@@ -80,8 +80,8 @@ def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str],
     return frame
 
 
-#: `MOST_KEPT`: largest number of rows of a trace that are kept for the next draw (160 MB). `_KEPT`: the last table of
-#: every kind, with its state and counts.
+#: `MOST_KEPT`: largest number of rows of a table that is kept for the next draw (160 MB). `_KEPT`: the last table of
+#: every kind, with the state of its files and its counts.
 MOST_KEPT = 2_000_000
 _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 
@@ -89,9 +89,9 @@ _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 def once(
     kind: str, read: Callable[[Counter[str]], pd.DataFrame], files: Iterable[Path], how: object, report: Counter[str]
 ) -> pd.DataFrame:
-    """Result of `read` for these files, from the cache if neither the files nor `how` have changed.
+    """Result of `read` for `files`, from the cache if neither the files nor the options `how` have changed.
 
-    Drawing from a trace 100 times would otherwise read it 100 times. Callers must not modify the table.
+    A hundred draws from a trace would otherwise read the trace a hundred times. Callers must not modify the table.
     """
     state = {str(path.absolute()): path.stat() for path in files}
     here = how, [(path, of.st_size, of.st_mtime_ns) for path, of in state.items()]
@@ -145,14 +145,14 @@ def _frame(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.DataFrame | None:
     """Parse a table with types, or return None if any field is invalid."""
     try:
-        with np.errstate(invalid="ignore"):  # for other values in a column of whole numbers
+        with np.errstate(invalid="ignore"):  # a column of integers may have invalid values
             frame = _frame(lines, names, layout)
     except (ValueError, OverflowError):
         return None
     if len(frame) != len(lines):  # a stray carriage return ends a line for pandas
         return None
     for column in layout.columns:
-        values = frame[column.name].to_numpy()  # comparisons of arrays take a tenth of the time of those of series
+        values = frame[column.name].to_numpy()  # comparing arrays takes a tenth of the time of comparing series
         missing = pd.isna(values)
         if missing.any() and not column.optional:
             return None
@@ -209,7 +209,7 @@ def _malformed(path: Path, index: int, what: str) -> DataError:
 
 
 def table_files(folder: Path, start: str = "") -> list[Path]:
-    """The `.csv` and `.csv.gz` files of a folder whose names begin with `start`, by name."""
+    """List the `.csv` and `.csv.gz` files of a folder whose names begin with `start`, in the order of names."""
     if not folder.is_dir():
         return []
     return [folder / name for name in sorted(os.listdir(folder)) if name.startswith(start) and name.endswith(SUFFIXES)]
@@ -218,7 +218,7 @@ def table_files(folder: Path, start: str = "") -> list[Path]:
 def locate(
     directory: str | Path, known_as: str, holds: Callable[[Path], bool], layout: str, parts: Collection[str] = ()
 ) -> Path:
-    """The folder that `holds` the trace: `directory`, or a sub-folder whose name begins with `known_as`.
+    """Find the folder that `holds` the trace: `directory`, or a sub-folder whose name begins with `known_as`.
 
     If `directory` has the name of one of the `parts` of a trace, its parent is tried instead.
 
@@ -236,7 +236,7 @@ def locate(
 
 
 def existing(directory: str | Path, layout: str) -> Path:
-    """`directory` as a path, if it is a folder."""
+    """Return `directory` as a path; raise `DataError` with the expected `layout` unless it is a folder."""
     root = Path(directory)
     if not root.is_dir():
         raise DataError(f"{root} is not a folder; expected {layout}")

@@ -126,7 +126,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
 
 
 def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random.Generator | None) -> Mask | None:
-    """Draw placement by kind of server, (users, servers): on one kind at random, on each other kind with a probability.
+    """Draw the eligible servers of each user, (users, servers): a random kind, and other kinds with a probability.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random
         Kind of every server.
     users : int
     density : float
-        Probability in (0, 1]; None is returned, and nothing drawn, if it is 1.
+        Probability in (0, 1] of each other kind; None is returned, and nothing drawn, if it is 1.
     rng : Generator or None
 
     Raises
@@ -242,5 +242,5 @@ def through(first: tuple[float, float], second: tuple[float, float]) -> Lognorma
 
 
 def pf_jobs() -> Lognormal:
-    """Durations of jobs in PF, section 6, of Google's day: 38% up to five minutes, 16% above a day; in seconds."""
+    """Distribution of the durations of Google's jobs in PF, section 6: 38% up to five minutes, 16% above a day."""
     return through((300.0, 0.38), (86_400.0, 0.84))

@@ -1,10 +1,10 @@
-"""Documented fields of snapshot formats: used by the reader, only noted, or irrelevant.
+"""Documented fields of snapshot formats, which a reader uses, notes or ignores.
 
 A table is a file `data/NAME_fields.toml`. By kind of object it lists fields that are `used`, fields that affect neither
-use, demand, weight nor eligibility (`none`), and fields that are `noted`: they do affect one of these four, but a
-cluster cannot express how. A note names the noted fields of a snapshot, and states which results they may falsify. A
-field is a path such as `spec.containers.ports.hostPort`, which descends into lists as into tables. Names with dots are
-in brackets, `*` is any name, and a last bracket may hold a value of the field, or `>1`.
+use, demand, weight nor eligibility (`none`), and fields that are `noted`, which affect one of the four in a way that a
+cluster cannot express. A note names the noted fields of a snapshot, and states which results they may falsify. A field
+is a path such as `spec.containers.ports.hostPort`, which descends into lists as well as into tables. Names with dots
+are in brackets, `*` is any name, and a last bracket may hold a value of the field, or `>1`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 @cache
 def kept_type(name: str, kind: str) -> Any:
-    """Type of the objects of a kind by which msgspec decodes their used and noted fields alone.
+    """Type of the objects of a kind with which msgspec decodes only the used and noted fields.
 
     Paths of the kind must have neither `*` nor values of fields.
     """

@@ -26,7 +26,7 @@ _HOST = "kubernetes.io/hostname"
 
 
 def amounts(value: object, path: str) -> Amounts:
-    """Quantities by resource, from the table at a path."""
+    """Quantities by resource in the table at a path."""
     return _parsed(table(value, path))
 
 
@@ -40,7 +40,7 @@ def units(what: str, amount: Decimal) -> float:
 
 
 def at(value: Any, path: str) -> Any:
-    """Value at a path (see `_fields`), without lists; None if it is missing."""
+    """Value at a path (see `_fields`) that crosses no list; None if it is missing."""
     for k, key in enumerate(names(path)):
         if value is None:
             return None
@@ -115,7 +115,7 @@ def condition(thing: object, kind: str) -> Object:
 def requests(pod: Object) -> Amounts:
     """Requests of a pod by resource, including `pods: 1`; for a running pod, the reserved amounts.
 
-        max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
+        max(sum of containers and sidecars, max over init containers of its sum with earlier sidecars) + overhead
 
     A sidecar is an init container with restart policy Always. A limit replaces a missing request, and requests of the
     pod as a whole take precedence over those of its containers. While a pod is resized, each of its containers
@@ -167,7 +167,7 @@ def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
 
 
 def in_terms(terms: Sequence[Object], node: Object) -> bool:
-    """True if a node satisfies one of the terms of a node selector; an empty term matches none."""
+    """True if a node satisfies one of the terms of a node selector; an empty term matches no node."""
     for term in terms:
         met = [_matches(each, labels(node)) for each in tables(term, "matchExpressions")]
         met += [_matches(each, {"metadata.name": name_of(node)}) for each in tables(term, "matchFields")]
@@ -177,7 +177,7 @@ def in_terms(terms: Sequence[Object], node: Object) -> bool:
 
 
 def selects(selector: object, has: Object) -> bool:
-    """True if a label selector selects these labels; a missing selector selects nothing, an empty one everything."""
+    """True if a selector selects the labels `has`; a missing selector selects nothing, an empty selector everything."""
     if selector is None:
         return False
     wanted = table({"labelSelector": selector}, "labelSelector")
@@ -227,12 +227,12 @@ def _matches(expression: Object, has: Object) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """Limit on the number of pods of a group in each domain, the nodes with one value of the label `key`.
+    """Limit on the number of pods of a group in each domain; a domain is the set of nodes with one value of `key`.
 
-    With `skew` 0 a domain runs at most one pod (anti-affinity, host ports). Otherwise it runs at most `skew` pods more
-    than the domain with the fewest, and the number in that domain counts as 0 if there are fewer than `least` domains
+    With `skew` 0 a domain runs at most one pod (anti-affinity, host ports). Otherwise a domain runs at most `skew` pods
+    more than the domain with the fewest pods, whose number counts as 0 if there are fewer than `least` domains
     (topology spread). With `tainted` the domains include nodes whose taints the pod does not tolerate, and with
-    `anywhere` nodes outside of its node affinity.
+    `anywhere` nodes that the node affinity of the pod excludes.
     """
 
     what: str
@@ -272,7 +272,7 @@ def rules(pod: Object) -> Iterator[Rule]:
 
 
 def against_itself(term: Object, own: Object, namespace: object) -> bool:
-    """True if a term of affinity selects pods with these labels in this namespace."""
+    """True if a term of affinity selects pods that have the labels `own` and are in `namespace`."""
     spaces = words(term, "namespaces")
     here = namespace in spaces if spaces else term.get("namespaceSelector") in (None, {})
     apart = any(own.get(key) is not None for key in words(term, "mismatchLabelKeys"))

@@ -1,7 +1,7 @@
 """Claims of pods on devices and volumes: the requests that they add, and the nodes that can satisfy them.
 
 Source: the Kubernetes documentation, "Dynamic Resource Allocation", "Persistent Volumes", and the API types of
-`resource/v1` (`v1beta1` has some fields elsewhere).
+`resource/v1` (some fields have other paths in `v1beta1`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Claims:
         return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
 
     def _requests(self, claim: object) -> Amounts:
-        """Number of devices of a claim by class: as allocated, or else as requested, with the first alternative."""
+        """Number of devices of a claim by class: as allocated, otherwise as requested in the first alternative."""
         asked, classes = Counter[str](), dict[str, str]()
         for request in tables(claim, "spec.devices.requests"):
             exact = (*tables(request, "firstAvailable"), table(request, "exactly") or request)[0]
@@ -69,12 +69,12 @@ class Claims:
         return Counter(classes[name] for one in given if (name := one.partition("/")[0]) in classes) or asked
 
     def _resource(self, kind: str) -> str:
-        """Resource name of a device class: the extended resource that it declares, if any, or else the class."""
+        """Resource name of a device class: the extended resource that it declares, or otherwise its own name."""
         return text(self.known.get(("DeviceClass", "", kind)), "spec.extendedResourceName") or kind
 
     @cached_property
     def offers(self) -> Mapping[str, Amounts]:
-        """Number of devices by node and class: classes of the file, and for each driver a class of all its devices."""
+        """Number of devices by node and class: the classes of the file, and for each driver a class of its devices."""
         age = partial(whole, path="spec.pool.generation")
         pools = [(text(one, "spec.driver"), text(one, "spec.pool.name"), one) for one in sorted(self.slices, key=age)]
         newest = {pool[:2]: age(pool[2]) for pool in pools}
@@ -143,7 +143,7 @@ def volume_claims(pod: Object) -> list[str]:
 
 
 def _facts(driver: str, device: Object) -> dict[str, str]:
-    """Driver and attributes of a device; names of attributes are qualified by their domain, or else by the driver."""
+    """Driver and attributes of a device; names of attributes are qualified by their domain, or by the driver."""
     facts = {"driver": driver}
     for name, given in (table(device, "attributes") or table(device, "basic.attributes")).items():
         for value in table({name: given}, f"[{name}]").values():

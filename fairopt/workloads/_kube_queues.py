@@ -1,4 +1,4 @@
-"""Queues of pods, and pods that controllers want and have not created, such as those of suspended jobs.
+"""Queues of pods, and pods that controllers want but have not created, for example the pods of suspended jobs.
 
 The queue of a pod is named by its label, annotation, group or controller. Kueue suspends jobs until it admits them,
 Volcano creates pods only when a job may start, and quotas refuse pods: such pods are in no list of pods, although they
@@ -36,7 +36,7 @@ class Pods:
 
     thing: Object
     count: int = 1
-    queued: bool = False  # waits for admission by a queue
+    queued: bool = False  # True if the pods wait for admission by a queue
     waiting: str = ""
     capped: str = ""
     host: str = ""
@@ -47,7 +47,7 @@ class Pods:
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of a pod: name within the namespace, the object with its weight, and the reason if it is stopped."""
+    """Queue of a pod: name in the namespace, key of the object with its weight, and why it is stopped, if it is."""
 
     name: str = ""
     within: Key | None = None
@@ -134,7 +134,7 @@ class Queues:
                 there = [exist[of] for of in above]
                 elsewhere = {"Pod"} if kind == "Workload" else {"JobSet"} - {kind}
                 if any(of[0] in elsewhere and (of in self.known or kind == "Workload") for of in above):
-                    continue  # its pods exist, or its owner, a JobSet, counts them
+                    continue  # the pods of a Workload exist, or a JobSet owns the object and counts its pods
                 if _is(one, "Admitted") and not any(there):
                     what = "Admitted Workloads none of whose pods is found by its owner; they count by their pods alone"
                     self.unknown[what].append(name_of(one))
@@ -152,7 +152,7 @@ def _refusal(work: Object | None) -> str:
 
 
 def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Pods]:
-    """Pods of pod sets that are missing, owned by an object of this kind; `exist` is the number of existing ones."""
+    """Missing pods of the pod sets of `of`, which is their owner of this kind; `exist` pods exist already."""
     (sets, queued, why), space = asked, name_of(of, "namespace")
     for template, count in sets:
         new, exist = max(count - exist, 0), max(exist - count, 0)
@@ -193,7 +193,7 @@ def _job(job: Object, times: int = 1) -> Asked:
 
 
 def _jobset(jobs: Object) -> Asked:
-    """Pods of a suspended JobSet; jobs of active sets exist, and state their pods themselves."""
+    """Pods of a suspended JobSet; the jobs of an active JobSet exist, and `_job` counts their pods."""
     sets = [one for part in tables(jobs, "spec.replicatedJobs") for one in
             _job(table(part, "template"), whole(part, "replicas", 1))[0]]  # fmt: skip
     idle = at(jobs, "spec.suspend") and not _is(jobs, "Completed", "Failed")
@@ -208,7 +208,7 @@ def _volcano_job(job: Object) -> Asked:
 
 
 def _replicas(of: Object) -> Asked:
-    """Pods of a set of replicas, some of which a quota may have refused."""
+    """Pods of a ReplicaSet or StatefulSet, some of which a quota may have refused."""
     sets = [(table(of, "spec.template"), whole(of, "spec.replicas", 1))]
     return sets, False, str(condition(of, "ReplicaFailure").get("message") or _NOT_MADE)
 

@@ -1,7 +1,7 @@
 """Trees of queues of Kubernetes: Kueue, Volcano, KAI, and namespaces with a ResourceQuota.
 
-Source: as in `_kube_queues`; the documentation of Kueue, "Cohort" and "Fair Sharing"; of Volcano, "Hierarchical Queue"
-and the design document of its plug-in hdrf; of KAI, "Scheduling Queues".
+Source: the API types that `_kube_queues` names, and the documentation of Kueue ("Cohort", "Fair Sharing"), of Volcano
+("Hierarchical Queue", and the design document of the plug-in hdrf), and of KAI ("Scheduling Queues").
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ Entry = dict[str, Any]
 
 
 def queues(objects: Mapping[str, Sequence[Object]], remarks: Mapping[str, list[str]]) -> dict[Key, Entry]:
-    """Queues of a snapshot by key, with the fields of `Queue`; what the fields cannot express is added to remarks."""
+    """Queues of a snapshot by key, with the fields of `model.queues.Queue`.
+
+    Settings of queues that the fields cannot express are added to `remarks`.
+    """
     found: dict[Key, Entry] = defaultdict(dict)
     for kind, (above, parents, weights) in _KINDS.items():
         for one in objects.get(kind, ()):

@@ -38,6 +38,11 @@ class Servers:
     def kinds(self, by: Kinds) -> list[str]:
         """Kind of every server: its type, its location, or itself.
 
+        Raises
+        ------
+        DataError
+            `by` is none of "type", "location" and "server".
+
         >>> import fairopt as fo
         >>> fo.workloads.pf_servers(4).kinds("type")
         ['t1', 't2', 't3', 't1']

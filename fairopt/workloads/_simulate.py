@@ -31,7 +31,7 @@ def simulate(
         Name such as `google-day?tasks=190000&servers=2000&seed=11`, SWF file, folder of tables (`open_workload`), or a
         `Workload` (from frames by `Workload.from_frames`).
     policy : str or Policy
-        Name with parameters, such as `slots(n=14)`, or an instance.
+        A policy, or its name with parameters, such as `slots(n=14)`.
     traces : str or Path, optional
         Folder of the traces. Default: FAIROPT_TRACES.
     rng : Generator or int, optional

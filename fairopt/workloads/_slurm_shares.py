@@ -15,8 +15,8 @@ _PARENT = 0x7FFFFFFF
 def queues(rows: Iterable[Mapping[str, Any]], active: Collection[Key]) -> Entries:
     """Queues of accounts, ("account", name), and of persons in them, ("person", account, name), below the root account.
 
-    Members of an account whose share is `parent` are children of its parent. `active` are the queues of jobs; a queue
-    without an association has one share.
+    The members of an account with the share `parent` become children of the parent of the account. `active` are the
+    queues of jobs; a queue without an association has one share.
     """
     found: dict[Key, dict[str, Any]] = {}
     through = set[Key | None]()

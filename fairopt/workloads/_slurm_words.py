@@ -61,7 +61,7 @@ def words(value: object, what: str) -> list[str]:
 
 
 def tres(value: object, of: str) -> dict[str, float]:
-    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource, with `memory` in GiB (in MB without a unit)."""
+    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource; `mem` (by default in MB) is `memory` in GiB."""
     found: dict[str, float] = {}
     for part in words(value, of):
         what, _, amount = part.partition("=")
@@ -137,7 +137,7 @@ def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
 
 @lru_cache(4096)
 def has_features(wanted: str, has: Set[str]) -> bool:
-    """True if some node of a job with this constraint may be a node with these features.
+    """True if a node with the features `has` may be one of the nodes of a job with the constraint `wanted`.
 
     Operators apply from left to right, and parentheses group. In brackets with counts, `[rack1*2&rack2*4]`, each term
     applies to different nodes of the job. A count without brackets, `graphics*4`, does not restrict the other nodes.

@@ -24,7 +24,7 @@ from ..result.allocation import Allocation
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 #: `Counter` with fractional values, which its type stubs do not permit.
 Amounts = Any
-#: Kind of a queue of the source, followed by the parts of its name.
+#: Key of a queue: its kind in the source, followed by the parts of its name.
 Key = tuple[str, ...]
 #: Fields of `model.queues.Queue` by queue; parents are given by key, and the weight 0 marks queues that are served
 #: last.
@@ -57,8 +57,8 @@ class Snapshot:
     left_out : mapping of str to str
         Excluded users, each with the reason. Users that were merely not sampled are counted in `report` only.
     placement : (users, servers) array or None
-        Tasks that use resources at this instant, if the source states them, including tasks that are being deleted: the
-        allocated amount over the demand, which need not be an integer.
+        Tasks that use resources at this instant, including tasks that are being deleted; None if the source does not
+        state them. A number of tasks is the allocated amount over the demand, and need not be an integer.
     waiting : mapping of str to mappings of str to float
         By user, the pending tasks, by the reason that the system states ("" if it states none). `cluster.max_tasks`
         includes them.
@@ -96,7 +96,8 @@ class Snapshot:
     def tree(self) -> tuple[Tree | None, tuple[str, ...]]:
         """Mechanism of the declared queues, and a remark if not all quotas can be met; (None, ()) without queues.
 
-        All quotas are then reduced by the same factor, the largest at which they can be met, found by bisection.
+        If not all quotas can be met, they are reduced by a common factor, the largest at which all can be met, which is
+        found by bisection.
         """
         if self.queues is None:
             return None, ()
@@ -116,8 +117,8 @@ class Snapshot:
     def running(self) -> Allocation | None:
         """Running tasks as an allocation; None if the source does not state running tasks.
 
-        The allocation is flagged if tasks exceed capacities, as after a change of nodes, or limits, as while tasks are
-        deleted.
+        The allocation is flagged if tasks exceed capacities, for example after a change of nodes, or limits, for
+        example while tasks are being deleted.
         """
         known = self.placement is not None
         return Allocation.of(self.cluster, self.placement, "running", throw=False) if known else None
@@ -150,11 +151,11 @@ class Shape:
     eligible : tuple of bool
         Nodes that may run the tasks.
     weight : float
-        Relative to the other children of `queue`.
+        Weight relative to the other children of `queue`.
     queue : Key or None
         Parent in the tree of queues; None: the root.
     held : Counter
-        Running tasks by node, including those that are being deleted.
+        Running tasks by node, including tasks that are being deleted.
     leaving : float
         Number of tasks in `held` that are being deleted.
     waiting : Counter
@@ -242,21 +243,21 @@ def of_shapes(
     ----------
     shapes : sequence of Shape
     nodes : sequence of str
-        Names.
+        Names of nodes.
     has : sequence of mappings
         Capacities of each node. Resources without requests are omitted, except CPU, memory and pods.
     limited : bool
         Limit users to the tasks of their shapes.
     about : str
-        Description, with a placeholder for the number of users.
+        Description of the source, with a placeholder for the number of users.
     report : mapping
-        Counts.
+        Counts of the source, for `Snapshot.report`.
     separator : str
         Text between owner and requests in names of users.
     why : str
-        Reason for users without feasible nodes.
+        Reason why users without feasible nodes are excluded.
     nobody : str
-        Error if no user remains.
+        Error message if no user remains.
     entries : mapping of Key to mapping, optional
         Queues above the shapes; a missing queue has the default values. None: there are no queues.
     combine : str
@@ -309,7 +310,7 @@ def of_shapes(
 
 
 def path(key: Key | None, entries: Entries) -> Iterator[Key]:
-    """A queue and the queues above it, each once."""
+    """Yield the keys of a queue and of the queues above it, each once, even if the declared parents form a cycle."""
     passed = set[Key]()
     while key is not None and key not in passed:
         passed.add(key)
@@ -324,8 +325,9 @@ def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]
 
     .. math:: \phi_n = \Phi \prod_{q \ni n} \frac{w_q}{\sum_{p \text{ beside } q} w_p},
 
-    with weights w, and the sum :math:`\Phi` of the weights of the uppermost queues. If a queue has a
-    single user of the same name, the user replaces the queue.
+    where q runs over the user and the queues above it, p over q and its siblings, w are weights, and :math:`\Phi` is
+    the sum of the weights of the uppermost queues. If a queue has a single user of the same name, the user replaces the
+    queue.
     """
     parent: dict[Any, Key | None] = {user: shape.queue for user, shape in users.items()}
     for shape in users.values():

@@ -61,7 +61,13 @@ _POD = _csv.Format(
 
 
 def nodes(directory: str | Path, skip_malformed: bool = False, report: Counter[str] | None = None) -> pd.DataFrame:
-    """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU)."""
+    """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU).
+
+    Raises
+    ------
+    DataError
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
+    """
     frame = _table(directory, f"{_NODES}_all_node", _NODE, skip_malformed, report)
     frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
     return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
@@ -74,11 +80,16 @@ def pods(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
+    """Pods that exist at `at` seconds, creation_time <= at < deletion_time; all pods of the list if `at` is None.
 
     The columns are those of the trace (`scheduled_time` is NaN for a pod that was never scheduled), `cpu` [cores],
     `memory` [GiB], and `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec` is normalised: each model once, in order of
     name, "" for any model. Pods are counted in `report`.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, a row is malformed (unless `skip_malformed`), or `at` is outside of the trace.
     """
     report = Counter() if report is None else report
     frame = _table(directory, f"{_PODS}_{variant}", _POD, skip_malformed, report)
@@ -117,7 +128,7 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Groups of pods as users, on all nodes.
+    """Cluster of groups of pods as users, on all nodes.
 
     The trace names no users. Pods that agree in gpu_spec and in the columns `by` form a user. Its demand is the
     mean request of its pods (cores, GiB, GPUs), and it is eligible on nodes whose model is in its gpu_spec, or on
@@ -126,6 +137,8 @@ def cluster(
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of the trace, or a folder above it.
     at : seconds, or None
         Include the pods that exist at this instant; None: all pods of the list.
     by : names of pod columns
@@ -137,6 +150,10 @@ def cluster(
         Number of groups to draw with `rng`, as a number, a fraction of all groups, or None for all.
     max_tasks : bool
         Limit each group to the number of its pods. Default: no limit.
+    rng : Generator, optional
+        Random generator, for a draw of groups.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------

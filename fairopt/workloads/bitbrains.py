@@ -50,7 +50,7 @@ _LAYOUT = (
 )
 _TIME, _CORES = "Timestamp [ms]", "CPU cores"
 _KB = 1.0 / 2**20  # KB to GB: the trace writes 8388608 KB for 8 GB
-# our name: (the trace's name, factor to our unit); rates in the trace are taken as decimal kB/s
+# Name of a column here: (name in the trace, factor to the unit here). Rates in the trace are taken as decimal kB/s.
 _COLUMNS = {
     "cpu": ("CPU usage [MHZ]", 1e-3),
     "memory": ("Memory usage [KB]", _KB),
@@ -76,7 +76,7 @@ def samples(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
+    """Every sample of every VM that is switched on, with `start` <= time < `end` (Unix seconds).
 
     Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
     `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. The table takes 80 bytes per row;
@@ -85,8 +85,9 @@ def samples(
     Parameters
     ----------
     directory
-        A folder of VM files, or a folder above it. Of several such folders in `directory`, those with `part` in their
-        path below `directory` are considered, and the folder with the most files is read (the first by name in a tie).
+        A folder of VM files, or a folder above it. Of several folders of VM files in `directory`, only folders with
+        `part` in their path below `directory` are considered, and the folder with the most files is read (the first by
+        name in a tie).
     report
         Counter to which numbers of rows are added.
 
@@ -151,16 +152,18 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Virtual machines as users, on the servers of `pf_servers`.
+    """Cluster of virtual machines as users, on the servers of `pf_servers`.
 
     A user is a VM that is switched on within the window; the demand of its task is given by `demands`. A VM that
     uses nothing at all in the window is left out and listed in the snapshot.
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of VM files, or a folder above it, as in `samples`.
     at : Unix seconds, or None
-        Begin of the window. None: drawn with `rng` from the whole windows since the first sample, among those in which
-        at least `vms` VMs (if a number) have a demand, so that VMs that start late do not matter.
+        Start of the window. None: the window is drawn with `rng` from the consecutive windows since the first sample in
+        which at least `vms` VMs (if an integer) have a demand, so that VMs that start late do not matter.
     window : seconds
         Length of the window; samples are usually 300 s apart.
     vms : int, float or None
@@ -168,6 +171,7 @@ def cluster(
     servers : int
         Number of servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
     statistic : "mean" or "provisioned"
+        Definition of demands, as in `demands`.
     split_disk : bool
         Model reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
     density : float
@@ -176,6 +180,10 @@ def cluster(
         Kinds of servers in placement constraints.
     part : str, optional
         Part of the path of the folder, as in `samples`.
+    rng : Generator, optional
+        Random generator, for draws of the window, of VMs or of placement.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Random clusters calibrated to the traces by the small tables in `data/`; no trace is needed.
+"""Random clusters, calibrated to the traces by small tables in `data/`; no trace is needed.
 
 Demands have the measured marginals and rank correlations (`_draw.Marginals`). Each generator draws servers before
 users, both from the given `rng`, so that its state determines the cluster.
@@ -32,7 +32,7 @@ def google_like(
     density: Probability = 1.0,
     by: google2011.Kinds = "class",
 ) -> Snapshot:
-    """Draw users like Google's of 2011, and servers from the ten classes of the published table.
+    """Draw users like those of Google's trace of 2011, and servers from the ten classes of the published table.
 
     Resources are `cpu` and `memory`, relative to the largest machine. Classes of servers are drawn in proportion to
     their numbers among the 12,583 machines; the name of a server begins with its class, 1 to 10 by frequency.
@@ -211,6 +211,8 @@ def lognormal(
     r"""Draw heterogeneous users and servers with lognormal data.
 
     .. math:: C_{ir} = 100\, e^{\sigma z_{ir}}, \quad d_{nr} = e^{\sigma z_{nr}}, \quad z \sim N(0, 1)
+
+    where C are capacities, d demands, and all z independent.
 
     Parameters
     ----------

@@ -78,12 +78,14 @@ def machines(
 
     Parameters
     ----------
+    directory, skip_malformed
+        As in `cluster`.
     at : seconds, or None
         Instant at which machines are present, after every ADD, REMOVE and UPDATE up to it (12,477 machines at 0).
         None: every machine of the trace, with its last known capacity. These are the 12,583 machines of the published
-        table, class by class (first capacities give the same number and slightly different classes). A machine
-        whose capacity is not known at that instant is left out; a machine that returns without a capacity keeps
-        its last known capacity.
+        table, class by class (with first in place of last capacities, the classes differ slightly). A machine whose
+        capacity is not known at that instant is left out; a machine that returns without a capacity keeps its last
+        known capacity.
     report
         Counter to which numbers of rows and machines are added.
 
@@ -112,10 +114,10 @@ def tasks(
     skip_malformed: bool = False,
     report: Counter[str] | None = None,
 ) -> pd.DataFrame:
-    """The tasks that were pending or running at some time in [at, at + window] (seconds), one row per (job, task).
+    """Tasks that were pending or running at some time in [at, at + window] (seconds), one row per (job, task).
 
-    Columns `job, task, user, cpu, memory`; the requests are those of the task's first SUBMIT, in parts of the
-    largest machine, NaN where the trace lacks them.
+    Columns are `job, task, user, cpu, memory`. Requests are those of the first SUBMIT of the task, in parts of the
+    largest machine, and NaN if they are missing.
 
     Raises
     ------
@@ -138,10 +140,15 @@ def tasks(
 
 
 def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
-    """Tasks that every user had on machines at `at` seconds: a series by user, named as in `cluster`.
+    """Number of tasks of every user on machines at `at` seconds: a series by user, named as in `cluster`.
 
     A task is on a machine if its last event up to `at` is SCHEDULE or UPDATE_RUNNING. Users without such tasks are left
     out.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, a row is malformed, or `at` is after the last event.
     """
     events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter(), at)
     last = events.drop_duplicates(_TASK, keep="last")
@@ -169,7 +176,7 @@ def cluster(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Snapshot:
-    """Google's users and machines at an instant.
+    """Cluster of Google's users and machines at an instant.
 
     A user is included if it has tasks pending or running in [at, at + window]; its demand is the mean (cpu, memory)
     request of these tasks, each (job, task) counted once. Users whose tasks request nothing, or whose requests
@@ -178,18 +185,24 @@ def cluster(
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of the trace, one of its two sub-folders, or a folder above it.
     at, window : seconds
         `at` is the instant at which machines are present, `window` the length of the interval in which tasks count.
     users, servers : int, float or None
         Numbers to draw with `rng`, each as a number, a fraction of all, or None for all.
     every_machine : bool
-        Use all 12,583 machines of the published table in place of those present at `at`.
+        Use all 12,583 machines of the published table in place of the machines present at `at`.
     max_tasks : bool
         Limit each user to the number of its tasks. Default: no limit.
     density : float
         Probability in (0, 1] that a user may use a kind of machines; each may use at least one kind.
     by : "class" or "machine"
         Kinds of machines in placement constraints: machines of equal capacities, or single machines.
+    rng : Generator, optional
+        Random generator, for draws of users, servers or placement.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------
@@ -253,12 +266,18 @@ def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.ra
 
 
 def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
-    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`."""
+    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
+    """
     return _events(_find(directory) / "task_events", _TASKS, math.inf, skip_malformed, Counter())
 
 
 def named(users: Iterable[object]) -> list[str]:
-    """The first eight characters of every hash if these distinguish all users, else the hashes."""
+    """Short names of users: the first eight characters of every hash if they are distinct, otherwise the hashes."""
     hashes = [str(user) for user in users]
     names = [user[:8] for user in hashes]
     return names if len(set(names)) == len(names) else hashes
@@ -276,7 +295,7 @@ def _find(directory: str | Path) -> Path:
 def _events(
     folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str], at: float = -math.inf
 ) -> pd.DataFrame:
-    """All parts in order of time, up to `until` seconds; later parts are not opened.
+    """Read the events of all parts of a table in order of time, up to `until` seconds; later parts are not opened.
 
     If the last event is before `at`, a `DataError` is raised.
     """

@@ -98,7 +98,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _scanned(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the lists in a text one by one, up to the first damaged one."""
+    """Yield the objects of the lists in a text one by one, up to the first damaged object."""
     found, before = _ITEMS.search(text), 0
     if found is None:
         raise DataError(f"{path} has no list 'items'; {_REMEDY}")
@@ -134,7 +134,7 @@ class _List(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """Kind of an object."""
+    """Kind and API version of an object, decoded before the object itself."""
 
     kind: str = ""
     apiVersion: str | None = None
@@ -142,7 +142,7 @@ class _Head(msgspec.Struct):
 
 @cache
 def _decoder(kind: str | None) -> msgspec.json.Decoder[Any]:
-    """Decoder of objects of a kind: for pods, which are many, only the fields of the table."""
+    """Decoder of objects of a kind; of pods, which are numerous, only fields that are used or noted are decoded."""
     return msgspec.json.Decoder(kept_type("kubernetes", kind) if kind == "Pod" else Any)
 
 
@@ -208,7 +208,7 @@ def snapshot(
     weights: Literal["each", "shared"] = "each",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of these objects; `where` names their source in errors. See `kubernetes`."""
+    """Build the cluster of the objects `of`; `where` names their source in errors. See `kubernetes`."""
     seen = _Objects()
     for item in of:
         _process(item, seen, frozenset(system))
@@ -299,7 +299,7 @@ def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
 
 
 def _kind(item: Object) -> str | None:
-    """Kind of an object in the table of fields, which tells equal names of several API groups apart; None: unknown."""
+    """Kind of an object in the table of fields, which distinguishes equal kinds of API groups; None if unknown."""
     known, kind, version = fields_of("kubernetes"), str(item.get("kind")), item.get("apiVersion")
     group = str(version).rpartition("/")[0]
     for name in (kind, f"{kind}.{group}"):
@@ -433,7 +433,7 @@ def _cap(
     ruled: Mapping[Rule, Sequence[tuple[Shape, Object]]], parts: Mapping[Rule, Counter[str]], seen: _Objects,
     capacities: Sequence[Mapping[str, float]],
 ) -> None:  # fmt: skip
-    """Limit the pods of each group to the number that its rule permits, users in order of appearance."""
+    """Limit the pods of each group to the number that its rule permits, serving users in order of appearance."""
     for rule, some in ruled.items():
         used = sum(shape.held.total() - shape.leaving for shape, _ in some)
         for shape, thing in some:

@@ -57,12 +57,13 @@ def slurm(
     max_tasks: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Snapshot:
-    """Read nodes and jobs as a cluster, with resources `cpu`, `memory` [GiB], and generic ones such as `gres/gpu`.
+    """Read nodes and jobs as a cluster with `cpu`, `memory` [GiB], and generic resources such as `gres/gpu`.
 
     A node has its effective CPUs, its memory minus specialized memory, and the generic resources of its `tres` and
     `gres`. A job requests `tres_req_str` and `tres_per_...`, divided by its number of nodes, or by the smallest number
-    of nodes on which it fits; elements of job arrays count separately, and up to their throttle. It is eligible on
-    nodes of its partitions and reservation with the requested features, among required and without excluded ones.
+    of nodes on which it fits. Every element of a job array counts as a job, up to the throttle of the array. A job is
+    eligible on the nodes of its partitions and reservation that have the requested features; it is restricted to its
+    required nodes, if any, and excluded nodes are omitted.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def snapshot(
     by: Literal["account", "user"] = "account",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of these nodes and jobs, with weights by these rows of shares. See `slurm`."""
+    """Build the cluster of `nodes` and `jobs`, with weights from `shares`; `where` names the source. See `slurm`."""
     seen = {"nodes": [node for node in nodes if _is_available(node)], "jobs": [job for job in jobs if _phase(job)]}
     available = [_Node.of(node) for node in seen["nodes"]]
     if not available:
@@ -184,7 +185,7 @@ def _is_available(node: Object) -> bool:
 class _Job:
     """A job: owner, total and per-node request, placement constraints, and allocation by node."""
 
-    path: tuple[str, ...]  # the account, and the person where users are persons
+    path: tuple[str, ...]  # the account, and also the person if users are persons
     who: str
     phase: str
     total: Amounts
@@ -198,7 +199,7 @@ class _Job:
     place: tuple[str, ...]
     reason: str
     holds: Mapping[str, Amounts] = field(default_factory=dict)
-    split: int = 1  # number of nodes among which it is divided
+    split: int = 1  # number of nodes among which the job is divided
 
     @classmethod
     def of(cls, job: Object, by: str) -> _Job:
@@ -232,7 +233,7 @@ class _Job:
 
 
 def _phase(job: Object) -> str:
-    """`waits`, `runs`, or `leaves` for jobs that still use resources while they end; '' for jobs that have ended."""
+    """Phase of a job: `waits`, `runs`, `leaves` (it ends, and still uses resources), or '' if it has ended."""
     state = {word.upper() for word in _reading(job, f"job {str(job.get('job_id'))[:20]}")(words, "job_state")}
     if state & {"RUNNING", "SUSPENDED"}:
         return "runs"
@@ -264,7 +265,7 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
     found = found if isinstance(found, Mapping) else {}
     of = found.get("nodes")
-    if not isinstance(of, Mapping):  # before Slurm 24.05
+    if not isinstance(of, Mapping):  # the format before Slurm 24.05
         of = {"list": of, "allocation": found.get("allocated_nodes")}
     read = _reading({**job, "list": of.get("list")}, who)
     names = read(hosts, "nodes") or read(hosts, "list") or [""]
@@ -300,9 +301,9 @@ def _row(row: Object, who: str) -> dict[str, float]:
 def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
     """Group jobs with equal requests and placement constraints; pending jobs come first in each group.
 
-    The elements of a job array are in one group. A running job states the partition and number of nodes that it was
-    assigned in place of the requested ones. The job therefore joins a group of pending jobs with the same key whose
-    requested partitions include its own and whose number of nodes agrees, if there is one.
+    The elements of a job array are in one group. A running job states the assigned partition and number of nodes, not
+    the requested partitions and number. It therefore joins a group of pending jobs with the same key, if there is such
+    a group, whose requested partitions include the assigned partition and whose number of nodes agrees.
     """
     wide: dict[Any, list[tuple[frozenset[str], int]]] = defaultdict(list)
     arrays: dict[Any, _Job] = {}
@@ -367,12 +368,12 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
             continue
         # Tasks that could not start even on free nodes count as capped, since they are no demand now.
         kind, capped = _slurm_reasons.reason_class(job.reason), job.reason
-        # The throttle of an array decides rather than its reason, which may be older than the end of other elements.
+        # The throttle of an array decides, and not its stated reason, which may date from before other elements ended.
         stale = job.throttle is not None and job.array and job.reason.startswith("JobArrayTaskLimit")
         start = job.count if stale or kind in _slurm_reasons.WANTED else 0
         if job.split > sum(eligible):
             start, capped = 0, f"it asks for {job.split} nodes, and {sum(eligible)} may run it"
-        if start and job.throttle is not None:  # elements beyond the throttle wait until others of their array end
+        if start and job.throttle is not None:  # elements beyond the throttle wait until other elements end
             start, capped = int(min(start, max(job.throttle - running[job.array], 0))), "JobArrayTaskLimit"
             running[job.array] += start
         shape.waiting["" if kind == "room" else job.reason] += start * job.split
@@ -382,7 +383,7 @@ def _shape(group: Sequence[_Job], asks: dict[str, float], eligible: tuple[bool, 
 
 
 def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
-    """Sum by resource."""
+    """Sum of amounts by resource."""
     found: Amounts = Counter()
     for each in amounts:
         found.update(each)
@@ -390,7 +391,7 @@ def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
 
 
 def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
-    """Number of nodes of a job: the smallest one, at least as requested, for which one part fits on some node."""
+    """Number of nodes of a job: the smallest number, at least the requested one, at which a part fits on some node."""
 
     def needed(has: Mapping[str, float]) -> float:
         room = {what: has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}
@@ -414,7 +415,7 @@ def _is_eligible(job: _Job, node: _Node, required: frozenset[str], excluded: fro
 
 
 def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
-    """Notes on fields of these records that are relevant and not used, or unknown."""
+    """Notes on fields of records that are relevant but not used, or that the reader does not know."""
     seen, unknown = Fields("slurm"), dict[str, None]()
     for kind, records in rows.items():
         table = fields_of("slurm")[kind]

@@ -2,9 +2,9 @@
 
     name[:directory][?option=value&option=value...]
 
-A trace without a directory is searched below the traces root: the argument `traces`, else the environment variable
-FAIROPT_TRACES. If it is missing, the calibrated generator is used, and the snapshot says so. The definition of a source
-registers it, in one registry (`Sources`) for each kind of data:
+A trace without a directory is searched below the traces root: the argument `traces`, otherwise the environment variable
+FAIROPT_TRACES. If the trace is missing, the generator calibrated to it is used, and the `source` of the result says so.
+The definition of a source registers it, in one registry (`Sources`) for each kind of data:
 
     @generator("uniform", "uniformly random users and servers")
     def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...
@@ -48,7 +48,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Entry:
-    """Registered generator or reader; a reader has the prefix of its trace's `folder`, and optionally a `stand_in`."""
+    """Registered generator or reader of a trace.
+
+    For a reader, `folder` is the prefix of the name of the folder of its trace, and `stand_in` is the name of the
+    generator that replaces a missing trace, or ''.
+    """
 
     name: str
     description: str
@@ -130,9 +134,10 @@ _PARSERS: dict[Any, Parser] = {
 
 @dataclass(frozen=True)
 class Sources(Generic[Made]):
-    """Registry of trace readers and generators of one kind of data, a dataclass with a text `source`.
+    """Registry of the readers of traces and the generators of one kind of data.
 
-    The decorators `generator` and `reader` register functions.
+    The data are objects of a dataclass with a text `source`. The decorators `generator` and `reader` register
+    functions.
     """
 
     what: str
@@ -141,6 +146,12 @@ class Sources(Generic[Made]):
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
         """Register a function of `rng` and options as the source `name`.
+
+        Raises
+        ------
+        DataError
+            The name is in use or not valid, the function has no parameter `rng`, or the type of an option has no text
+            form.
 
         >>> from fairopt.workloads.sources import Sources
         >>> vectors = Sources("vector")
@@ -159,6 +170,11 @@ class Sources(Generic[Made]):
 
         The name of the trace's folder below the traces root begins with `folder`. If the folder is missing, the
         generator `stand_in` is used, if there is one.
+
+        Raises
+        ------
+        DataError
+            As in `generator`.
 
         >>> from fairopt.workloads.sources import Sources
         >>> texts = Sources("text")
@@ -325,7 +341,7 @@ def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.G
 
 
 def traces_root(traces: str | Path | None = None) -> Path | None:
-    """Folder of the traces: the argument, else FAIROPT_TRACES; None if neither is set.
+    """Folder of the traces: the argument, or the environment variable FAIROPT_TRACES; None if neither is set.
 
     Raises
     ------
@@ -383,8 +399,8 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     Raises
     ------
     DataError
-        The name, an option (the message lists the known ones) or a value is invalid, an option requires a trace that is
-        missing, or the reader fails.
+        The name, an option (the message lists the known options) or a value is invalid, an option requires a trace that
+        is missing, or the reader fails.
 
     >>> import fairopt as fo
     >>> fo.open_source("google-like?users=3&servers=5&seed=1").cluster.shape

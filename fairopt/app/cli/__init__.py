@@ -32,7 +32,7 @@ def _declared() -> dict[str, Any]:
     return tomllib.loads((resources.files(__package__) / "commands.toml").read_text(encoding="utf-8"))
 
 
-#: Python objects for the names of types, actions and helps in commands.toml.
+#: Functions that parse arguments, by the names of types in commands.toml.
 _KINDS = {
     "int": int,
     "float": float,
@@ -89,12 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ended.append(number)
         raise KeyboardInterrupt
 
-    if arguments is None:  # imported modules are no garbage: scanning them at exit takes a third of a short command
+    if arguments is None:  # scanning imported modules for garbage at exit takes a third of the time of a short command
         gc.set_threshold(_GC_THRESHOLD)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
         signal.signal(signal.SIGTERM, terminated)
-    for name in ("stdin", "stdout", "stderr"):  # the next file opened would get the descriptor of a closed stream
+    for name in ("stdin", "stdout", "stderr"):  # else the next opened file gets the descriptor of a closed stream
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -150,7 +150,7 @@ def _failed(text: str, status: int) -> int:
 
 
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    """Report errors in finalizers, except those of compiler objects left incomplete by Ctrl-C."""
+    """Report errors in finalizers, except errors of compiler objects that Ctrl-C left incomplete."""
     module = str(getattr(found.object, "__module__", ""))
     if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
         sys.__unraisablehook__(found)

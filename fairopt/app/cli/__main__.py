@@ -1,4 +1,4 @@
-"""`python -m fairopt.app.cli`."""
+"""Entry point of `python -m fairopt.app.cli`."""
 
 from __future__ import annotations
 

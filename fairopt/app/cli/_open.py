@@ -44,7 +44,7 @@ class Named:
         return None if self.snapshot is None else self.snapshot.tree[0]
 
     def declared(self, mechanism: Mechanism) -> Mechanism:
-        """The given mechanism, except that a tree without queues gets the queues that the source declares."""
+        """Return the mechanism; a tree without queues gets the queues that the source declares."""
         if isinstance(mechanism, Tree) and self.tree is not None and isinstance(self.tree.queues, Queues):
             return mechanism.declared(self.tree.queues, self.tree.combine)
         return mechanism

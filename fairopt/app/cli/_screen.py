@@ -24,7 +24,7 @@ _LONGEST = 48
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
-    """Write a table to `--out`, and print it, as JSON with `--json`, or else by `shown`."""
+    """Write a table to `--out`, and print it: as JSON with `--json`, otherwise by `shown` if given."""
     if options.out:
         from ...harness import report
 
@@ -98,7 +98,7 @@ def written(options: argparse.Namespace) -> None:
 
 @contextmanager
 def remarks() -> Iterator[list[str]]:
-    """Collect the warnings of reports, to be printed with their tables."""
+    """Collect the texts of warnings, which are printed with the tables that they concern."""
     texts = list[str]()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

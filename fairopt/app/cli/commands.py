@@ -25,9 +25,9 @@ from ._open import opened
 from ._screen import print_json
 from ._slips import listed
 
-#: Largest number of alphas of one path.
+#: Largest number of alphas in a sequence LOW:HIGH:COUNT.
 _MOST = 10_000
-#: Characters of a cell in the table of claims.
+#: Largest number of characters in a cell of the table of claims.
 _CELL = 48
 
 
@@ -99,7 +99,7 @@ def stated(allocation: Allocation) -> str:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """`fairopt compare FILE [--mechanisms ...]`; exit status 1 if an applicable mechanism failed."""
+    """`fairopt compare FILE`: compare mechanisms on a cluster; exit status 1 if an applicable mechanism failed."""
     from ...harness import report
     from ...study.blank import shown as shown_first
     from ...study.compare import Entry
@@ -138,7 +138,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def claims(options: argparse.Namespace) -> int:
-    """`fairopt claims`: judge what the papers print; exit status 1 if a computed value is not the correct one."""
+    """`fairopt claims`: compare printed with computed values; exit status 1 if a computed value is not correct."""
     from ...harness import papers, report
     from ...harness.report.export import FORMATS
 

@@ -45,8 +45,7 @@ def explore(options: argparse.Namespace) -> int:
         try:
             print(f"{name}\n{server.address} (Ctrl-C stops)", flush=True)
             if not options.no_browser:
-                # The arguments of a process are visible to all accounts, so the address with its token is passed in a
-                # file.
+                # All accounts can see the arguments of a process, so the address with its token is passed in a file.
                 page = Path(folder, "explorer.html")
                 page.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">', encoding="utf-8")
                 webbrowser.open(page.as_uri())
@@ -105,7 +104,10 @@ _SHADOW = ("queue", "running", "wanted", "entitled", "share", "share_entitled", 
 
 
 def shadow(options: argparse.Namespace) -> int:
-    """`fairopt shadow DIR [--out FILE.csv]`: what queues ran and were entitled to; 1 if there is nothing to say."""
+    """`fairopt shadow DIR [--out FILE.csv]`: use and entitlements of queues over time.
+
+    The exit status is 1 if no snapshot could be used, and 130 after Ctrl-C.
+    """
     from ..explorer.shadow import shadow as over_time
 
     found = over_time(

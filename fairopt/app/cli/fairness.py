@@ -1,4 +1,4 @@
-"""The command properties: violations, users' gains on a cluster, saved counterexamples, and what is possible."""
+"""The command properties: violations, gains by misreports, saved counterexamples, and bounds on all mechanisms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MISREPORTS = (
 
 
 def properties(options: argparse.Namespace) -> int:
-    """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, `--possible`, or `--replay FILE`."""
+    """`fairopt properties`: check properties on a FILE, search for violations, bound mechanisms, or replay a file."""
     if options.possible:
         return _possible(options)
     for name in ("save", "conditions", "replay"):
@@ -81,7 +81,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
         if isinstance(one, Witness):
             violation, text = float(one.violation[0]), one.sentence
             if options.save:
-                from ...harness.report.export import file_name  # deferred, since the room takes long to import
+                from ...harness.report.export import file_name  # imported only if needed, since the import takes long
 
                 files.folder(Path(options.save))
                 one.save(Path(options.save) / f"{file_name(f'{one.mechanism}--{name}')}.json")
@@ -92,7 +92,7 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
 def _search(
     mechanism: Mechanism | str, name: str, about: dict[str, Any], needed: Iterable[tuple[str, str]] = ()
 ) -> Witness | str | None:
-    """Search for a witness after loading plug-ins, possibly in another process; a text says why it is impossible."""
+    """Search for a witness after loading plug-ins, possibly in another process; a text says why no search applies."""
     plugins.needed(needed)
     try:
         return fairness.search(mechanism, name, **about)
@@ -103,7 +103,7 @@ def _search(
 def _reported(
     chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Check a given cluster: one row per mechanism and property, and sentences that summarise them."""
+    """Check a given cluster: one row per mechanism and property, and sentences that summarise the results."""
     cluster = opened(options).cluster
     frames: list[pd.DataFrame] = []
     words: list[str] = []
@@ -127,7 +127,10 @@ def _reported(
 
 
 def _possible(options: argparse.Namespace) -> int:
-    """Print a bound on worst-case welfare ratios of mechanisms on the servers of FILE, and of given mechanisms."""
+    """Print a bound on the worst-case welfare ratio of any mechanism with the given properties on the servers of FILE.
+
+    The worst-case ratios of given mechanisms are printed as well.
+    """
     if options.file is None:
         raise DataError("--possible is about the servers of a cluster; name its FILE before it")
     bound = fairness.possible(opened(options).cluster, listed(options.possible) or [], options.types)
@@ -160,7 +163,7 @@ def _replay(options: argparse.Namespace) -> int:
         print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
                     "violation": float(finding.violation), "text": finding.text, "route": witness.route})  # fmt: skip
     else:
-        print(dataclasses.replace(witness, text=finding.text))  # the replayed text takes the place of the stored one
+        print(dataclasses.replace(witness, text=finding.text))  # with the text of the replay, not with the stored text
         print("verified again")
     return 0
 
@@ -192,7 +195,7 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
 
 
 def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
-    """Names of properties, each with `(proved)` if the mechanism claims it for such clusters, or with its status."""
+    """Names of properties, each with `(proved)` if a claim of the mechanism covers the cluster, or with its status."""
     claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
     words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
     return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

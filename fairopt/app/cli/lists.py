@@ -1,4 +1,4 @@
-"""The commands that list names, and docs, schema, warmup and bench."""
+"""The commands that list names, and the commands docs, schema, warmup and bench."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def policies(options: argparse.Namespace) -> int:
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
-    """Print a list, as wrapped lines on a terminal, where a table would be truncated, and write it to `--out`."""
+    """Print a list and write it to `--out`; on a terminal, where a table would be truncated, print wrapped lines."""
 
     def lines() -> None:
         for row in frame.to_dict(orient="records"):
@@ -64,7 +64,7 @@ def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
 
 
 def docs(options: argparse.Namespace) -> int:
-    """`fairopt docs`: open the built site if it exists, or else show the shipped Markdown files in a pager."""
+    """`fairopt docs`: open the built site if it exists, otherwise show the shipped Markdown files in a pager."""
     folder, site = shipped.folder("docs"), shipped.folder("build").resolve() / "site" / "index.html"
     pages = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.md"))}
     wanted = (options.page or "").removeprefix("docs/").removesuffix(".md")

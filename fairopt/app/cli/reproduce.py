@@ -28,7 +28,7 @@ from .sweeps import STOPPED, computed
 
 
 def _out(options: argparse.Namespace, usual: str) -> Path:
-    """Output folder; results of tiny versions go to a subfolder of their own."""
+    """Output folder; results of tiny versions (`--smoke`) go to its subfolder `smoke` unless `--out` names a folder."""
     return Path(options.out or usual, "smoke" if options.smoke and options.out is None else "")
 
 
@@ -42,7 +42,10 @@ def _results(options: argparse.Namespace) -> report.Results:
 
 
 def tables(options: argparse.Namespace) -> int:
-    """`fairopt tables`; exit status 1 if a requested experiment, or all of them, lack cells, 2 without a store."""
+    """`fairopt tables`: write and print the tables of experiments.
+
+    The exit status is 1 if a requested experiment, or every experiment, lacks cells, and 2 if there is no store.
+    """
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
     shown: dict[str, object] = {}
@@ -70,7 +73,7 @@ def tables(options: argparse.Namespace) -> int:
         existing(_store(options))
         give(report.mechanism_table())
     status = _each(options, list(known()), make)
-    # Tables of missing cells might have the requested names.
+    # If cells are missing, their tables might have the requested names, so nothing is reported as absent.
     asked = [*(columns or ()), *(rows or ())] if status == 0 else []
     if never := [one for one in asked if not any(t.chosen([one], None) or t.chosen(None, [one]) for t in seen)]:
         columns = [str(name) for table in seen for name in table.frame]
@@ -82,7 +85,10 @@ def tables(options: argparse.Namespace) -> int:
 
 
 def figures(options: argparse.Namespace) -> int:
-    """`fairopt figures`; exit status 1 if a requested figure, or all of them, lack cells, 2 without a store."""
+    """`fairopt figures`: draw figures from stored results, or list the figures.
+
+    The exit status is 1 if a requested figure, or every figure, lacks cells, and 2 if there is no store.
+    """
     if options.list:
         for name in options.names or drawing.known():
             module = drawing.module(name)
@@ -142,7 +148,10 @@ def figures_of(paper: str) -> list[str]:
 
 
 def reproduce(options: argparse.Namespace) -> int:
-    """`fairopt reproduce`; exit status 1 if a cell failed or a computed value of a claim is wrong, 130 after Ctrl-C."""
+    """`fairopt reproduce`: compute the experiments of a paper, with its tables, figures, verdicts and claims.
+
+    The exit status is 1 if a cell failed or a computed value of a claim is wrong, and 130 after Ctrl-C.
+    """
     folder = Path(options.out or Path("reproduced", options.paper))
     judged = papers.judged(PAPERS[options.paper])
     chosen = judging.of_figure(judged, options.explain) if options.explain else []
@@ -153,7 +162,7 @@ def reproduce(options: argparse.Namespace) -> int:
         )
     names = list(dict.fromkeys(judging.wide(one.experiment) for one in chosen)) or experiments_of(options.paper)
     store, status = folder / "store", 0
-    # The defaults of `fairopt sweep`.
+    # These are the defaults of `fairopt sweep`, except the store.
     vars(options).update(store=store, threads=1, retry=False, accept_older=False, dask=None)
     seconds: dict[str, float] = {}
     for name in names:
@@ -198,7 +207,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _explain(name: str, chosen: list[papers.Judged], results: report.Results, folder: Path, inches: float) -> int:
-    """Print the assumptions of a figure, the outcome under each, and those under which its statements come out."""
+    """Print the assumptions about a figure, the outcomes, and which statements hold under the same assumptions."""
     frame = judging.verdicts(chosen, results, judging.wide)
     print(_screen.table(judging.assumptions(chosen), 60), "", sep="\n")
     print(_screen.table(frame[["where", "claim", "assuming", "ours", "+- ours", "n", "outcome"]], 60), "", sep="\n")

@@ -29,7 +29,7 @@ _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", 
 #: Default columns of `fairopt results` for simulations.
 _SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done",
                          "mean_response", "tasks_waiting", "simulate"]  # fmt: skip
-#: Formats for readers: files in these formats have only the displayed columns.
+#: Formats for human readers; files in these formats have only the displayed columns.
 _FOR_PEOPLE = (".md", ".tex")
 
 #: Exit status after Ctrl-C.
@@ -56,7 +56,7 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """Names of experiments by purpose: experiments of quick tables, or experiments that figures use."""
+    """Names of experiments for a purpose: experiments of quick tables, or experiments that figures use."""
     if purpose == "tables":
         return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":
@@ -121,7 +121,7 @@ def results(options: argparse.Namespace) -> int:
 
 
 def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """Select cells by the options; cells of mechanisms that were solved on the pool are marked, and come last."""
+    """Select cells by the options; cells that were solved on pooled servers are marked, and come last."""
     frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
@@ -157,7 +157,7 @@ def _columns(
 
 
 def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
-    """Rows of the experiment, or of the whole store, with a column `this_code` that is False for rows of other code."""
+    """Rows of the experiment or of the whole store; `this_code` is False for rows computed by another code version."""
     if options.experiment is None:
         frame = contents.frame()
     else:
@@ -173,7 +173,7 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
-    """Default columns, with `this_code` if rows of other code are among them."""
+    """Default columns, with `this_code` if some rows were computed by another code version."""
     usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
     return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
 

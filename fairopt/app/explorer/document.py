@@ -15,7 +15,7 @@ from .standing import Standing
 from .verdict import Verdict, in_shares, largest, next_starts
 from .view import SHOWN
 
-#: Keys of columns whose titles in the report differ from the names of the types.
+#: Names of measures by their titles in the report.
 _NAMES = {title: name for name, title in SHOWN.items()}
 _OF_USERS = {field.name for field in msgspec.structs.fields(reported.User)}
 
@@ -60,7 +60,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _verdict(found: Standing, judged: Verdict) -> reported.Verdict:
     cluster, lacks, measures = judged.runs.cluster, judged.lacks.tolist(), _records(found.measures)[0]
     has, due = judged.runs.arrays.user_tasks.tolist(), judged.due.tolist()
-    # The first fields of `Below` and `Above`: a user, its group, its running tasks and its entitlement.
+    # The first four fields of `Below` and `Above`: a user, its group, its running tasks and its entitlement.
     rows = list(zip(cluster.users, found.users["group"], has, due, strict=True))
     below = [
         reported.Below(*rows[n], float(judged.below[n]), lacks[n], held.words, dict(held.reasons), held.could_start,

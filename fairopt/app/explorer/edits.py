@@ -1,9 +1,9 @@
-"""Cluster with the validated edits of a user of the explorer; errors name the field.
+"""Edits of a cluster in the explorer, and their validation; errors name the field.
 
-Identical servers are one entry with a count. Edits have a key and the text or number that was typed:
-`users/3/demand/1`, `users/3/weight`, `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry),
-`servers/0/capacity/1`, `servers/0/count`, `servers/0/on`; `weights`, which is `each` or `shared`; and `queues/NAME`,
-the weight of a queue of the mechanism.
+Identical servers are one entry with a count. An edit is a key and a value, the text or number that was typed. The keys
+are `users/3/demand/1`, `users/3/weight`, `users/3/max_tasks`, `users/3/on`, `users/3/eligible/2`,
+`servers/0/capacity/1`, `servers/0/count`, `servers/0/on`, with the index of an entry after `servers` and `eligible`;
+`weights`, with the value `each` or `shared`; and `queues/NAME`, the weight of a queue of the mechanism.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class State:
 
     @classmethod
     def usual(cls, snapshot: Snapshot | None, mechanism: str | None = None, *more: Any) -> State:
-        """State of a mechanism; the default is `tree` if the snapshot declares queues."""
+        """State with a mechanism, by default `tree` if the snapshot declares queues; `more` are alpha and edits."""
         declared = "tree" if snapshot is not None and snapshot.queues is not None else cls.mechanism
         return cls(mechanism or declared, *more)
 
     @classmethod
     def of(cls, given: Any) -> State:
-        """Parse JSON; infinity is the text `inf`, and errors name the field."""
+        """Parse a state from JSON, in which an infinite alpha is the text `inf`; errors name the field."""
         if not isinstance(given, dict):
             raise DataError("a state is an object with mechanism, alpha and edits")
         edits = given.get("edits", {})
@@ -59,7 +59,7 @@ class State:
         return cls(mechanism, alpha(given.get("alpha", cls.alpha)), edits)
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to the JSON that `of` reads."""
+        """Convert the state to the JSON that `State.of` parses."""
         number = "inf" if math.isinf(self.alpha) else self.alpha
         return {"mechanism": self.mechanism, "alpha": number, "edits": dict(self.edits)}
 
@@ -84,7 +84,7 @@ def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
         raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
 
 
-#: Largest total number of servers.
+#: Largest number of servers of an edited cluster.
 MOST_SERVERS = 100_000
 
 
@@ -106,21 +106,21 @@ class Start:
 
     cluster: Cluster
     entry_of: Index  # (servers,)
-    first: Index  # (entries,), first server of an entry
+    first: Index  # (entries,), index of the first server of every entry
     members: Sequence[Sequence[str]]  # names of the servers of every entry
     names: tuple[str, ...]  # names of entries
-    groups: tuple[str, ...]  # group of every user (`group`)
+    groups: tuple[str, ...]  # name of the group of every user, see `group`
 
     @classmethod
     def of(cls, cluster: Cluster) -> Start:
-        """Entries of a cluster."""
+        """Group the servers of a cluster into entries."""
         codes: list[Array] = [cluster.capacity + 0.0]
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
         if cluster.rated:
             codes.append(cluster.rate.T + 0.0)
-        # In large clusters all identical servers form one entry; in small clusters only identical servers with a common
-        # prefix of names (`rack-1`, `rack-2`), since tables can show all other servers one by one.
+        # In a large cluster all identical servers form one entry. In a small cluster their names must also have a
+        # common prefix (`rack-1`, `rack-2`), since a table can show all other servers one by one.
         if len(cluster.servers) < 25:
             stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
@@ -141,7 +141,8 @@ class Start:
         Raises
         ------
         DataError
-            An edit is no number, or the result is no valid cluster; `where` has the parts of the key of the field.
+            A value is invalid, or the result is no valid cluster; `where` of the error is the key of the field, split
+            at `/`.
         """
         base, first = self.cluster, self.first
         servers: dict[str, NDArray[Any]] = {
@@ -179,7 +180,7 @@ class Start:
         return self._made(servers["capacity"], count, users, weights)
 
     def _made(self, capacity: Array, count: Index, users: Mapping[str, NDArray[Any]], weights: str) -> Edited:
-        """Cluster with the given number of servers of every entry; errors refer to fields."""
+        """Cluster with `count` servers of every entry; errors name the field."""
         entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(users["on"])
         if not len(entry_of):
             raise DataError("no server is left; switch one on, or give it a count", ("servers",))
@@ -217,7 +218,7 @@ def shared(weight: Array, groups: Sequence[str]) -> Array:
 
 
 def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Names of entries: a single server, a common prefix, or the first server and the number of other servers."""
+    """Names of entries: a single server, a common prefix, or the first server and the number of the other servers."""
     servers = {name for names in members for name in names}
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
@@ -261,7 +262,7 @@ def _count(value: Any, where: Where) -> int:
     return int(given)
 
 
-#: Parsers of the fields of a server or a user.
+#: Parsers of the fields of an entry or a user.
 _READ: Mapping[str, Callable[[Any, Where], float]] = {
     "capacity": partial(number, what="a capacity"),
     "count": _count,
@@ -274,7 +275,7 @@ _READ: Mapping[str, Callable[[Any, Where], float]] = {
 
 
 def _field(where: Where, entry_of: Index, user_of: Index, resources: Sequence[str]) -> Where:
-    """Field of the explorer to which an error of `Cluster` refers."""
+    """Field of the explorer for the field `where` of an error of `Cluster`."""
     rows = {"servers": entry_of, "users": user_of}
     if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):
         return where

@@ -30,13 +30,13 @@ def explore(
     Parameters
     ----------
     cluster : Cluster or Allocation
-        The cluster; an allocation stands for its cluster and running tasks.
+        The cluster, or an allocation, which provides both the cluster and its running tasks.
     mechanism : str or Mechanism
         Initial mechanism.
     alpha : float or str
-        Initial alpha, for mechanisms that have one.
+        Initial alpha, for a mechanism given by name that has this parameter.
     running : Allocation, optional
-        Tasks that run on the cluster, shown beside allocations, such as `running` of a snapshot.
+        Running tasks, shown beside allocations, for example `Snapshot.running`.
 
     Returns
     -------

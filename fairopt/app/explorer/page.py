@@ -1,4 +1,4 @@
-"""Self-contained page of the explorer: one file that works offline, with allocations along the path of alpha."""
+"""Pages of the explorer: one of the local server, and a file that works offline, with allocations at many alphas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEAD = """<!doctype html>
 <body>
 """
 
-#: Policy of a page in a file, which forbids all network access.
+#: Content security policy of a page in a file, which forbids all network access.
 _POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
@@ -51,12 +51,12 @@ def module() -> str:
 
 
 def program() -> str:
-    """JavaScript program of a page without a notebook, which includes a model for its host."""
+    """JavaScript program of a page outside of a notebook; it takes answers from the local server or from the file."""
     return _joined(*_PARTS, "hosts.js")
 
 
 def style() -> str:
-    """Style sheet of the explorer, with the colours that users have in figures too."""
+    """Style sheet of the explorer, with the colours that users have in figures."""
     text = _joined("explorer.css")
     for k, ground in enumerate(("light", "dark")):
         colours = [*enumerate(pair[k] for pair in palette.USERS), ("others", palette.OTHERS[k])]
@@ -69,12 +69,12 @@ def _joined(*names: str) -> str:
     return "\n".join((_PLACE / name).read_text(encoding="utf-8") for name in names)
 
 
-#: Mechanisms whose allocations are stored for all alphas.
+#: Mechanisms whose allocations are stored for all of `session.ALPHAS`.
 _FOLLOWED = (AlphaPFVDS.name, "alpha-fair")
 
 
 def head(title: str, linked: bool) -> str:
-    """Head of a page, with links to files of a server, or with the style sheet included."""
+    """Head of a page, with a link to the style sheet of the server if `linked`, otherwise with the style sheet."""
     sheet = '<link rel="stylesheet" href="explorer.css">' if linked else f"<style>\n{style()}</style>"
     return _HEAD.format(policy="" if linked else _POLICY, title=html.escape(title), style=sheet)
 
@@ -88,7 +88,7 @@ def served(title: str) -> str:
 
 
 def body(session: Session, progress: bool = False) -> str:
-    """End of a page, from the element of the explorer, with its precomputed answers and its program."""
+    """Body of a page: the element of the explorer, the precomputed answers, and the program."""
     packed = pack(answers(session, progress))
     return (
         f'<main id="explorer"></main>\n<script type="text/plain" id="data">{packed}</script>\n'
@@ -128,7 +128,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
             path = Follower(cluster, name, session.tol, alphas=values, refine=False)
             for alpha in values:
                 requested = replace(state, mechanism=name, alpha=alpha)
-                with suppress(FairoptError):  # the error is stored as the answer to this request
+                with suppress(FairoptError):  # then the session solves without a warm start, or answers with an error
                     session.know(requested, path(alpha))
                 views[name].append(stored(requested))
                 done.update()
@@ -147,9 +147,9 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     said: dict[str, str] = {}
     with suppress(FairoptError):
         if few(cluster):
-            # One curve for all alphas, extended at both ends, as folds outside of the range may reach into it.
+            # One curve serves all alphas. It is extended at both ends, since it may turn back at a fold beyond them.
             curve = equilibrium_curve(cluster, [inner[0] / 2, *inner, 2 * inner[-1]], seconds=1.0)
-            # JavaScript formats numbers in the same way.
+            # The page looks up these keys, which JavaScript formats in the same way.
             said = {f"{alpha:g}": several(curve, alpha) for alpha in inner}
     nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
     start["state"] = state.to_json() | {"alpha": nearest}

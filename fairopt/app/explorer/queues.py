@@ -1,4 +1,4 @@
-"""Queues of a snapshot: the nodes of its tree, or, if it declares no tree, the namespaces and accounts of its users."""
+"""Queues of a snapshot: the nodes of its declared tree and the namespaces or accounts of users outside of the tree."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Members:
 
 
 def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
-    """Queues by name, each behind its parent.
+    """Queues by name, each after its parent.
 
-    The users of a namespace or account that belong to no queue of the tree form a queue. A user that is alone in its
-    namespace or account is a queue by itself, unless it is alone in its parent queue.
+    The users of a namespace or account that belong to no queue of the tree form a queue. A user that is named like its
+    namespace or account is a queue by itself, unless it is the only user of its parent queue.
     """
     entries, found = {} if queues is None else queues.queues, dict[str, Members]()
     for n, user in enumerate(cluster.users):
@@ -47,7 +47,7 @@ def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
 
 
 def shares(cluster: Cluster, tasks: Array, of: Iterable[Sequence[int]]) -> list[float]:
-    """Dominant shares in the whole cluster of groups of users, given by their indices, at tasks (users,)."""
+    """Dominant share of each group of users in the whole cluster; `of` has the indices, `tasks` (users,) the tasks."""
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
     return [float((tasks[users] @ cluster.demand[users] / whole).max(initial=0.0)) for users in of]
 
@@ -55,7 +55,7 @@ def shares(cluster: Cluster, tasks: Array, of: Iterable[Sequence[int]]) -> list[
 def remembered(
     cluster: Cluster, queues: Queues | None, of: Mapping[str, Members], usage: Mapping[str, float]
 ) -> tuple[Cluster, Queues | None]:
-    """Cluster and tree with the weights of queues reduced by their usage among siblings (`scheduling.memory`)."""
+    """Cluster and tree with weights reduced by the past usage of queues relative to siblings (`scheduling.memory`)."""
     weight, changed = cluster.weight.copy(), {} if queues is None else dict(queues.queues)
     for parent in {one.parent for one in of.values()}:
         names = [name for name, one in of.items() if one.parent == parent]

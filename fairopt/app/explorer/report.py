@@ -17,7 +17,7 @@ from ...harness.report.export import escape, for_people, markdown
 from . import page as pages
 from .standing import MORE, Standing
 
-#: Largest number of rows of a table; users with the largest deficits come first.
+#: Largest number of rows of a table; users with the largest shortfalls come first.
 _ROWS = 40
 #: Relative change of tasks up to which a user counts as unaffected.
 _KEPT = 0.01
@@ -60,7 +60,7 @@ class Section:
 def sections(found: Standing) -> Iterator[Section]:
     """Sections of a report, in order."""
     users = found.users.drop(columns="group")
-    if found.judged is not None:  # users are sorted by deficit in dominant shares
+    if found.judged is not None:  # users are sorted by shortfall in dominant shares
         users = users.iloc[np.argsort(-found.judged.lacks, kind="stable")]
     yield _cut("Users: what they run, want and are entitled to", users, "user", "users")
     yield Section("The states in numbers", _parts(found.measures))
@@ -103,7 +103,7 @@ def _head(found: Standing) -> list[str]:
 
 
 def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[str]:
-    """Format everything except the glossary, by functions for `title`, `line`, `section` and `table`."""
+    """Format everything except the entries of the glossary; `forms` formats a `title`, `line`, `section` or `table`."""
     said: list[tuple[str, Any]] = [("title", found.session.source), *(("line", line) for line in _head(found))]
     for section in sections(found):
         said += [("section", section.title), ("table", section.table) if len(section.table) else ("line", "(none)")]
@@ -112,7 +112,7 @@ def _blocks(found: Standing, forms: Mapping[str, Callable[[Any], str]]) -> list[
 
 
 def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
-    """Report as plain text; `table` formats a frame. Texts too wide for a column follow as lines."""
+    """Report as plain text; `table` formats a frame. Texts that are too wide for a column follow below the table."""
 
     def shown(frame: pd.DataFrame) -> str:
         longer = [name for name in ("limited by", "could give") if name in frame]

@@ -1,8 +1,9 @@
-"""Local server of the explorer: HTTP of the standard library on the loopback interface, for one user and one cluster.
+"""Local HTTP server of the explorer, on the loopback interface, for one person and one cluster.
 
 Every account of the machine can connect, so a request must present the token of this server: the first request in
-its address, later requests in a cookie. Other pages in the same browser can send requests as well, so a request must
-name this host (which excludes DNS rebinding), and questions must be JSON (which pages of other origins cannot send).
+its address, later requests in a cookie. Other pages in the same browser can send requests as well, so the Host header
+must name this server (which excludes DNS rebinding), and questions must be JSON (which pages of other origins cannot
+send).
 """
 
 from __future__ import annotations
@@ -82,10 +83,11 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
-    # Timeout of idle connections in seconds.
+    # Timeout of idle connections, in seconds.
     timeout = 60.0
     protocol_version = "HTTP/1.1"
-    # Headers and body are sent together, since after the headers alone the delayed acknowledgement adds 40 ms.
+    # Headers and body are sent together: if the headers were sent first, the body would wait up to 40 ms for a delayed
+    # acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
 

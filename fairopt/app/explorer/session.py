@@ -1,4 +1,4 @@
-"""Requests of the page and their replies as JSON, common to all hosts; an invalid input is a reply with its field."""
+"""Replies of the explorer to requests of its page, as JSON; the reply to an invalid request names the invalid field."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ from .view import SHOWN, Bands, bands, measures, tidied, view
 if TYPE_CHECKING:
     from ...workloads import Snapshot
 
-#: Largest product of numbers of users and servers for derivatives, which delay every move of the slider.
+#: Largest product of the numbers of users and servers for which marginal gains are computed: their derivatives delay
+#: the page after every move of the slider.
 _DERIVED = 4000
 
 
-#: Alphas of the path, equidistant in `alpha / (1 + alpha)`, the scale of the axis; they include 0, 1, 3 and infinity.
+#: Alphas at which the charts show allocations, equidistant in `alpha / (1 + alpha)`, the scale of their axis; they
+#: include 0, 1, 3 and infinity.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
-#: Mechanisms that are compared; mechanisms with a parameter alpha are solved at the alpha of the state.
+#: Mechanisms of the comparison table; mechanisms with a parameter alpha are solved at the alpha of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
 
-#: Number of cached allocations: those of compared mechanisms, and of some earlier states.
+#: Largest number of cached allocations, enough for the compared mechanisms and for some earlier states.
 _KEPT = 30
 #: Largest number of rows in the table of marginal gains.
 _ROWS = 12
@@ -51,7 +53,7 @@ _ROWS = 12
 
 @dataclass(eq=False)
 class Session:
-    """Session for one cluster in the explorer. `reply` answers requests of the view; `last` is the most recent state.
+    """Explorer session of one cluster. `reply` answers requests of the page; `last` is the most recently shown state.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ class Session:
         self.mechanism(self.state)
 
     def reply(self, question: Any) -> dict[str, Any]:
-        """Reply to a request, or `error`, a message, and `where`, the key of the invalid field."""
+        """Answer a request; the reply to an invalid request has a message, `error`, and the key of a field, `where`."""
         known: dict[str, Callable[[State, dict[str, Any]], dict[str, Any]]] = {
             "start": lambda *_: self.begin(),
             "now": self._now,
@@ -108,7 +110,7 @@ class Session:
         return made
 
     def begin(self) -> dict[str, Any]:
-        """Constant data: the original cluster, mechanisms, and alphas of the path."""
+        """Data that stay constant in a session: the original cluster, mechanisms, and alphas of the charts."""
         start, base = self.start, self.start.cluster
         eligible = base.eligible[:, start.first]
         placed = base.constrained and eligible.size <= 20_000
@@ -146,14 +148,14 @@ class Session:
         }
 
     def edited(self, state: State) -> Edited:
-        """Edited cluster of a state with its cached data: the same object until edits change."""
+        """Cluster with the edits of a state; equal edits return the same object, so that derived data stay cached."""
         key = _key(state)
         if self._edited is None or self._edited[0] != key:
             self._edited = key, self.start.edited(state.edits)
         return self._edited[1]
 
     def mechanism(self, state: State) -> Mechanism:
-        """Mechanism of a state, with its alpha if it has one."""
+        """Mechanism of a state, at the alpha of the state if the mechanism has this parameter."""
         with _of_mechanism():
             kind, given = mechanisms.described(state.mechanism)
             if _has_alpha(kind.name):
@@ -163,13 +165,14 @@ class Session:
             return mechanisms.get(kind.name, **given)
 
     def queues(self, state: State) -> Queues | None:
-        """Tree of queues of the mechanism of a state, if it has one."""
+        """Tree of queues of the mechanism of a state; None if the mechanism has no queues."""
         return getattr(self.mechanism(state), "queues", None)
 
     def _declared(self, state: State) -> dict[str, Any]:
-        """Parameters of `Tree` by the queues of the snapshot, with the edited weights of queues and of users.
+        """Parameters of `Tree`: the queues of the snapshot, with edited weights of queues and users.
 
-        An edit of the weight of a user changes the weight of the user among siblings in proportion.
+        An edit that multiplies the weight of a user by a factor multiplies its weight among its siblings by the same
+        factor.
         """
         rule = None if self.snapshot is None else self.snapshot.tree[0]
         if rule is None or not isinstance(rule.queues, Queues):
@@ -205,18 +208,18 @@ class Session:
             self._found.popitem(last=False)
 
     def runs(self, edited: Edited) -> Allocation | None:
-        """Running tasks of the remaining users on the remaining servers."""
+        """Running tasks on an edited cluster, without tasks of removed users or servers; None if they are unknown."""
         if self.running is None:
             return None
         base, cluster = self.running.cluster, edited.cluster
         place = {name: i for i, name in enumerate(base.servers)}
-        # Added servers have no running tasks, and refer to an additional column of zeros.
+        # An added server has no running tasks: it refers to an additional column of zeros.
         column = np.array([place.get(name, len(place)) for name in cluster.servers])
         table = np.pad(self.running.tasks, ((0, 0), (0, 1)))[np.ix_(edited.user_of, column)]
         return Allocation.of(cluster, table, "running", throw=False)
 
     def _now(self, state: State, _: object) -> dict[str, Any]:
-        """Record a state whose answer the view already has."""
+        """Record a state whose answer the page already has."""
         self.edited(state)
         self.mechanism(state)
         return {}
@@ -228,7 +231,7 @@ class Session:
         return view(self.start, edited, found, self._drawn)
 
     def _row(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
-        """Measures of one mechanism for the comparison."""
+        """Row of the comparison table for one mechanism: its measures, or the error as `status`."""
         state = dataclasses.replace(state, mechanism=str(question.get("mechanism")))
         row: dict[str, Any] = {"mechanism": str(self.mechanism(state)), "name": state.mechanism}
         servers = len(self.edited(state).cluster.servers)
@@ -239,11 +242,12 @@ class Session:
         return row | {"status": "", "pooled": len(found.cluster.servers) < servers} | measures(found)
 
     def _more(self, state: State, question: dict[str, Any]) -> dict[str, Any]:
-        """Marginal gains by kind of server and resource, with the users who gain, or the reason for their absence."""
+        """Marginal gains by kind of server and resource, with the users who gain, and a note on how they were found."""
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
             return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
-        # A page stores replies for all alphas; at interior ones only derivatives are computed, to save time.
+        # A page in a file stores replies for all alphas. To save time, no cluster is solved anew for alphas between 0
+        # and infinity, where derivatives usually exist.
         seconds = 0.0 if question.get("many") and 0 < state.alpha < np.inf and _has_alpha(state.mechanism) else _SECONDS
         every, note = margins(self.start, self.edited(state), self.allocation(state), self.mechanism(state), seconds)
         rows = [[nodes, what, float(f"{tasks:.3g}"), gain] for nodes, _, what, tasks, gain in every[:_ROWS]]
@@ -251,9 +255,10 @@ class Session:
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, state: State, _: object) -> dict[str, Any]:
-        """Number of equilibria of alphaPF-VDS on the curve from alpha = 1, for clusters small enough to follow it.
+        """Text on the number of equilibria of alphaPF-VDS at alpha on the curve of equilibria through alpha = 1.
 
-        The curve is followed to twice alpha (below 1: to half of it), since it may turn back to alpha at a fold.
+        The curve is followed up to twice alpha (for alpha < 1, down to half of alpha), since it may turn back to alpha
+        at a fold. The text is empty for clusters that are too large.
         """
         cluster, alpha = self.edited(state).cluster, state.alpha
         between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9
@@ -264,7 +269,7 @@ class Session:
 
 
 def _rates(cluster: Cluster, n: int) -> str:
-    """Text on the work of a task of a user: its least and its largest rate, each with a server."""
+    """Text on the rates of a user: the smallest and the largest, each with a server."""
     some = sorted(np.flatnonzero(cluster.eligible[n]), key=lambda i: cluster.rate[n, i])
     words = [f"{cluster.rate[n, i]:.4g} on {cluster.servers[i]}" for i in (*some[:1], *some[-1:])]
     equal = len(some) > 0 and cluster.rate[n, some[0]] == cluster.rate[n, some[-1]]
@@ -290,7 +295,7 @@ def several(curve: EquilibriumCurve, alpha: float) -> str:
 
 @contextmanager
 def _of_mechanism() -> Iterator[None]:
-    """Context in which errors that name no field refer to the field `mechanism`."""
+    """Context that assigns data errors without a field to the field `mechanism`."""
     try:
         yield
     except DataError as error:
@@ -309,17 +314,18 @@ def _has_alpha(name: str) -> bool:
 _MORE, _SECONDS = 0.01, 0.3
 
 
-#: Gain by 1% more of a resource on a kind of node: the kind, its number, the resource, tasks, and users who gain.
+#: Gain from 1% more of a resource on a kind of node: the kind, the number of its nodes that have the resource, the
+#: resource, the additional tasks, and the users who gain.
 Margin = tuple[str, int, str, float, str]
 
 
 def margins(
     start: Start, edited: Edited, found: Allocation, rule: Mechanism, seconds: float
 ) -> tuple[list[Margin], str]:
-    """Margins of an allocation by kind of node and resource, the largest first, and a note on how they were found.
+    """Gains from 1% more of a resource by kind of node, the largest first, and a note on how they were found.
 
-    There are no margins for a mechanism without derivatives. Where derivatives do not exist, as at a kink, the
-    cluster with the larger capacity is solved, within `seconds` of CPU time.
+    The list is empty for a mechanism without derivatives. Where a derivative does not exist, for example at a kink,
+    the cluster with the larger capacity is solved; such solves start within the first `seconds` of CPU time.
     """
     cluster, tasks, there = found.cluster, found.arrays.user_tasks, found.cluster.capacity > 0
     try:
@@ -343,7 +349,7 @@ def margins(
             more[of == k, r] *= 1 + _MORE
             with suppress(FairoptError):
                 gains[k, r] = rule.solve(cluster.replace(capacity=more), found.tol).arrays.user_tasks - tasks
-    # Smaller gains, as a fraction of all tasks, are within the accuracy of the answers.
+    # Gains below a ten-millionth of all tasks are within the accuracy of the allocations.
     least = 1e-7 * float(tasks.sum())
     rows = [
         (names[k], int(count[k, r]), cluster.resources[r], *summed(cluster.users, gains[k, r], least))
@@ -371,8 +377,8 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Users with the largest gains, in decreasing order; equal displayed gains are in the cluster's order."""
-    # Only users with a larger part of the total gain are named, or else the first.
+    """Users with the largest gains, in decreasing order; users with equal displayed gains keep the cluster's order."""
+    # Only users with more than 5% of the total gain are named; if there are none, the user with the largest gain.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
     order = np.argsort(-shown, kind="stable")

@@ -1,8 +1,7 @@
-"""Snapshots of a cluster over time: running tasks and entitlements of each queue, and since when and why they fall
-short.
+"""Comparison of running tasks with entitlements in snapshots of a cluster over time, by queue.
 
-A snapshot is a file of Kubernetes or a folder of Slurm. Entitlements are those of each snapshot by itself, or, with a
-half-life, of weights that are reduced by past use (`fairopt.scheduling.memory`).
+A snapshot is a file of Kubernetes or a folder of Slurm. Entitlements are computed from each snapshot alone or, with a
+half-life, with weights that are reduced by past use (`fairopt.scheduling.memory`).
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ if TYPE_CHECKING:
 
     from ...workloads import Snapshot
 
-#: Columns of a shadow, a row for each snapshot and queue.
+#: Columns of `Shadow.frame`, which has a row for each snapshot and queue.
 COLUMNS = ("time", "snapshot", "queue", "parent", "running", "wanted", "entitled", "share", "share_entitled",
            "shortfall", "shortfall_share", "since", "held_by", "usage", "distance", "mechanism")  # fmt: skip
 Rows = list[dict[Any, Any]]
 #: Date and time in the name of a file or folder, in UTC.
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(\d\d)[-_]?(\d\d)(?:[T_ -]?(\d\d)[:_-]?(\d\d)(?:[:_-]?(\d\d))?)?Z?(?!\d)")
 _UNIX = re.compile(r"(?<!\d)(1\d{9})(?!\d)")
-#: Names of a cluster, with which a warm start must agree.
+#: Attributes of a cluster that must agree for a warm start.
 _NAMES = ("users", "servers", "resources")
 #: Largest number of queues that are drawn.
 _DRAWN = 12
@@ -52,22 +51,23 @@ _DRAWN = 12
 
 @dataclass(eq=False)
 class Shadow:
-    """Snapshots of a folder against entitlements.
+    """Running tasks and entitlements in the snapshots of a folder.
 
     Attributes
     ----------
     frame : DataFrame
         A row for each snapshot and queue, in order of time: `running`, `wanted`, `entitled` and `shortfall` in tasks,
-        summed over the users below the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
+        summed over the users of the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
         cluster; `since`, the first of the latest consecutive snapshots in which a user of the queue lacks a whole
         task, if any; `held_by`, the user with the largest shortfall and what prevents its next task; `usage`, the
-        decayed share used before; and `distance` (`metrics.distance`), equal for all queues of a snapshot.
+        decaying mean of earlier shares (`scheduling.memory`); and `distance` (`metrics.distance`), equal for all queues
+        of a snapshot.
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.
     undated : tuple of str
-        Names that state no date; the time of these snapshots is that of the last change of their files.
+        Names of snapshots that state no date; the time of such a snapshot is the last change of its file.
     interrupted : bool
-        Ctrl-C ended the computation before the last snapshot.
+        True if Ctrl-C ended the computation before the last snapshot.
     """
 
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
@@ -77,7 +77,7 @@ class Shadow:
 
     @property
     def last(self) -> pd.DataFrame:
-        """Rows of the last snapshot, those with the largest shortfall first."""
+        """Rows of the last snapshot, by decreasing shortfall."""
         rows = self.frame[self.frame["time"] == self.frame["time"].max()]
         return rows.sort_values("shortfall_share", ascending=False, kind="stable")
 
@@ -88,6 +88,11 @@ class Shadow:
         ----------
         ax : Axes, optional
             Default: a new figure.
+
+        Raises
+        ------
+        DataError
+            No snapshot of the folder could be used.
         """
         from ...result.plot import panels
 
@@ -104,7 +109,7 @@ class Shadow:
         for k, name in enumerate(names):
             rows = self.frame[self.frame["queue"] == name].set_index("time").reindex(times[:-1])
             parts = (0.8 * rows[key].fillna(0.0).to_numpy() / whole for key in keys)
-            used, due, less = (np.append(part, part[-1:]) for part in parts)  # the last step gets a width
+            used, due, less = (np.append(part, part[-1:]) for part in parts)  # the last value also gets an interval
             for low, high, colour, label in ((0, used, "#88ccee", "used"), (used, used + less, "#cc6677", "lacking")):
                 named = None if k else label
                 axes.fill_between(times, low - k, high - k, step="post", color=colour, linewidth=0, label=named)
@@ -128,28 +133,33 @@ def shadow(
     """Compare running tasks in the snapshots of a folder with the entitlements of queues.
 
     Snapshots are files `.json` or `.yaml` of Kubernetes, and folders of Slurm with `nodes.json` and `jobs.json`. Their
-    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`; for a name without a date, the
-    time of the last change of the file.
+    times are the dates and times (UTC) in their names, such as `2026-11-29T1400.json`, or, if a name has no date, the
+    last change of the file.
 
     Parameters
     ----------
     folder : str or Path
     mechanism : str or Mechanism, optional
-        Default: the tree of queues that the snapshots declare, or else alphaPF-VDS at alpha = 1.
+        Default: the tree of queues that the snapshots declare, otherwise alphaPF-VDS at alpha = 1.
     half_life : float or str, optional
         Half-life of past use, in seconds or as `12h`, `7d`; it reduces the weights of queues. Default: no memory.
     out : str or Path, optional
-        A file `.csv`, to which each snapshot is added when it is done. Snapshots that are there already are not
-        computed again.
+        A file `.csv`, to which the rows of each snapshot are added when they are computed. Snapshots that are in the
+        file already are not computed again.
     tol : float, optional
         Tolerance of certificates, as in `Mechanism.solve`.
     progress : bool
-        Show a progress bar. Ctrl-C ends the computation; the shadow is then `interrupted`.
+        Show a progress bar.
+
+    Returns
+    -------
+    Shadow
+        Rows of all snapshots; if Ctrl-C ends the computation, those that are done, and `interrupted` is True.
 
     Raises
     ------
     DataError
-        The folder has no snapshot, the file is of another computation, or an argument is invalid.
+        The folder has no snapshot, the file `out` stems from another computation, or an argument is invalid.
 
     >>> import fairopt as fo
     >>> found = fo.shadow("snapshots", half_life="7d")  # doctest: +SKIP
@@ -167,7 +177,7 @@ def shadow(
         if time == before:
             made.notes[name] = f"it is of the same time as {first}; state different times in their names"
     rest = [one for one in rest if one[1] not in made.notes]
-    # The last snapshot in the file may be incomplete.
+    # The rows of the last snapshot in the file may be incomplete, so this snapshot is computed again.
     done = {name: time for time, name in list(dict.fromkeys((row["time"], row["snapshot"]) for row in known))[:-1]}
     rows = [row for row in known if row["snapshot"] in done]
     if other := [name for time, name, _ in rest if done.get(name, time) != time]:
@@ -204,7 +214,7 @@ def shadow(
 
 
 def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
-    """Snapshots in a folder by time: the time, the name, and a function that reads it."""
+    """Snapshots in a folder, in order of time, each as its time, its name, and a function that reads it."""
     from ...workloads.kubernetes import kubernetes
     from ...workloads.slurm import slurm
 
@@ -224,7 +234,7 @@ def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
 
 
 def _stated(name: str) -> datetime | None:
-    """Date and time that a name states."""
+    """Date and time (UTC) in a name, if any."""
     if found := _UNIX.search(name):
         return _utc(int(found[1]))
     for date in _DATE.finditer(name):
@@ -236,7 +246,7 @@ def _stated(name: str) -> datetime | None:
 
 
 def _changed(path: Path) -> datetime:
-    """Time of the last change of a file, or of the nodes in a folder."""
+    """Time of the last change of a file, or of `nodes.json` in a folder."""
     return _utc((path / "nodes.json" if path.is_dir() else path).stat().st_mtime)
 
 
@@ -245,7 +255,7 @@ def _utc(seconds: float) -> datetime:
 
 
 class _Step:
-    """State between snapshots: the last solve, usage, and since when queues have shortfalls."""
+    """State that passes from one snapshot to the next: the last allocation, usage, and starts of shortfalls."""
 
     def __init__(self, mechanism: Mechanism | None, life: float | None, tol: float | None) -> None:
         self.mechanism, self.life, self.tol = mechanism, life, tol
@@ -270,7 +280,7 @@ class _Step:
         return name if self.life is None else f"{name}, half-life {self.life:g} s of past use"
 
     def _age(self, time: pd.Timestamp) -> None:
-        """Add the shares of running tasks since the last snapshot to the usage."""
+        """Update the usage by the shares that were used since the last snapshot."""
         if self.life is not None and self.time is not None:
             names = [*dict.fromkeys([*self.usage, *self.share])]
             before, now = (np.array([some.get(name, 0.0) for name in names]) for some in (self.usage, self.share))
@@ -291,7 +301,7 @@ class _Step:
         try:
             answer = self._solved(snapshot, queues, of)
         except DataError:
-            lowered = None if queues is None else snapshot.tree[0]  # quotas that cannot be met together are lowered
+            lowered = None if queues is None else snapshot.tree[0]  # with quotas lowered until all can be met
             if lowered is None:
                 raise
             answer = self._solved(snapshot, lowered.queues, of)
@@ -313,7 +323,7 @@ class _Step:
         return made
 
     def _solved(self, snapshot: Snapshot, queues: Any, of: Mapping[str, Members]) -> Allocation:
-        """Solve, with these queues unless None, from the last answer if users, servers and resources are the same."""
+        """Solve a snapshot for its queues, if any, from the last allocation if users, servers and resources agree."""
         cluster, last = snapshot.cluster, self.last
         if self.life is not None:
             cluster, queues = remembered(cluster, queues, of, self.usage)
@@ -332,13 +342,13 @@ def _frame(rows: Rows) -> pd.DataFrame:
 
 def _csv(rows: Rows, header: bool = False) -> str:
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    for name in ("time", "since"):  # dates alone would lose the time at midnight
+    for name in ("time", "since"):  # a column of times at midnight would be written as dates without times
         frame[name] = [None if pd.isna(time) else time.isoformat() for time in frame[name]]
     return str(frame.to_csv(index=False, header=header, lineterminator="\n"))
 
 
 def _stored(path: Path) -> Rows:
-    """Rows of a file, up to a line that is cut off."""
+    """Rows of a stored file, without an incomplete last line."""
     lines = files.read(path, "shadow").splitlines(keepends=True)
     if not lines or lines[0].strip() != ",".join(COLUMNS):
         raise DataError(f"{path} is no shadow: its first line must be {','.join(COLUMNS)}")

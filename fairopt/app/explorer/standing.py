@@ -1,7 +1,7 @@
-"""State of users relative to their entitlements: running and wanted tasks, bottlenecks, and effects of changes.
+"""Data of a report on a cluster: running tasks, entitlements and bottlenecks of users, and effects of changes.
 
-Results are frames: `users` by user, `groups` by namespace or account, `resources` by resource, and `changes` by user
-under a what-if. `fairopt.app.explorer.report` formats them.
+The data are frames by user, by group (namespace or account), and by resource; `fairopt.app.explorer.report` formats
+them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from ...workloads import Snapshot
 
 
-#: Mechanisms whose entitlements are compared, after that of the state.
+#: Mechanisms whose entitlements are compared with those of the mechanism of the state.
 COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
 #: Relative increase of a resource for which the additional tasks are computed.
 MORE = 0.1
-#: Limit on CPU seconds of solves of changed clusters, where the allocation has no derivatives.
+#: CPU seconds for solving changed clusters where the allocation has no derivatives.
 _SECONDS = 3.0
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
@@ -45,29 +45,30 @@ class Standing:
     Attributes
     ----------
     session : Session
-        Session of the cluster; its state precedes the what-if.
+        Session of the cluster, in the state before the requested changes.
     judged : Verdict or None
-        Users with less or more than their entitlements, and limits of their next tasks; None if running tasks are
-        unknown.
+        Verdict on the running tasks; None if running tasks are unknown.
     users : DataFrame
-        By user: group, running, wanted, weight, entitlement in tasks by mechanism; and of running tasks satisfaction,
-        below, limited by, could give, or else limited by of the allocation.
+        A row for each user, with the columns `user`, `group`, `running`, `wanted`, `weight`, and a column of
+        entitlements in tasks for each mechanism. The last columns describe the running tasks (`satisfaction`, `below`,
+        `limited by`, `could give`) or, if running tasks are unknown, the allocation (`limited by`).
     groups : DataFrame
-        By group: users, running, wanted, weight, entitled, below, and its dominant share, now and entitled.
+        A row for each group: sums over its users, its largest weight, and its dominant shares now and as entitled.
     resources : DataFrame
-        By resource: utilization, nodes where it is exhausted, tasks that 10% more would add, and for which users.
+        A row for each resource: utilization, the number of nodes where it is exhausted, the tasks that 10% more of it
+        would add, and the users who gain.
     margins : DataFrame
-        By kind of node and resource: tasks that 1% more would add, and for which users, by derivatives.
+        A row for each kind of node and resource: the tasks that 1% more would add, and the users who gain.
     margins_note : str
-        Remark on the validity of margins.
+        Remark on how `margins` were found.
     changes : DataFrame or None
-        By user: running, entitled before and after the what-if; None without a what-if.
+        A row for each user: running tasks, and entitlements before and after the changes; None without changes.
     measures : DataFrame
-        Measures of running tasks, of the allocation, and of that after the what-if.
+        Measures of the running tasks, of the allocation, and of the allocation after the changes.
     requested : tuple of str
-        The what-if.
+        The changes.
     notes : tuple of str
-        Remarks: data omitted by the source, the certificate of the allocation.
+        Remarks on omitted data of the source, and the certificates in words.
     """
 
     session: Session
@@ -109,11 +110,11 @@ def standing(
     source : str
         Title of the report.
     snapshot : Snapshot, optional
-        Source of the cluster, with running tasks, and with the data that it omits.
+        Source of the cluster, with its running tasks and with counts of omitted data.
     requested : sequence of str
-        Changes, such as `weight.research=2`.
+        Changes, such as `weight.research=2` (`what_if`).
     policy : str, optional
-        Mechanism after the change in place of that of the state.
+        Mechanism after the change; by default the mechanism of the state.
     compared : sequence of str
         Mechanisms whose entitlements are compared with those of the state's mechanism.
     tol : float, optional
@@ -160,7 +161,7 @@ def standing(
 
 
 def _entitlements(session: Session, found: Allocation, compared: Sequence[str]) -> tuple[dict[str, Array], list[str]]:
-    """Tasks of users by mechanism, and messages of mechanisms that failed."""
+    """Entitlements in tasks (users,) by mechanism, and the errors of mechanisms that failed."""
     made, failed = {found.mechanism: found.arrays.user_tasks}, []
     for name in compared:
         state = replace(session.state, mechanism=name)
@@ -174,7 +175,7 @@ def _entitlements(session: Session, found: Allocation, compared: Sequence[str]) 
 
 
 def _source_notes(snapshot: Snapshot | None, runs: Allocation | None, queued: bool) -> list[str]:
-    """Notes on data omitted by the source, on running tasks that violate constraints, and if `queued` on its queues."""
+    """Notes on omitted data, on running tasks that violate constraints, and, if `queued`, on the quotas of queues."""
     if snapshot is None:
         return []
     dropped = ", ".join(f"{what}: {count:,}" for what, count in snapshot.dropped.items())
@@ -202,7 +203,7 @@ def _users(
 
 
 def _groups(cluster: Cluster, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
-    """Sums by group, with the group's dominant share, running and entitled."""
+    """Sums over the users of each group, the largest weight, and dominant shares of running and entitled tasks."""
     known = users.assign(users=1, entitled=found.arrays.user_tasks)
     columns = ("users", "weight", "running", "wanted", "entitled", "below")
     how = {name: "max" if name == "weight" else "sum" for name in columns if name in known}
@@ -216,11 +217,11 @@ def _groups(cluster: Cluster, found: Allocation, users: pd.DataFrame) -> pd.Data
 
 
 def _resources(session: Session, state: State, found: Allocation, runs: Allocation | None) -> pd.DataFrame:
-    """Utilization by resource, and the users that gain most from `MORE` of it on every node that has it."""
+    """Utilization by resource, and the users who gain if every node has more of it, by the fraction `MORE`."""
     cluster, rows = found.cluster, []
     use = found.tasks.T @ cluster.demand
     there = cluster.capacity > 0
-    # A resource counts as exhausted within the tolerance of feasibility.
+    # A resource counts as exhausted if at most a millionth is idle, since allocations are feasible to a tolerance.
     full = there & (use >= cluster.capacity * (1 - 1e-6))
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
@@ -232,7 +233,7 @@ def _resources(session: Session, state: State, found: Allocation, runs: Allocati
         if row["used up on"]:
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity), found.tol).arrays.user_tasks
             gain = more - found.arrays.user_tasks
-            # Smaller differences between two allocations are within their tolerances.
+            # Smaller differences between the two allocations are within their tolerances.
             least = 3.0 * found.tol * float(found.arrays.user_tasks.sum())
             row["tasks more"], row["for"] = summed(cluster.users, gain, least)
         rows.append(row)
@@ -250,7 +251,7 @@ def _changes(start: Start, first: Allocation, then: Allocation, runs: Allocation
 
 
 def _measures(runs: Allocation | None, found: Allocation, after: Allocation | None) -> pd.DataFrame:
-    """Measures of each state, with the distance of running tasks from the allocation."""
+    """Measures of running tasks, of the allocation, and of the allocation after the change, a row for each."""
     rows = []
     for state, one in (("running", runs), ("entitled", found), ("after", after)):
         if one is not None:
@@ -267,8 +268,10 @@ def _measures(runs: Allocation | None, found: Allocation, after: Allocation | No
 def what_if(start: Start, state: State, requested: Sequence[str], queues: Collection[str] = ()) -> State:
     """Apply changes to a state, in order.
 
-    The name of `weight` is a user, or a namespace or account, for all its users, or one of the `queues` of the
-    mechanism, in which users have places too; that of `nodes` a server, or an entry of several identical ones.
+    `weight.NAME=NUMBER` sets the weight of a user, of all users of a namespace or account, or of one of the `queues` of
+    the mechanism; if there are queues, users are leaves of their tree. `nodes.NAME=NUMBER` sets the number of servers
+    in an entry of identical servers, given by the name of the entry or of a server; `+NUMBER` and `-NUMBER` change the
+    number. `alpha=NUMBER` sets alpha.
 
     Raises
     ------
@@ -295,7 +298,7 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
 
 
 def named_users(start: Start, name: str) -> list[int]:
-    """Users of a namespace or account, or the user of this name."""
+    """Indices of the users of a namespace or account, or of the user with this name."""
     for names in (start.groups, start.cluster.users):
         if found := [n for n, one in enumerate(names) if one == name]:
             return found

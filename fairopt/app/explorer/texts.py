@@ -1,4 +1,4 @@
-"""Python source that reproduces a cluster and an allocation."""
+"""Python source that constructs a cluster and solves it with a mechanism."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...model.cluster import Cluster
 
 
 def solved(mechanism: Mechanism) -> str:
-    """Source that solves with a mechanism."""
+    """Python source that solves `cluster` with a mechanism."""
     return f'allocation = fo.mechanisms.one("{_label.written(mechanism)}").solve(cluster)\nprint(allocation)\n'
 
 
 def head(cluster: Cluster) -> str:
-    """Source that constructs a cluster."""
+    """Python source that constructs a cluster, or loads it from a file if it is large."""
     users, servers, resources = cluster.shape
-    # Clusters of more numbers are loaded from a file instead.
+    # A cluster of more than 4000 numbers would make the source unreadable.
     if (users + servers) * resources + users * servers * (cluster.constrained + cluster.rated) > 4000:
         made = ["# save the cluster file from the explorer first", 'cluster = fo.Cluster.load("cluster.toml")']
     else:

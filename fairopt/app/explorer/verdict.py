@@ -1,6 +1,7 @@
-"""Running tasks against entitlements: users below and above, limits of each user's next task, and next starts.
+"""Comparison of running tasks with entitlements: shortfalls and excesses, limits of next tasks, and next starts.
 
-Limits here are limits of tasks that run now; `fairopt.result.holds` finds the bottlenecks of an allocation.
+What limits a user's next task follows from the tasks that run now; `fairopt.result.holds` finds the bottlenecks of an
+allocation by a mechanism.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...study import metrics
 if TYPE_CHECKING:
     from ...workloads import Snapshot
 
-#: Relative tolerance of capacities for the next task, since sums of running tasks have rounding errors.
+#: Relative tolerance of capacities in tests of whether a task fits, since sums of running tasks have rounding errors.
 _ROUNDED = 1e-9
 
 
@@ -32,13 +33,15 @@ class Held:
     Attributes
     ----------
     words : str
-        The resource that is exhausted on its nodes, or else the stated reason why it waits.
+        The resource that lacks room for the task on the user's eligible nodes; if there is room, the reason for
+        waiting that the system states; if no task waits, a remark.
     could_start : float
-        Number of whole tasks that fit on its nodes now, at most the number wanted.
+        Number of waiting tasks that would fit on eligible nodes now.
     room : str
-        `could_start` in words; empty if no task fits, or if the system states another reason.
+        `could_start` in words; empty if no task fits, or if the system states a reason for waiting.
     reasons : mapping of str to float
-        Waiting tasks by the reason that the system states, including those that cannot run.
+        Numbers of waiting tasks, and of tasks that cannot run (`Snapshot.capped`), by the reason that the system
+        states.
     """
 
     words: str
@@ -49,24 +52,24 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Running tasks judged by entitlements.
+    """Verdict on running tasks by the entitlements of a mechanism.
 
     Attributes
     ----------
     runs : Allocation
         Running tasks.
     mechanism : str
-        Mechanism of the entitlements.
+        Mechanism that defines the entitlements.
     due, below, above : (users,)
-        Entitlements, and the deficit and excess of running tasks where these are at least one whole task.
+        Tasks of the entitlement, of the shortfall, and of the excess of each user (`metrics.owed`).
     complains : (users, users) of bool
-        Pairs of a user below its entitlement and one above, on a node on which the first is eligible.
+        Pairs of a user with a shortfall and a user with an excess that runs on a node where the first is eligible.
     held : sequence of Held
-        By user.
+        Limit of the next task of each user.
     leaving : mapping of str to float
         Running tasks that are being deleted, by user.
     sentences : tuple of str
-        The verdict in words, by the mechanism and by the compared ones.
+        The verdict in words, and how it differs under the compared mechanisms.
     """
 
     runs: Allocation
@@ -81,25 +84,25 @@ class Verdict:
 
     @property
     def lacks(self) -> Array:
-        """Deficits in dominant shares, (users,)."""
+        """Shortfalls in dominant shares, (users,)."""
         return in_shares(self.runs.cluster, self.below)
 
     def givers(self, n: int) -> str:
-        """Sources of a user's missing tasks: idle capacity, and users above their entitlement on its nodes."""
+        """Text on who could give user n its missing tasks: idle room, and users with an excess on eligible nodes."""
         above = listed([f"{name} {tasks:.3g}" for name, tasks in self.over(n).items()])
         return "; ".join(filter(None, (self.held[n].room, above)))
 
     def over(self, n: int) -> dict[str, float]:
-        """Users above their entitlement on eligible nodes of user n, with their excess tasks, largest share first."""
+        """Excess tasks of the users about whom user n complains, by decreasing dominant share of the excess."""
         cluster = self.runs.cluster
         order = largest(in_shares(cluster, self.above * self.complains[n]))
         return {cluster.users[j]: float(self.above[j]) for j in order}
 
 
 def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snapshot: Snapshot) -> Verdict:
-    """Judge running tasks by the entitlements of a mechanism, and compare in words with those of others."""
+    """Judge running tasks by the entitlements of a mechanism, and state how other mechanisms change the verdict."""
     cluster, due = runs.cluster, entitled[mechanism]
-    # Tasks of a system are whole, even where the allocated amount is not a multiple of the request.
+    # A snapshot of a system, which has a report, has whole tasks even if amounts are no multiples of the request.
     whole = True if snapshot.report else None
     below, above = metrics.owed(runs, due, whole)
     complains = metrics.complaining(runs, due, whole)
@@ -124,7 +127,7 @@ def judge(runs: Allocation, mechanism: str, entitled: Mapping[str, Array], snaps
 
 
 def _worst(made: Verdict) -> str:
-    """Sentence on the user with the largest missing share, and on users above entitlement at the cost of others."""
+    """Sentence on the user with the largest shortfall, and on users with an excess about whom other users complain."""
     cluster = made.runs.cluster
     n, users = int(made.lacks.argmax()), int((made.below > 0).sum())
     cost, held = [], made.held[n]
@@ -155,7 +158,7 @@ def _quoted(name: str) -> str:
     return f"'{name}'" if "," in name else name
 
 
-#: Prefix of the reason that the system states although a whole task would fit.
+#: Prefix of the stated reason of a waiting task that would fit.
 OTHER = "another reason than room: "
 
 
@@ -172,7 +175,7 @@ def fitting(cluster: Cluster, n: int, free: Array, servers: list[int] | slice = 
 
 
 def held_now(runs: Allocation, snapshot: Snapshot | None) -> list[Held]:
-    """Limit of the next task of each user, given the running ones."""
+    """Limit of the next task of each user, given the running tasks."""
     cluster, free, made = runs.cluster, free_capacity(runs), list[Held]()
     known = (snapshot.waiting, snapshot.capped) if snapshot else ({}, {})
     for n, wants in enumerate(metrics.wanting(runs).tolist()):
@@ -206,8 +209,8 @@ def _nodes(names: Sequence[str], some: Sequence[int], of: int) -> str:
 def next_starts(runs: Allocation, due: Array) -> list[tuple[int, int]]:
     """Simulate the next starts of whole tasks without preemption, as (user, server), until no task fits.
 
-    Among the users whose next task fits on some node, the one with the smallest ratio of running tasks to entitlement
-    is served, on the node with the least remaining capacity (best fit).
+    Among the users whose next task fits on some node, the user with the smallest ratio of running tasks to entitlement
+    starts a task, on the node with room for the fewest of its tasks (best fit).
     """
     cluster, free = runs.cluster, free_capacity(runs)
     has, made = runs.arrays.user_tasks.astype(float), list[tuple[int, int]]()
@@ -217,7 +220,7 @@ def next_starts(runs: Allocation, due: Array) -> list[tuple[int, int]]:
 
     order = [place(n) for n in np.flatnonzero(metrics.wanting(runs)).tolist()]
     heapq.heapify(order)
-    known: dict[int, tuple[Array, int]] = {}  # tasks that fit, after so many starts
+    known: dict[int, tuple[Array, int]] = {}  # tasks that fit by server, and the number of starts when this was found
     while order:
         n = order[0][1]
         fits, before = known.get(n) or (fitting(cluster, n, free), len(made))
@@ -236,7 +239,7 @@ def next_starts(runs: Allocation, due: Array) -> list[tuple[int, int]]:
 
 
 def unfit(runs: Allocation) -> list[str]:
-    """Describe running tasks that violate constraints, as after a drain, a new taint, or a smaller node."""
+    """Describe running tasks that violate constraints, for example after a drain, a new taint, or a smaller node."""
     cluster = runs.cluster
     use = runs.tasks.T @ cluster.demand
     over = np.argwhere(use > cluster.capacity * (1 + 1e-6))

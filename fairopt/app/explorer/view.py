@@ -1,4 +1,4 @@
-"""View of an allocation as JSON, of a size that does not grow with the cluster."""
+"""Data that the page shows of an allocation, as JSON with a bounded number of rows, bars and bands."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...result.holds import Holds, holds
 from ...study import metrics
 from .edits import Edited, Start
 
-#: Largest number of coloured bands; if there are more, the smaller ones are merged into one.
+#: Largest number of bands; further users or groups, with smaller shares, are merged into one band.
 _COLOURED = 9
-#: Largest number of rows of users; the others are grouped by bottleneck.
+#: Largest number of users that have a row each; all other users are grouped by bottleneck.
 _ROWS = 200
 
 
-#: Displayed measures with their titles, shared with the page.
+#: Displayed measures of `metrics` and their titles.
 SHOWN = {
     "tasks": "tasks",
     "utilization": "utilization",
@@ -39,7 +39,7 @@ SHOWN = {
     "complaints": "complaints",
 }
 
-#: Explanations of the measures of certificates.
+#: Explanations of the measures of certificates; `{0}` is replaced by the value.
 _EXPLANATIONS = {
     "backward error": "the tasks are exact for data within a relative {0} of the given ones",
     "lexicographic rise": "no user's share can grow by more than a relative {0} unless a smaller one shrinks",
@@ -51,7 +51,10 @@ _EXPLANATIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """Coloured users or groups. `of` maps users to bands, with `len(names)` for the band of all others."""
+    """Bands of the charts: users or groups that have a colour each, and one band, of index `len(names)`, for the rest.
+
+    `of` has the index of the band of every user.
+    """
 
     names: tuple[str, ...]
     colours: tuple[int, ...]  # indices of the palette of users
@@ -60,7 +63,7 @@ class Bands:
 
 
 def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
-    """Build the view of an allocation; `drawn` assigns the colours, which are kept for a session."""
+    """Collect what the page shows of an allocation; `drawn` assigns the colours, which stay the same in a session."""
     holding = holds(found)
     return {
         "mechanism": found.mechanism,
@@ -82,10 +85,10 @@ def measures(found: Allocation) -> dict[str, Any]:
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
-    """Assign bands to users or groups, those of the largest dominant shares, in the order of the cluster.
+    """Assign bands to the users or groups with the largest dominant shares, in the order of the cluster.
 
-    If there are more users than colours, they are grouped by namespace or account; without groups, and if there are
-    very many, by the resource of their dominant share.
+    If there are more users than colours, they are grouped by namespace or account. If every user is a group of its own
+    and there are more than `_ROWS` users, they are grouped by the resource of their dominant share.
     """
     cluster = start.cluster
     keys, what = list(cluster.users), ""
@@ -106,7 +109,7 @@ def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
 
 
 def words(certificate: Certificate, tol: float) -> str:
-    """Describe a certificate in a sentence."""
+    """Describe a certificate and its tolerance in a sentence."""
     means = _EXPLANATIONS.get(certificate.measure, f"its {certificate.measure} is {{0}}")
     means = means.format(_size(certificate.optimality, tol))
     verdict = "Certified" if certificate.passes(tol) else "NOT certified"
@@ -115,7 +118,7 @@ def words(certificate: Certificate, tol: float) -> str:
 
 
 def tidy(value: float) -> float | None:
-    """Round a number to the transmitted digits; None for infinity and NaN."""
+    """Round a number to six significant digits; None for infinity and NaN."""
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
@@ -125,16 +128,19 @@ def tidied(values: NDArray[Any]) -> list[float | None]:
 
 
 def _size(value: float, tol: float) -> str:
-    """Format an error with one digit; below 1e-15 or a thousandth of the tolerance, rounding dominates."""
+    """Format an error with one digit, but never as less than 1e-15 or a thousandth of the tolerance.
+
+    Smaller values consist mostly of rounding errors.
+    """
     return f"{max(value, 1e-3 * tol, 1e-15):.0e}"
 
 
 def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
-    """Utilization stacked by bands, for each entry of servers and resource, or for each resource of the pool."""
+    """Data of the bar chart: the part of each resource that each band uses, by entry of servers or on all servers."""
     cluster, count = found.cluster, len(drawn.names)
     band, entries = drawn.of[edited.user_of], np.unique(edited.entry_of)
     one = len(edited.cluster.servers) == 1
-    # Charts of more than 60 bars (entry, resource) are reduced to one bar per resource of all servers.
+    # A chart with more than 60 bars, one per entry and resource, is reduced to one bar per resource of all servers.
     single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
     if single or one:
         whole, tasks = cluster.pooled_capacity[None], found.arrays.user_tasks[:, None]
@@ -172,7 +178,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 
 
 def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
-    """Rows of the users with the largest weighted dominant shares, and groups of the others by bottleneck."""
+    """Rows of the users with the largest weighted dominant shares, and groups of all other users by bottleneck."""
     tasks, shares = found.arrays.user_tasks, found.arrays.dominant_shares
     text = held_texts(found, holding)
     largest = np.argsort(-shares / found.cluster.weight, kind="stable")
@@ -196,7 +202,7 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
 
 
 def held_texts(found: Allocation, holding: Holds) -> list[str]:
-    """Bottleneck of each user, in words."""
+    """Text on the bottleneck of each user."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "its task limit", "unproved": "not known"}
     held = zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Explanation of a user's running tasks: demand, limiting resource, competitors, next starts, and what-ifs."""
+"""Explanation of a user's running tasks: entitlement, bottleneck, competitors, next starts, and effects of changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .view import held_texts
 
 #: Largest number of kinds of nodes for which the effect of one more node is computed.
 _KINDS = 3
-#: Relative difference of levels of one stage.
+#: Relative difference up to which levels belong to one stage.
 _SAME = 1e-6
 #: Largest number of users of a stage that are named.
 _NAMED = 3
@@ -33,7 +33,8 @@ _NAMED = 3
 def why(found: Standing, name: str, queue: bool = False) -> list[Why]:
     """Explain the running tasks of a user, or of each user of a namespace or account, the largest shortfall first.
 
-    Of a `queue` (`fairopt.app.explorer.queues`) its users together are explained first, then those who are below.
+    If `queue` is true, `name` may be a queue (`fairopt.app.explorer.queues`). The first explanation is then of all its
+    users together; explanations of its users with a shortfall follow.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def why(found: Standing, name: str, queue: bool = False) -> list[Why]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Data of explanations: bottlenecks of entitlements by user, and the next starts as (user, server)."""
+    """Data of explanations; `limits` are bottlenecks of entitlements, and `next_starts` are pairs (user, server)."""
 
     session: Session
     judged: Verdict
@@ -74,7 +75,7 @@ class _Asked:
     next_starts: list[tuple[int, int]]
 
     def why(self, users: list[int], name: str = "", weight: float = 0.0, of: Sequence[Stage] = ()) -> Why:
-        """Explanation of users together: of one alone, or of the queue of a name and weight."""
+        """Explain a single user, or all users of the queue `name` of this weight together; `of` has its stages."""
         judged, cluster, snapshot = self.judged, self.judged.runs.cluster, self.snapshot
         named, order = [cluster.users[n] for n in users], [m for m, _ in self.next_starts]
         below, has = judged.lacks, judged.runs.arrays.user_tasks
@@ -105,7 +106,7 @@ class _Asked:
         )
 
     def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
-        """Effects of one more node of some kinds, of twice the weight, and of admitting capped tasks."""
+        """Effects of one more node of the commonest kinds, of twice the weight, and of admitting capped tasks."""
         session, cluster = self.session, self.judged.runs.cluster
         start, state, queues = session.start, session.state, session.queues(session.state)
         original = session.edited(state).user_of[users].tolist()
@@ -133,9 +134,10 @@ class _Asked:
 
 
 def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
-    """Stages of the progressive filling of a max-min allocation: the users that stop together, and at which level.
+    """Stages of progressive filling for a max-min allocation: each level at which users stop, and these users.
 
-    The level is the share per weight, or in a tree of queues that of its root; `limits` are the bottlenecks of users.
+    In a tree of queues the level is that of the root, otherwise share over weight. `limits` are the bottlenecks of all
+    users. There are no stages for other allocations.
     """
     rule, cluster = answer.criterion, answer.cluster
     users, tasks = np.flatnonzero(cluster.runnable), answer.arrays.user_tasks[cluster.runnable]
@@ -157,7 +159,7 @@ def stages(answer: Allocation, limits: Sequence[str]) -> list[Stage]:
 
 
 def _within(stage: Stage, users: Sequence[str]) -> Stage:
-    """A stage with the users of a queue alone, and the number of others."""
+    """Restrict a stage to some of its users, and count the others."""
     own = {user: limit for user, limit in stage.limited_by.items() if user in users}
     return Stage(stage.level, list(own), own, len(stage.users) - len(own))
 
@@ -167,7 +169,7 @@ def _finite(value: float) -> float | None:
 
 
 def _summed(of: Mapping[str, Mapping[str, float]], users: Sequence[str]) -> dict[str, float]:
-    """Tasks of users by reason."""
+    """Sum over users of the tasks by reason."""
     total: dict[str, float] = defaultdict(float)
     for user in users:
         for reason, tasks in of.get(user, {}).items():
@@ -176,7 +178,7 @@ def _summed(of: Mapping[str, Mapping[str, float]], users: Sequence[str]) -> dict
 
 
 def _alike(texts: Sequence[str]) -> str:
-    """List distinct texts by decreasing frequency, each with its number of users; a single one without the number."""
+    """List distinct texts by decreasing frequency, each with its count; omit the count if all texts are equal."""
     counts = Counter(texts)
     return texts[0] if len(counts) == 1 else ", ".join(f"{text} ({count})" for text, count in counts.most_common())
 
@@ -192,7 +194,7 @@ def _holders(judged: Verdict, n: int, users: Sequence[int]) -> dict[str, float]:
 
 
 def sentences(one: Why, mechanism: str) -> list[str]:
-    """State an explanation in sentences."""
+    """Sentences that state an explanation."""
     wanted = "no limit" if one.wanted is None else f"{one.wanted:g}"
     ending = f" ({one.leaving:g} of them are ending)" if one.leaving else ""
     waits = "; ".join(f"{tasks:g} {reason.rstrip('.') or 'for room'}" for reason, tasks in one.waiting.items())

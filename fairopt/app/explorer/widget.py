@@ -1,4 +1,4 @@
-"""Notebook widget of the explorer: an anywidget over a `Session`, of the extra `fairopt[notebook]`."""
+"""Notebook widget of the explorer, an anywidget for one `Session`; it requires the extra `fairopt[notebook]`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ class Explorer(anywidget.AnyWidget):
         return self.session.edited(self.session.last).cluster
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a question of the view, and ignore other messages."""
+        """Answer a request of the page; ignore other messages."""
         if isinstance(content, dict) and {"id", "question"} <= {*content}:
             self.send({"id": content["id"], "reply": self.session.reply(content["question"])})

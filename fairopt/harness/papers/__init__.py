@@ -10,27 +10,30 @@ Each paper has a table `data/NAME.toml`, and so have published examples of `sche
 judged by measurements shipped with the package. Items are numbered in the order in which they were collected from the
 papers.
 
-A table states numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
-optionally with a `count` of servers for each row of capacity, which are `called` by a common name; or `build`, a
-function of the paper's module with its arguments. A `[[group]]` is an item: its place in the paper, its instance, and
-its `claims`. Of a claim, `ours` names a reading with its arguments, a function of the paper's module or of `_ours`;
-`correct` is the correct value, or `derived` the function that computes it; `printed` is the text of the paper, with
-`value` and `decimals` if these differ from `correct` or are rounded; `smooth` claims are compared within 1e-5. A claim
-with `alphas` is repeated for each alpha. `states` numbers the statements that a claim decides, of the 242 with a number
-or a direction in the five papers, or of other sources, from 243 on; `assuming` is an assumption without which the
-printed value does not come out.
+Values are numbers, or fractions as text such as "45/11". An `[[instance]]` has the arguments of a `Cluster`,
+optionally `count`, the number of servers for each row of `capacity`, and `called`, the beginning of their names; or
+`build`, a function of the paper's module and its arguments. A `[[group]]` is an item: its place in the paper, its
+instance, and its `claims`. The fields of a claim are:
 
-A `[[judged]]` statement is about simulated or measured results: `statistic` has the arguments of
-`statistics.compared`, or the `name` of another function there with its arguments, which reads the cells of the
-`experiment`, and `low`, `high` bound the values that agree. The statement is judged for each combination of the options
-in `[assumptions.EXPERIMENT]`, each with the sentence of the paper that decides it (or `not said`), what its values
-mean, the value of cells that do not state it (none for a column that the statistic makes), and the value that is
-`decided` if the sentence decides it. `Judged` has verdicts; intervals over draws are shipped in `judged-PAPER.csv`. An
-experiment `explain_EXPERIMENT` has all combinations, of which `fairopt reproduce` runs some.
+- `ours`: a function of the paper's module or of `_ours`, and its arguments, which computes the value;
+- `correct`: the correct value, or `derived`: the function that computes it;
+- `printed`: the text of the paper, `value`: the printed value if it is not correct, `decimals`: its number of decimals
+  if it is rounded;
+- `smooth`: true if the values are compared within 1e-5; `alphas`: numbers for each of which the claim is repeated;
+- `states`: indices of the statements that the claim decides, 1 to 242 for the statements of the five papers with a
+  number or a direction, from 243 on for statements of other sources;
+- `assuming`: an assumption without which the printed value is not reproduced.
 
-The table `[statements]` has all other statements by number: place, text, and a verdict that begins with `definition` or
-`cannot be judged here:`; or, for what a paper proves, the properties that each mechanism has or has `not`, which are
-compared with the table of properties.
+A `[[judged]]` statement is about simulated or measured results. Its `statistic` has the arguments of
+`statistics.compared`, or the `name` of another function of `statistics` and its arguments. The function reads the cells
+of the `experiment`; `low` and `high` bound the values that agree. The statement is judged for each combination of the
+options in `[assumptions.EXPERIMENT]`, whose entries are `Assumption`s. `Judged` derives the verdict from intervals over
+draws, which are shipped in `judged-PAPER.csv`. An experiment `explain_EXPERIMENT` has all combinations, and `fairopt
+reproduce` runs some of them.
+
+The table `[statements]` has all other statements by index: place, text, and a verdict that begins with `definition` or
+`cannot be judged here:`; or, for a statement that a paper proves, the properties that each mechanism has or has `not`,
+which are compared with the table of properties.
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ __all__ = [
 #: Relative tolerances between computed and correct values: `_RTOL` in general, `_SMOOTH` for finite alpha, where a
 #: duality gap g bounds the error of tasks by about sqrt(2 g); `_ours` solves to g = 1e-11.
 _RTOL, _SMOOTH = 1e-6, 1e-5
-#: Modules with functions of papers.
+#: Modules that define the functions of a paper, by the name of its table.
 _MODULES = {name: name for name in ("drf", "drfh", "pf", "counterexamples")} | dict.fromkeys(
     ("gavel", "pop", "soroush"), "accelerators"
 )
@@ -161,7 +164,7 @@ def _cluster(of: str, said: Mapping[str, Any]) -> Cluster:
 
 
 def _statement(paper: str, number: int, where: str, text: str, verdict: str | dict[str, str]) -> Claim:
-    """Statement without a value of its own: a verdict in words, or properties of mechanisms."""
+    """Claim of a statement without a computed value: a verdict in words, or properties of mechanisms."""
     if isinstance(verdict, str):
         correct = verdict.partition(f"{PAPER_IN_ERROR} ")[2]
         return Claim(0, paper, where, "", text, None, correct, Printed(_AS_STATED), states=(number,), agreed=verdict)
@@ -188,7 +191,7 @@ def _as_claim(one: Judged) -> Claim:
 
 
 def judged(paper: str | None = None) -> tuple[Judged, ...]:
-    """Return the statements about simulated and measured results, of all papers or of one, by its key.
+    """Return the statements about simulated and measured results, of all papers or of the paper with the given key.
 
     >>> import fairopt as fo
     >>> fo.papers.judged("DRFH")[0].experiment
@@ -256,8 +259,8 @@ COLUMNS = (
     "item", "statement", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds",
     "note",
 )  # fmt: skip
-#: `_AS_STATED`: the printed value of a statement that has no claim. `_FROM_DATA`, `_FOUND_HERE`: the two origins of
-#: values that no paper prints.
+#: `_AS_STATED`: text in place of a printed value for entries of `[statements]`. `_FROM_DATA`, `_FOUND_HERE`: the two
+#: origins of values that no paper prints.
 _AS_STATED, _FROM_DATA, _FOUND_HERE = "as stated", "derived from the paper's data", "found here"
 #: Verdicts that `summary` states first.
 _FIRST = (REPRODUCED, UNDER, PAPER_IN_ERROR, NOT_REPRODUCED, CANNOT)
@@ -305,7 +308,7 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     paper : str, optional
         Key of the paper, such as `DRF`.
     item : int, optional
-        Number of the item.
+        Index of the item.
 
     Raises
     ------
@@ -326,12 +329,12 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     return found
 
 
-#: Alias for `check`, where an argument hides the name.
+#: Alias of `claims` for `check`, whose argument hides the name.
 _every = claims
 
 
 def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.DataFrame:
-    """Compute claims by the mechanisms, and compare with the correct and the printed values.
+    """Compute the values of claims, and compare them with the correct and the printed values.
 
     Parameters
     ----------
@@ -343,10 +346,10 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
     Returns
     -------
     DataFrame
-        One row per claim: item, statement (numbers in the list of the papers' statements), paper, where, instance,
+        One row per claim: item, statement (indices in the list of the papers' statements), paper, where, instance,
         claim, printed, ours, correct, verdict, seconds (CPU), note. `printed` is the text of the paper, `derived from
-        the paper's data`, or `found here`; the verdict of the latter two is `derived`. Other verdicts begin as the keys
-        of `KINDS`; `NOT REPRODUCED` is followed by the error if one was raised.
+        the paper's data`, or `found here`; in the latter two cases the verdict is `derived`. Other verdicts begin with
+        a key of `KINDS`; `NOT REPRODUCED` is followed by the error if one was raised.
 
     >>> import fairopt as fo
     >>> fo.papers.check(fo.papers.claims("DRF", 2)[:1])[["printed", "ours", "verdict"]].iloc[0].tolist()
@@ -375,7 +378,7 @@ def _row(claim: Claim) -> tuple[object, ...]:
 
 
 def _subject(claim: Claim) -> Cluster | Measurements | None:
-    """Argument of `Claim.ours`: the cluster, or the measurements; None for properties of mechanisms."""
+    """Argument of `Claim.ours`: the cluster or the measurements; None if the claim has no instance."""
     if claim.numbers is not None:
         return measurements()
     return instance(claim.instance) if claim.instance else None
@@ -388,9 +391,9 @@ def _own() -> frozenset[str]:
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
-    """Numbers of statements by verdict, in the words of `KINDS`, and of derived values, from a table of `check`.
+    """Count the statements by verdict, in the words of `KINDS`, and the derived values, in a table of `check`.
 
-    Of several claims about a statement the least favourable verdict counts.
+    If several claims are about one statement, the least favourable verdict counts.
 
     >>> import fairopt as fo
     >>> fo.papers.counts(fo.papers.check(fo.papers.claims("DRF", 3)))
@@ -409,7 +412,7 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def summary(frame: pd.DataFrame) -> str:
-    """State in one sentence what became of the printed numbers and directions in a table of `check`.
+    """Summarise in one sentence the verdicts on printed numbers and directions in a table of `check`.
 
     >>> import fairopt as fo
     >>> fo.papers.summary(fo.papers.check(fo.papers.claims("DRF", 3)))

@@ -18,20 +18,22 @@ Value: TypeAlias = "Scalar | Sequence[Value]"
 Compute: TypeAlias = Callable[[Any], object]
 
 REPRODUCED = "reproduced"
-#: Verdict if a value comes out under an assumption that the paper does not state; the assumption follows.
+#: Beginning of the verdict on a value that is reproduced under an assumption that the paper does not state; the
+#: assumption follows.
 UNDER = "reproduced under the assumption:"
-#: Verdict on what a paper proves: each part agrees with the table of properties, by proof or by counterexample.
+#: Verdict on a statement that a paper proves: each part agrees with the table of properties, by proof or by
+#: counterexample.
 PROPERTY = "as in the table of properties"
 #: Verdict on a value that no paper prints.
 DERIVED = "derived"
 PAPER_IN_ERROR = "paper in error, correct value"
-#: Verdict on times and observations, which cannot be proved: the paper's measurements differ from those here.
+#: Verdict on times and observations, which cannot be proved: the paper's measurements differ from measurements here.
 MEASURED_OTHERWISE = "not reproduced under any set-up tried"
 NOT_REPRODUCED = "NOT REPRODUCED"
 #: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
 DEFINITION, CANNOT = "definition", "cannot be judged here:"
-#: Words of `summary` for verdicts by their beginnings; of several verdicts on a statement the last in this order
-#: counts.
+#: Words of `summary` for verdicts, by the beginnings of verdicts; if a statement has several verdicts, the last one in
+#: this order counts.
 KINDS = {
     DEFINITION: "definitions",
     REPRODUCED: "reproduced",
@@ -54,8 +56,8 @@ class Printed:
     value : optional
         Default: the correct value of the claim.
     decimals : int, optional
-        Number of printed decimals, so that 2.5 with one decimal stands for 2.45 to 2.55; negative for tens. None: the
-        value is exact.
+        Number of printed decimals, so that 2.5 with one decimal stands for 2.45 to 2.55; -1 for values rounded to tens.
+        None: the value is exact.
 
     >>> import fairopt as fo
     >>> fo.papers.Printed("4.1", 4.1, decimals=1).agrees(45 / 11)
@@ -76,21 +78,21 @@ class Printed:
 
 @dataclass(frozen=True)
 class Claim:
-    """Statement of a paper, with the three values that decide its verdict, or with the reason why there is none.
+    """Statement of a paper, with the three values that decide its verdict, or with a verdict in words.
 
     Attributes
     ----------
     item : int
-        Number of the worked example in the order of collection; 0 for other statements.
+        Index of the worked example, in the order of collection; 0 for other statements.
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str
         Name of the cluster for `fairopt.papers.instance`, or of the experiment if `numbers` is given.
     statement : str
     ours : callable or None
-        Function of the cluster that computes the value, without arguments if there is no instance. None: no
-        value is computed, and `agreed` is the verdict.
-    correct : numbers, Fractions, bools, or nested sequences of these
+        Function that computes the value from the cluster, or from None if there is no instance. None: no value is
+        computed, and `agreed` is the verdict.
+    correct : number, Fraction, bool, or nested sequence of such values
         Value derived by hand, never an earlier output of the package.
     printed : Printed or None
         None: the paper prints no value, and the correct value is derived here.
@@ -98,10 +100,10 @@ class Claim:
     rtol : float
         Relative tolerance between `ours` and `correct`, absolute if the latter is 0; 1e-5 for finite alpha.
     numbers : callable or None
-        For claims on measurements: the numbers that decide, as text for the note; `ours` is then a function of the
-        `Measurements`.
+        For claims on measurements: function of the `Measurements` that returns the decisive numbers as text for the
+        note; `ours` is then a function of the `Measurements`, too.
     states : tuple of int
-        Numbers of the statements that the claim decides: of the five papers 1 to 242, of other sources from 243 on.
+        Indices of the statements that the claim decides: 1 to 242 for the five papers, from 243 on for other sources.
     agreed : str
         Verdict if the printed value is right: `REPRODUCED`, `UNDER` with its assumption, or `PROPERTY`.
 
@@ -130,7 +132,7 @@ class Claim:
             object.__setattr__(self, "printed", replace(self.printed, value=self.correct))
 
     def verdict(self, ours: object) -> str:
-        """Compare a computed value with the correct and the printed one.
+        """Compare a computed value with the correct value and the printed value.
 
         Returns
         -------
@@ -176,7 +178,7 @@ def _leaves(value: object) -> list[object]:
 
 
 def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
-    """Compare leaf by leaf: numbers within `slack` of the correct number, other leaves equal and of the same type."""
+    """Compare values leaf by leaf: numbers differ by at most `slack(right)`, other leaves are equal and of one type."""
 
     def same(a: object, b: object) -> bool:
         if isinstance(a, Number) and isinstance(b, Number) and bool not in (type(a), type(b)):

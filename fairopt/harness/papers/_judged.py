@@ -21,19 +21,19 @@ import numpy as np
 from ...base.libraries import pd
 from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
 
-#: Outcomes of a combination of assumptions: the interval is within the values that agree (`AGREES`), outside of them
-#: (`DIFFERS`), or contains a bound (`UNDECIDED`).
+#: Outcomes of a combination of assumptions: the interval is within the bounds (`AGREES`), outside (`DIFFERS`), or
+#: contains a bound (`UNDECIDED`).
 AGREES, DIFFERS, UNDECIDED = "comes out", "does not", "undecided"
 
 #: Relative slack of bounds for rounding errors of statistics.
 _ROUNDING = 1e-9
-#: Largest number of values of an option that a verdict lists; of more values it states only how many there are.
+#: Largest number of values of an option that a verdict lists; otherwise it states only how many there are.
 _FEW = 3
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """Option of a set-up: what the paper says of it, and what its values mean.
+    """Option of a set-up that a paper decides or leaves open, and the meanings of its values.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Assumption:
     paper : str
         Sentence of the paper that decides the option; `not said` if there is no such sentence.
     means : mapping
-        Values, as text, with what they mean in a verdict.
+        Words for each value, given as text, in a verdict.
     default : str
-        Value of cells that do not state the option; '' for a column that the statistic makes.
+        Value of cells that do not state the option; '' for a column that the statistic adds.
     decided : str
-        The value that the sentence decides: verdicts count no other; '' leaves the option open.
+        Value that the sentence prescribes, so that verdicts disregard other values; '' if the option is open.
     """
 
     name: str
@@ -56,13 +56,13 @@ class Assumption:
     decided: str = ""
 
     def said(self, values: Iterable[str]) -> str:
-        """Values in words, `one or another`; values without a meaning of their own are left out."""
+        """Describe values in words, `one or another`, without values whose words in `means` are ''."""
         return " or ".join(filter(None, (self.means.get(value, f"{self.name}={value}") for value in values)))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Statement of a paper, a statistic of stored cells, and the bounds within which it agrees.
+    """Statement of a paper, a statistic of stored cells, and the bounds within which the statistic agrees.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Judged:
     statistic : mapping
         Arguments of `statistics.compared`, or the `name` of another function of `statistics`, and its arguments.
     low, high : float
-        Bounds of the statistic that agree with the paper.
+        Bounds between which the statistic agrees with the paper.
     assumptions : tuple of Assumption
     only : mapping
         Columns of cells, each with the value or values of the cells that the statistic reads.
@@ -99,7 +99,7 @@ class Judged:
     note: str = ""
 
     def outcome(self, mean: float, half: float) -> str:
-        """Compare an interval with the bounds; an unknown half-width decides nothing."""
+        """Outcome of the interval with this mean and half-width; `UNDECIDED` if the half-width is NaN or infinite."""
         low, high = (bound - way * _ROUNDING * max(1.0, abs(bound)) for bound, way in ((self.low, 1), (self.high, -1)))
         if low <= mean - half and mean + half <= high:
             return AGREES
@@ -119,14 +119,14 @@ class Judged:
         return f"{MEASURED_OTHERWISE}{_tried(setups, axes)}"
 
     def as_said(self, setups: pd.DataFrame) -> pd.DataFrame:
-        """Set-ups that contradict no sentence of the paper; all, if none is left."""
+        """Set-ups with the decided value of every option; a decided value that no set-up has is disregarded."""
         for one in self.assumptions:
             if one.name in setups and one.decided and (setups[one.name] == one.decided).any():
                 setups = setups[setups[one.name] == one.decided]
         return setups
 
     def numbers(self, setups: pd.DataFrame) -> str:
-        """Intervals that decide, of the set-ups that agree before others; ranges of means if there are many."""
+        """Text of the intervals by outcome, agreeing set-ups first, or the range of means of several set-ups."""
         parts, setups = [], self.as_said(setups)
         for outcome in (AGREES, UNDECIDED, DIFFERS):
             of = setups[setups["outcome"] == outcome]
@@ -141,10 +141,11 @@ class Judged:
 
 
 def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumption]) -> str:
-    """Describe combinations that agree: a large product of values of the options within them, and how many agree.
+    """Describe the combinations that agree by a product of sets of values, and state how many agree.
 
-    From the product of all values that agree somewhere, the value whose combinations most often disagree is left out
-    repeatedly until all combinations agree. Options that follow from others are not named.
+    The product begins with all values of each option that occur in an agreeing combination. The value whose
+    combinations most often disagree is removed repeatedly until all combinations in the product agree. Options whose
+    set follows from the sets of other options are not named.
     """
     varying = [one for one in axes if setups[one.name].nunique() > 1]
     rows = [tuple(row) for row in setups[[one.name for one in varying]].to_numpy().tolist()]
@@ -215,7 +216,7 @@ def shipped(paper: str) -> dict[str, pd.DataFrame]:
 
 
 def setups(judged: Judged) -> pd.DataFrame:
-    """Set-ups of a statement, as `Judged.verdict` takes them, from the shipped intervals."""
+    """Set-ups of a statement from the shipped intervals, the argument of `Judged.verdict`."""
     known = shipped(judged.paper)
     if judged.statement not in known:
         return pd.DataFrame(columns=["mean", "half", "n", "outcome"])

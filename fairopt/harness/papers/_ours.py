@@ -1,4 +1,4 @@
-"""Quantities that claims refer to, computed from the allocation of a mechanism, or from a schedule."""
+"""Quantities in claims, computed from a cluster, from the allocation of a mechanism, or from a schedule."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _UNTIL, _LASTS = 1000.0, 1e6
 
 
 def divided(_: object, capacity: float | Sequence[float], *entries: Mapping[str, Any]) -> Array | str:
-    """Tasks (users,) under a tree of queues, with the entries with `wants` as users, or the first words of an error."""
-    from ...mechanisms.tree import Tree  # instances alone do not need it
+    """Tasks (users,) under a tree of queues, whose users are the entries with `wants`, or the beginning of an error."""
+    from ...mechanisms.tree import Tree  # deferred, as instances do not need it
 
     names = [str(one.get("name", k)) for k, one in enumerate(entries)]
     users = {name: one for name, one in zip(names, entries, strict=True) if "wants" in one}
@@ -62,10 +62,10 @@ def weights_with_memory(_: object, weight: Sequence[float], usage: Sequence[floa
 
 
 def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
-    """Factors of the leaves among the entries, by effective usage; entries come after their parents.
+    r"""Fair-share factors of the leaves among the entries; each entry follows its parent.
 
-    The effective usage of a child is its own usage, plus its part, by shares, of the usage that its siblings add to the
-    effective usage of the parent.
+    The effective usage of a child is :math:`u + (U - u) s / S`, with its own usage u, the effective usage U of the
+    parent, its shares s, and the sum S of the shares of all children.
     """
     by_name: dict[str | None, tuple[float, float]] = {None: (1.0, 0.0)}  # share of the whole, effective usage
     for one in entries:
@@ -80,7 +80,7 @@ def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
     """Solve a mechanism, given as text."""
-    from ...mechanisms import one  # CVXPY takes a second to import, and instances do not need it
+    from ...mechanisms import one  # deferred, as CVXPY takes a second to import, and instances do not need it
 
     chosen = one(mechanism)
     alpha = chosen.criterion(chosen.prepare(cluster)[0]).alpha
@@ -98,7 +98,7 @@ def properties(_: object, cells: Iterable[tuple[str, str]]) -> list[bool | str]:
 
     A property that is proved under conditions on clusters counts as proved, since the papers presuppose the conditions.
     """
-    from ...mechanisms import one  # instances alone do not need them
+    from ...mechanisms import one  # deferred, as instances do not need it
 
     found = list[bool | str]()
     for name, wanted in cells:
@@ -159,17 +159,17 @@ def uniform_division(cluster: Cluster) -> Array:
 
 
 def tasks(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks, (users,)."""
+    """Tasks under a mechanism, (users,)."""
     return solve(cluster, mechanism).arrays.user_tasks
 
 
 def tasks_over(cluster: Cluster, mechanism: str, *parts: float) -> Array:
-    """Tasks in the given units, (users,)."""
+    """Tasks under a mechanism, each divided by its entry of `parts`, (users,)."""
     return np.asarray(tasks(cluster, mechanism) / np.array(parts))
 
 
 def relative_tasks(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks relative to those of the first user, (users,)."""
+    """Tasks relative to the tasks of the first user, (users,)."""
     found = tasks(cluster, mechanism)
     return np.asarray(found / found[0])
 
@@ -185,12 +185,12 @@ def unlimited(cluster: Cluster, mechanism: str) -> Array:
 
 
 def left_by_the_modest(cluster: Cluster, mechanism: str) -> float:
-    """Tasks beyond the limits of users, which are left to the others."""
+    """Tasks beyond users' limits in the allocation without limits, which other users can run instead."""
     return float(np.maximum(unlimited(cluster, mechanism) - cluster.max_tasks, 0).sum())
 
 
 def second_round(cluster: Cluster, mechanism: str) -> Array:
-    """Increase of the last two users' tasks by the remainder, (2,)."""
+    """Increase of the last two users' tasks when the tasks of `left_by_the_modest` are divided, (2,)."""
     return (tasks(cluster, mechanism) - unlimited(cluster, mechanism))[2:]
 
 
@@ -205,7 +205,7 @@ def newest_shares(cluster: Cluster, mechanism: str) -> Array:
 
 
 def placement(cluster: Cluster, mechanism: str) -> Array:
-    """Tasks, (users, servers)."""
+    """Tasks under a mechanism, (users, servers)."""
     return solve(cluster, mechanism).tasks
 
 
@@ -220,7 +220,7 @@ def idle(cluster: Cluster, mechanism: str) -> Array:
 
 
 def least_demanding_first(cluster: Cluster, mechanism: str) -> bool:
-    """True if users with all wanted tasks demand less than other users, at any capacity of one resource."""
+    """True if, at every capacity of one resource, users that run all wanted tasks want fewer than the other users."""
     for units in range(2, int(cluster.max_tasks.sum()) + 1):
         found = tasks(cluster.replace(capacity=[[units]]), mechanism)
         done = found >= cluster.max_tasks * (1 - TOL)
@@ -247,7 +247,7 @@ def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
 
 
 def total_shares(cluster: Cluster, unit: float, mechanism: str | None = None) -> Array:
-    """Sums of all shares of a user in the given unit, or of one task of the user if no mechanism is named, (users,)."""
+    """Sums over resources of each user's shares, or of the shares of one task without a mechanism, times `unit`."""
     used = cluster.demand if mechanism is None else bundles(cluster, mechanism)
     return np.asarray((used / cluster.pooled_capacity).sum(axis=1) * unit)
 
@@ -258,7 +258,7 @@ def welfare(cluster: Cluster, mechanism: str) -> float:
 
 
 def share_ratio(cluster: Cluster, mechanism: str) -> float:
-    """Dominant share of the second user relative to that of the first."""
+    """Ratio of the dominant share of the second user to the dominant share of the first user."""
     first, second = dominant_shares(cluster, mechanism)
     return float(second / first)
 
@@ -307,7 +307,7 @@ def not_everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
 
 
 def dominated(cluster: Cluster, mechanism: str) -> bool:
-    """True if DRFH gives some user at least 1% more tasks, and no user fewer."""
+    """True if DRFH gives some user at least 1% more tasks than the mechanism, and no user fewer tasks."""
     mine, other = tasks(cluster, mechanism), tasks(cluster, "drfh")
     return bool((other >= mine * (1 - 1e-7)).all() and (other > mine * 1.01).any())
 
@@ -326,12 +326,12 @@ def gain_from_lying(cluster: Cluster, user: str, mechanism: str) -> float:
 
 
 def lying_pays(cluster: Cluster, user: str, mechanism: str) -> bool:
-    """True if a misreport gains more than 1e-6."""
+    """True if a misreport increases the tasks of the user by a fraction of more than 1e-6."""
     return gain_from_lying(cluster, user, mechanism) > 1e-6
 
 
 def filled(cluster: Cluster, policy: str, come: tuple[float, ...] | None = None) -> Array:
-    """Number of running tasks of each user, (users,), at the end of the simulation of `_tasks_after`."""
+    """Number of running tasks of each user, (users,), at the end of the simulation that `_tasks_after` describes."""
     states = _tasks_after(cluster, policy, come)
     running = states[states["state"] == "running"]
     return np.asarray(running.groupby("user", observed=False).size().reindex(cluster.users), dtype=float)
@@ -399,7 +399,7 @@ def shortchanges_later(_: object, policy: str, until: float) -> bool:
 
 
 def everyone_ends(cluster: Cluster, policy: str) -> bool:
-    """True if tasks of one second all end."""
+    """True if all tasks of one second finish."""
     return bool((_tasks_after(cluster, policy, lasts=1.0)["state"] == "done").all())
 
 
@@ -413,9 +413,9 @@ def _tasks_after(
     cluster : Cluster
     policy : str
     come : tuple of float, optional
-        Default: 0.
+        Default: all at 0.
     lasts : float
-        Seconds of a task.
+        Duration of a task in seconds.
     """
     users, resources = list(cluster.users), list(cluster.resources)
     number = [max(1, int(count) + 1) for count in cluster.gamma.sum(axis=1)]
@@ -428,7 +428,7 @@ def _tasks_after(
 
 
 def second_runs(cluster: Cluster, policy: str) -> bool:
-    """True if tasks of the second user run although the first came a second earlier."""
+    """True if tasks of the second user run although the first user arrived a second earlier."""
     return bool(filled(cluster, policy, (0.0, 1.0))[1] > 0)
 
 
@@ -442,13 +442,13 @@ def used(cluster: Cluster, policy: str) -> Array:
     return filled(cluster, policy) @ cluster.share_per_task
 
 
-#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory at smaller alpha, and only
-#: CPU at larger alpha (derived here).
+#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory up to this alpha, and only
+#: CPU beyond it (derived here).
 _THRESHOLD = math.log(2) / math.log(5 / 3)
 
 
 def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
-    """Largest alpha at which a mechanism uses as much of all resources as at any other alpha."""
+    """Largest alpha at which the mean utilization under a mechanism is the largest over all alphas."""
     from ...study.find_alpha import find_alpha  # deferred, as instances do not need CVXPY
 
     return find_alpha(cluster, mechanism, target=1 - 1e-9, tol=_SMOOTH_TOL, accuracy=1e-7).alpha
@@ -460,7 +460,7 @@ def alpha_at_the_corner() -> float:
 
 
 def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
-    r"""Closed form if CPU is full: :math:`u_A = 2 / (1 + 2^{1 - 1/\alpha})`, :math:`x = 4.5 u_A`, `y = (9 - x)/3`."""
+    r"""Tasks x, y: 45/11, 18/11 up to the threshold, beyond it :math:`x = 9/(1 + 2^{1 - 1/\alpha})`, `y = 3 - x/3`."""
     if alpha <= _THRESHOLD:
         return Fraction(45, 11), Fraction(18, 11)
     x = 4.5 * 2 / (1 + 2 ** (1 - 1 / alpha))
@@ -468,8 +468,8 @@ def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
 
 
 def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: float) -> list[Array]:
-    """Rounded true work of all users: if rates are reported truthfully, and if a user reports others."""
-    from ...mechanisms import one  # instances alone do not need them
+    """Rounded work at true rates, (users,): if all users report them, and if `user` reports the rates `reported`."""
+    from ...mechanisms import one  # deferred, as instances do not need it
 
     asked = (cluster, cluster.with_rate(user, reported))
     return [cluster.work(one(mechanism).solve(given).tasks).round(decimals) for given in asked]
@@ -477,7 +477,7 @@ def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: 
 
 def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:
     """True if no bundle of another user (or no misreport) more than doubles a user's work at the Nash optimum."""
-    from ...mechanisms import one  # instances alone do not need them
+    from ...mechanisms import one  # deferred, as instances do not need these imports
     from ...properties import Case, Deviation, get
     from ...properties.strategy_proofness import misreports
 

@@ -1,8 +1,8 @@
-"""Jobs on accelerators of several kinds by published generators, and heuristics with their distance from fair levels.
+"""Jobs on GPUs of several kinds, drawn by published generators, and distances of heuristics from fair levels.
 
-`data/accelerators.csv` has the measured rates of Gavel's 26 types of jobs on 1 to 8 GPUs of three kinds, and
-`data/accelerator-pairs.csv` those of two jobs that share one GPU, each unordered pair of types
-once, by the indices of the types, without pairs of which neither job runs. The rates are Gavel's measurements
+`data/accelerators.csv` has the rates of Gavel's 26 types of jobs on 1 to 8 GPUs of three kinds.
+`data/accelerator-pairs.csv` has the rates of two jobs that share one GPU, by the indices of their types: each unordered
+pair of types once, without pairs in which neither job runs. The rates are Gavel's measurements
 (stanford-futuredata/gavel, simulation_throughputs.json) to eight digits.
 """
 
@@ -44,7 +44,7 @@ def _rates() -> dict[tuple[str, int], tuple[float, ...]]:
 
 @cache
 def pair_rates() -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Rates of two jobs that share a GPU, by their types, in either order, and the kind of GPU."""
+    """Rates of two jobs that share a GPU, by the types of the jobs, in either order, and the kind of GPU."""
     names, found = list(dict.fromkeys(kind for kind, _ in _rates())), {}
     for first, second, gpu, one, other in _table("accelerator-pairs").itertuples(index=False, name=None):
         found[names[first], names[second], gpu] = one, other
@@ -70,7 +70,7 @@ def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
 
 
 def _cluster(number: int, scale: Sequence[int], rate: object, weight: object, users: Sequence[str]) -> Cluster:
-    """Cluster of `number` GPUs of each kind, with users as jobs, each of which runs once at a time on `scale` GPUs."""
+    """Cluster of `number` GPUs of each kind; users are jobs, each of which runs once at a time, on `scale` GPUs."""
     demand, once = np.array(scale, dtype=float)[:, None], np.ones(len(scale))
     return Cluster(
         np.full((len(GPUS), 1), float(number)), demand, rate=np.array(rate), weight=np.array(weight), max_tasks=once,
@@ -109,7 +109,7 @@ def water_filling(cluster: Cluster) -> Array:
 
 
 def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
-    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each GPU in the previous round."""
+    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each kind in the last round."""
     part = np.tile(1.1 ** np.arange(len(cluster.servers)), (len(cluster.users), 1))
     tasks = np.zeros_like(part)
     for _ in range(rounds):
@@ -119,7 +119,7 @@ def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
 
 
 def _filled(cluster: Cluster, use: Array) -> Array:
-    """Tasks (users, servers) after one pass of water-filling over kinds of GPUs and own times of jobs.
+    """Tasks (users, servers) after one pass of water-filling over two kinds of constraints: GPUs, and time of jobs.
 
     Every pair (user, server) begins at level 1, at which it uses `use` GPUs. Each constraint, once, lowers the highest
     levels of its pairs until it is satisfied. Constraints are processed in the order of the common level of their
@@ -137,7 +137,10 @@ def _filled(cluster: Cluster, use: Array) -> Array:
 
 
 def _lowered(level: Array, use: Array, capacity: float) -> Array:
-    r"""Levels (rows, pairs) cut at `t` of their row, the largest with :math:`\sum_k u_k \min(l_k, t) \le c`."""
+    r"""Cut the levels l (rows, pairs) of each row at the largest t with :math:`\sum_k u_k \min(l_k, t) \le c`.
+
+    u is `use`, (rows, pairs), and c the `capacity` of every row.
+    """
     order = np.argsort(level, axis=1)
     sorted_level, sorted_use = (np.take_along_axis(one, order, axis=1) for one in (level, use))
     below = np.cumsum(sorted_level * sorted_use, axis=1) - sorted_level * sorted_use
@@ -151,7 +154,7 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
 
 def pop(cluster: Cluster, parts: int = 4) -> Array:
     """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each fraction exactly."""
-    from ...mechanisms.tsf import TSF  # not needed if only instances are used
+    from ...mechanisms.tsf import TSF  # deferred, as instances do not need it
 
     tasks = np.zeros((len(cluster.users), len(cluster.servers)))
     for part in range(parts):
@@ -165,7 +168,10 @@ HEURISTICS = {"water-filling": water_filling, "adaptive-water-filling": adaptive
 
 
 def levels(cluster: Cluster, tasks: Array) -> Array:
-    """Gavel's normalised throughput by priority, (users,): work relative to the rate on the average GPU, times GPUs."""
+    r"""Gavel's normalised throughput over priority, (users,): :math:`(w_n / \bar a_n) d_n / \phi_n`.
+
+    w is work, :math:`\bar a_n` the rate on the average GPU, and d the number of GPUs of a job.
+    """
     work = (cluster.rate * tasks).sum(axis=1)
     return np.asarray(work / _speed(cluster) * cluster.demand[:, 0] / cluster.weight)
 
@@ -188,13 +194,13 @@ def distance(found: Array, fair: Array) -> list[float]:
 
 
 def off(cluster: Cluster, heuristic: str, *arguments: int) -> list[float]:
-    """`distance` of a heuristic."""
+    """`distance` of a heuristic from the exact levels."""
     found = HEURISTICS[heuristic](cluster, *arguments)
     return distance(levels(cluster, found), levels(cluster, placement(cluster, "tsf")))
 
 
 def notebook(draw: int) -> tuple[Array, Array]:
-    """True rates of three jobs, and rates that the first reports, in a draw of strategy_proofness_analysis.ipynb."""
+    """True rates of three jobs, and rates reported by the first job, in a draw of strategy_proofness_analysis.ipynb."""
     rng = random.Random(42)
     drawn = np.reshape([rng.random() for _ in range(12 * (draw + 1))], (-1, 4, 3))[draw]
     return np.sort(drawn[:3], axis=1)[:, ::-1], drawn[3]
@@ -208,7 +214,7 @@ def one_each(draw: int) -> Cluster:
 
 def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
     """Work of all jobs at their true rates, (users,), if the first job reports `report` instead."""
-    from ...mechanisms import one  # instances alone do not need them
+    from ...mechanisms import one  # deferred, as instances do not need it
 
     reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
     return cluster.work(one(mechanism).solve(cluster.replace(rate=reported)).tasks)
@@ -221,7 +227,7 @@ def lies_that_pay(_: object, mechanism: str, draws: int) -> int:
 
 
 def paired(cluster: Cluster) -> Columns:
-    """Jobs of one GPU each, by type: each alone, or two on one GPU."""
+    """Columns for jobs of one GPU each, by type: one job alone, or two jobs on one GPU."""
     number: dict[Any, int] = Counter(_kinds(cluster))
     can: dict[Any, dict[Hashable, Any]] = {kind: dict(zip(GPUS, _rates()[kind, 1], strict=True)) for kind in number}
     for (one, other, gpu), rates in pair_rates().items():
@@ -245,12 +251,12 @@ def paired_levels(cluster: Cluster, parts: int = 1, alpha: float = np.inf) -> Ar
 
 
 def paired_work(cluster: Cluster, jobs: int) -> Array:
-    """Throughputs of the first jobs, (jobs,)."""
+    """Throughputs, (jobs,), of the first `jobs` jobs if jobs may share GPUs in pairs."""
     return paired_levels(cluster)[:jobs] * _speed(cluster)[:jobs]
 
 
 def parts_quality(cluster: Cluster, parts: int) -> list[float]:
-    """Mean and deviation of POP's levels relative to the exact ones (quality in figure 2), and its least level."""
+    """Mean and deviation of POP's levels relative to exact levels (quality in figure 2), and POP's smallest level."""
     found = paired_levels(cluster, parts)
     part = found / paired_levels(cluster)
     return [part.mean(), part.std(), found.min()]
@@ -263,7 +269,7 @@ def paired_nash(cluster: Cluster) -> list[float]:
 
 
 def gandiva(cluster: Cluster) -> list[float]:
-    """Expected level by Gandiva's random pairs relative to the exact one, and expected fraction of jobs without work.
+    """Expected level by Gandiva's random pairs relative to the mean exact level, and expected fraction of idle jobs.
 
     With more jobs than GPUs all jobs run in pairs, which divide each kind of GPU equally, and run at most all the time.
     """

@@ -12,11 +12,11 @@ from ._ours import solve, tasks
 
 
 def naive() -> Cluster:
-    """Counterexample to per-server DRF: server i has 1 unit of resource i and 100 of all others, as user i demands.
+    """Counterexample to per-server DRF: server i has 1 unit of resource i and 100 units of each other resource.
 
-    On server i the nine other users compete for the scarce resource i, and use nine tenths of it for a ninetieth of
-    their tasks. With `l = 1/100` naive per-server DRF gives a user `e = (1 + 8 l + l^2) / 10` elsewhere, at a
-    utilization of `(l + 9 e) / (l + 9)` of each resource.
+    A task of user i demands just the capacity of server i. On server i the nine other users use nine tenths of the
+    scarce resource i: at equal dominant shares of 1/10, user i runs 1/10 task, each other user `l / 10` tasks with
+    `l = 1/100`. Every user thus runs `(1 + 9 l) / 10` tasks, which is also the utilization of each resource.
     """
     like = np.full((10, 10), 100.0)
     np.fill_diagonal(like, 1.0)
@@ -24,7 +24,7 @@ def naive() -> Cluster:
 
 
 def priced_apart(alpha: float) -> tuple[float, float]:
-    """Closed form for large alpha: server 2 serves only user 2 (1/2 a task); server 1 exhausts only resource 1."""
+    """Closed form for large alpha: server 2 runs half a task of user 2; server 1 exhausts only resource 1."""
     ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
     return 2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)
 
@@ -41,7 +41,7 @@ def psdsf_family(x32: float) -> Array:
 
 
 def in_the_family(cluster: Cluster, x32: F) -> tuple[float, float]:
-    """Tasks of user 1 in a member of the family, and the residual of its certificate."""
+    """Tasks of user 1 in the allocation `psdsf_family(x32)`, and the residual of the certificate of PS-DSF."""
     from ...mechanisms import get
 
     allocation = psdsf_family(float(x32))
@@ -50,7 +50,7 @@ def in_the_family(cluster: Cluster, x32: F) -> tuple[float, float]:
 
 
 def on_the_segment(cluster: Cluster) -> bool:
-    """True if the computed tasks of user 1 are in [4, 74/17]."""
+    """True if the computed tasks of user 1 under PS-DSF are in [4, 74/17]."""
     return bool(4 - 1e-6 <= tasks(cluster, "ps-dsf")[0] <= 74 / 17 + 1e-6)
 
 
@@ -73,7 +73,7 @@ def kalai_smorodinsky(cluster: Cluster) -> bool:
     return bool(np.allclose(solve(cluster, "drf").arrays.user_tasks / alone, 1 / fits, rtol=1e-9))
 
 
-#: Initial tasks from which cyclic best responses alternate, for infinite alpha (docs, best responses).
+#: Initial tasks from which cyclic best responses alternate between two states at infinite alpha.
 EVEN = [[F(1, 3), 0], [0, 1], [F(5, 9), 0]]
 
 

@@ -1,4 +1,4 @@
-"""DRF: the discrete scheduler, whole tasks by enumeration, and CEEI by its market (`data/drf.toml` has the claims)."""
+"""DRF: the discrete scheduler, whole tasks by enumeration, and the market of CEEI (`data/drf.toml` has the claims)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def discrete_end(cluster: Cluster, *ties: str) -> Array:
 
 
 def ceei_of_three() -> tuple[float, ...]:
-    """Market equilibrium of CEEI, solved for the price p of resource 1.
+    """Tasks x of three users in the market equilibrium of CEEI, solved for the price p of resource 1.
 
-    :math:`x_n = 1 / (p d_{n1} + q d_{n2})`, all budgets are spent so that `100 (p + q) = 3`, and resource 1 clears.
+    :math:`x_n = 1 / (p d_{n1} + q d_{n2})`; all budgets are spent, so that `100 (p + q) = 3`; and resource 1 clears.
     """
     demand = ((4, 1), (1, 16), (16, 1))
 
@@ -82,8 +82,8 @@ def whole_shares_are_equal(cluster: Cluster) -> bool:
 def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:
     """Lexicographic max-min of dominant shares over all placements of whole tasks of two users on identical nodes.
 
-    `most[a]` is the largest number of tasks of the second user beside `a` of the first, on one node, and by dynamic
-    programming on all.
+    `most[a]` is the largest number of tasks of the second user beside `a` tasks of the first, on one node at first, and
+    after dynamic programming over nodes on all of them.
     """
     demand, capacity = cluster.demand, cluster.capacity[0]
     first = np.arange(int(np.min(capacity / demand[0])) + 1)
@@ -99,10 +99,10 @@ def fairest_whole_tasks(cluster: Cluster) -> tuple[int, int]:
 
 
 def within_one_max_task(_: object) -> bool:
-    r"""True if dominant shares of whole tasks differ by at most that share of the largest task, on random clusters.
+    r"""True if dominant shares of whole tasks differ by at most the share of the largest task, on random clusters.
 
-    In the continuous scenario they are equal. The scheduler is that of the proof: the user with the lowest share is
-    served on the first machine with room, and nobody else; machines hold the largest task, `max_n d_nr`.
+    For divisible tasks dominant shares are equal. The scheduler is that of the proof: it serves only the user with the
+    lowest share, on the first machine with room; every machine has room for the largest task, `max_n d_nr`.
     """
     rng = np.random.default_rng(_SEED)
     for _ in range(_DRAWS):
@@ -117,14 +117,14 @@ def within_one_max_task(_: object) -> bool:
 
 
 def alone_with(_: object, mechanisms: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
-    """Mechanisms that have all these properties, by the table of properties."""
+    """Mechanisms that have all the wanted properties, by the table of properties."""
     return [one for one in mechanisms if all(held is True for held in properties(None, [(one, p) for p in wanted]))]
 
 
 def decisions_grow_slower(_: object) -> bool:
-    """True if the time of a decision grows at most as the square root of users, from 100 to 100,000 of them.
+    """True if the time of a decision grows at most as the square root of the number of users, from 100 to 100,000.
 
-    The median of three runs of 3,000 decisions counts, without the time to arrange all users at first.
+    Times are medians of three runs of 3,000 decisions, without the time to arrange all users at first.
     """
     seconds = []
     for users in (100, 100_000):

@@ -1,4 +1,4 @@
-"""DRFH: its linear program, non-wasteful allocations, and equal divisions (`data/drfh.toml` has the claims)."""
+"""DRFH: its linear program (7), non-wasteful allocations, and equal divisions (`data/drfh.toml` has the claims)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _DRAWS, _SEED = 40, 1308
 
 
 def _clusters(zeros: float = 0.0, placement: float = 0.0) -> list[Cluster]:
-    """Random clusters of 2 to 4 users, 1 to 3 servers and 2 to 3 resources, with parts of zero demands and bans."""
+    """Random clusters of 2 to 4 users, 1 to 3 servers and 2 or 3 resources.
+
+    `zeros` is the fraction of demands that are 0, `placement` the fraction of pairs that are not eligible.
+    """
     rng, found = np.random.default_rng(_SEED), []
     for _ in range(_DRAWS):
         users, servers, resources = rng.integers((2, 1, 2), (5, 4, 4))
@@ -28,7 +31,10 @@ def _clusters(zeros: float = 0.0, placement: float = 0.0) -> list[Cluster]:
 
 
 def program_7(cluster: Cluster) -> float:
-    r"""Optimum of (7), :math:`\max g` with `g_il` >= 0, :math:`\sum_l g_{il} = g` and `sum_i g_il d_ir <= c_lr`."""
+    r"""Optimum of (7), :math:`\max g` with :math:`g_{il} \ge 0`, :math:`\sum_l g_{il} = g`, `sum_i g_il d_ir <= c_lr`.
+
+    d are demands relative to the dominant demand of the user, and c capacities relative to the pool.
+    """
     users, servers, resources = cluster.shape
     ratio = cluster.share_per_task / cluster.dominant_share_per_task[:, None]
     capacity = cluster.capacity / cluster.pooled_capacity
@@ -59,7 +65,7 @@ def program_7_is_the_least(_: object) -> bool:
 
 
 def beyond_7(cluster: Cluster) -> Array:
-    """Dominant shares under DRFH, less the optimum of (7)."""
+    """Dominant shares under DRFH minus the optimum of (7), (users,)."""
     return _shares(cluster) - program_7(cluster)
 
 
@@ -81,7 +87,10 @@ def non_wasteful(_: object) -> tuple[bool, bool]:
 
 
 def equal_divisions(cluster: Cluster) -> tuple[bool, int]:
-    """Whether mixtures of IV-D's divisions (a) and (b) give user 1 half of the pool, and their numbers of tasks."""
+    """Tasks of user 1 under mixtures of the divisions (a) and (b) of section IV-D.
+
+    Returns whether all mixtures give user 1 half of the pool, and the number of different numbers of tasks.
+    """
     other = np.array([[1.5, 5.5], [5.5, 1.5]])
     parts = [weight * other + (1 - weight) * cluster.capacity for weight in np.linspace(0, 0.3, 5)]
     half = all(np.allclose(part.sum(axis=0), cluster.pooled_capacity) for part in parts)

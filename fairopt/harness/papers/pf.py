@@ -21,7 +21,7 @@ OTHERS: tuple[tuple[float, float, float, float], ...] = (
 
 
 def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant: bool = False) -> Cluster:
-    """Cluster of figure 1 for admissible parameters; in the `variant` user 4 demands [1, 0.5, 0]."""
+    """Cluster of figure 1 for parameters that the text admits; in the `variant` user 4 demands [1, 0.5, 0]."""
     return Cluster(
         capacity=[[12, 4, 75], [8, 16, 0]],
         demand=[[a1, 1, b], [a2, 1 / 3, b], [0.25, 1, 0], [1, 0.5, 0] if variant else [a4, 1, 0]],
@@ -43,7 +43,7 @@ def virtual_shares(cluster: Cluster, *pairs: tuple[int, int]) -> list[float]:
 
 
 def bottlenecks(cluster: Cluster) -> list[int]:
-    """Resources, from 1, that limit every user alone on every server that it can use (definition 2)."""
+    """Indices from 1 of resources that limit each user, alone, on every server that the user can use (definition 2)."""
     users, servers = np.nonzero(cluster.usable)
     needed = cluster.demand[users]
     parts = np.divide(needed, cluster.capacity[servers], out=np.zeros_like(needed), where=needed > 0)
@@ -51,7 +51,7 @@ def bottlenecks(cluster: Cluster) -> list[int]:
 
 
 def is_psdsf(cluster: Cluster) -> bool:
-    """True if the certificate of PS-DSF passes: no user can gain tasks unless one with a smaller share loses some."""
+    """True if the certificate of PS-DSF passes: no user gains tasks unless a user with a smaller share loses tasks."""
     return solve(cluster, "ps-dsf").certificate.passes(1e-6)
 
 
@@ -67,7 +67,7 @@ def is_maxmin_ram(cluster: Cluster, mechanism: str) -> bool:
 
 
 def uses_more_ram(cluster: Cluster, better: str, than: tuple[str, ...]) -> bool:
-    """True if a mechanism uses more RAM than every other one, and no less of the CPU of server 2."""
+    """True if a mechanism uses more RAM than every mechanism in `than`, and no less of the CPU of server 2."""
 
     def used(mechanism: str) -> tuple[float, float]:
         found = solve(cluster, mechanism)
@@ -78,17 +78,17 @@ def uses_more_ram(cluster: Cluster, better: str, than: tuple[str, ...]) -> bool:
 
 
 def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
-    """Tasks for further admissible demands, one array (users,) each."""
+    """Tasks for further admissible demands, an array (users,) for each choice in `OTHERS`."""
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 at smaller alpha, and only CPU at
-#: larger alpha (derived here).
+#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 up to this alpha, and only CPU beyond
+#: it (derived here).
 _THRESHOLD = math.log(2) / math.log(1.5)
 
 
 def variant_tasks(alpha: float) -> tuple[F | float, ...]:
-    """Closed form of the variant's tasks: `x3 = 32 / (1 + 2^(1 - 1/alpha))` with CPU exhausted, `x4 = 8 - x3/4`."""
+    """Tasks in the variant; beyond the threshold `x3 = 32 / (1 + 2^(1 - 1/alpha))`, `x4 = 8 - x3/4` as CPU is full."""
     if alpha <= _THRESHOLD:
         return 2, 6, F(96, 7), F(32, 7)
     x3 = 32 / (1 + 2 ** (1 - 1 / alpha))
@@ -107,7 +107,7 @@ _STARTS = 4
 
 
 def best_responses_end_here(cluster: Cluster) -> bool:
-    """True if best responses reach the closed-form tasks from random starts, for all alphas."""
+    """True if best responses converge to the closed-form tasks from random starts, for all alphas."""
     from ...game.best_responses import best_response  # deferred, as instances do not need CVXPY
 
     rng = np.random.default_rng(5)

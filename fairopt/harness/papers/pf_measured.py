@@ -1,7 +1,7 @@
 """Claims of PF on time and convergence (abstract, sections 5.2 and 6), judged by measurements (`Measurements`).
 
 Rounds do not depend on the machine; seconds do, and PF's seconds were measured on another machine. `about` states
-whether seconds are CPU time or, in older measurements, wall time, an upper bound of it. PF does not state its
+whether seconds are CPU time or, in older measurements, wall time, an upper bound on CPU time. PF does not state its
 tolerance: 1e-3 is assumed, the largest relative change of any user's tasks by a further response.
 """
 
@@ -27,7 +27,7 @@ EXPERIMENT = "alpha_convergence"
 _PF, _MANY = "bitbrains", "thousands"
 #: Residuals: at `_CLOSE` tasks are accurate to 1e-3; `_ROUGH` and `_LAST` define convergence.
 _CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
-#: Factor that "around" a time allows, about three.
+#: Factor by which a time may differ from a time that is stated as "around".
 _AROUND = math.sqrt(10)
 
 
@@ -38,9 +38,10 @@ class Measurements:
     Attributes
     ----------
     reached : DataFrame
-        By cluster, alpha, order, damping (NaN: the damping of the order) and residual `level`: of `n` games the number
-        `there` that reach it, medians of `rounds`, `messages` and `seconds` (infinite if fewer than half do), and the
-        ends `rounds low`, ... of 95% confidence intervals of the medians.
+        By cluster, alpha, order, damping (NaN: the default damping of the order) and residual `level`: the number `n`
+        of games, the number `there` of games whose residual falls to `level`, medians of `rounds`, `messages` and
+        `seconds` until then (infinite if `there < n / 2`), and the ends `rounds low`, ... of 95% confidence intervals
+        of the medians.
     solved : DataFrame
         By cluster and alpha, for the engine of equilibria: median `seconds` with the ends of its interval, and means of
         utilization, smallest share, Jain's index and price of fairness with half-widths of intervals (`+- jain`).
@@ -59,14 +60,14 @@ class Measurements:
     def games(
         self, cluster: str, level: float = 1e-3, order: str = "cyclic", damping: float | None = None
     ) -> pd.DataFrame:
-        """Convergence of best responses on a cluster, by alpha."""
+        """Rows of `reached` for a cluster, residual, order and damping, by alpha."""
         frame = self.reached
         like = frame["damping"].isna() if damping is None else np.isclose(frame["damping"], damping)
         chosen = frame[(frame["cluster"] == cluster) & (frame["order"] == order) & like]
         return chosen[np.isclose(chosen["level"], level)].set_index("alpha").sort_index()
 
     def equilibria(self, cluster: str) -> pd.DataFrame:
-        """Measures of the equilibria of a cluster, by alpha."""
+        """Rows of `solved` for a cluster, by alpha."""
         return self.solved[self.solved["cluster"] == cluster].set_index("alpha").sort_index()
 
     def clusters(self) -> list[str]:
@@ -92,7 +93,7 @@ Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
 
 
 def claims() -> tuple[Claim, ...]:
-    """Claims of PF on time and convergence, and what best responses do here, of which PF claims no convergence."""
+    """Claims of PF on time and convergence, and further statements on best responses here that PF does not make."""
     longer = Printed("increases as alpha gets larger", True)
     around = Printed("around 0.03 second", True)
     slower, others = _slower_at_3(measurements())

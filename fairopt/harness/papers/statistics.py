@@ -1,9 +1,9 @@
-"""Statistics of stored cells, on which papers make statements: a value for each draw and combination of options.
+"""Statistics in papers' statements, computed from stored cells: a value for each draw and combination of options.
 
-Every function takes stored cells (`fairopt.report.StoredCells`, with a column for each option in `axes`), the names of
-these columns, and its parameters, which are in the data of a paper; the function returns a frame with `axes`,
-`repetition` and `value`. A statistic that may be read in several ways has a further column. Policies are named by their
-text, or by their name, such as `slots`.
+Every public function takes stored cells (`fairopt.report.StoredCells`, with a column for each option in `axes`), the
+names `axes`, and parameters that the data of a paper state; the function returns a frame with `axes`, `repetition` and
+`value`. If a statement has several readings, a further column distinguishes them. Policies are given by their text with
+parameters, or by their name alone, such as `slots`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...scheduling import policies
 
 #: Fraction of jobs that a trimmed mean omits at each end.
 _TRIMMED = 0.05
-#: Mean utilization from which a resource counts in comparisons, since a resource that is hardly used decides nothing.
+#: Smallest mean utilization at which a resource counts in comparisons; a resource that is hardly used is no evidence.
 _COUNTS = 0.1
 #: Sizes of jobs by number of tasks: DRF figure 14, of which the paper prints two, and five bins for DRFH figure 6.
 SIZES = {"DRF": (1, 2, 11, 51, np.inf), "DRFH": (1, 2, 11, 101, 501, np.inf)}
 
-#: Comparisons of a value with another value, in per cent or in points, except `times`, which is a ratio.
+#: Comparisons of a value a with a value b, in per cent or in points, except `times`, which is a ratio.
 CONTRASTS: Mapping[str, Callable[[Any, Any], Any]] = {
     "gain": lambda a, b: 100 * (a / b - 1),
     "gain of numbers": lambda a, b: 100 * (a - b) / b.clip(lower=1),
@@ -54,23 +54,23 @@ def compared(
     of, value : str
         Name of a long table, or `cells`, and the column of that table.
     where : mapping, optional
-        Columns, each with the values of the rows that count: one or several values, or the ends of a range of times.
+        Columns, each with the values of the selected rows: one or several values, or the ends of a range of times.
     by, how
         Rows of a draw that are equal in the columns `by` are aggregated by `how`.
     across : str
-        Column in which compared rows differ; '' compares nothing, and values are fractions in per cent.
+        Column in which compared rows differ; '' makes no comparison, and values are fractions, returned in per cent.
     better, than
         `better` is the value of `across` that is compared, `than` are the values that it is compared with, by default
-        all others. Without `better` each value is compared with the previous value in order, and the column `range`
-        names both.
+        all others. Without `better` each value is compared with the next smaller value, and the column `range` names
+        both.
     contrast : str or mapping
-        A key of `CONTRASTS`, or several keys by the name of their reading, which is in the column `reading`.
+        A key of `CONTRASTS`, or several keys by the name of the reading, which is in the column `reading`.
     others : str
         Aggregate over the values that `better` is compared with: `min` or `max`.
     over : str
-        Aggregate over `by`; `apart` is the difference between the largest and the smallest, `largest` and `largest
-        size` use the value of the row and column whose mean over draws, or its absolute value, is largest; '' keeps
-        all rows.
+        Aggregate over `by`. `apart` is the difference between the largest and the smallest value; `largest` selects the
+        row and column whose mean over draws is largest, `largest size` that whose mean is largest in absolute value; ''
+        keeps all rows.
     """
     rows, draw = _rows(found, axes, of, where or {}), [*axes, "repetition"]
     if across == "number":  # number of slots of a policy
@@ -103,9 +103,9 @@ def several(
 
 
 def _rows(found: Any, axes: Sequence[str], of: str, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows of a table that count, with `done` and `kind` of jobs and the completed `part` of users' tasks."""
+    """Rows of a table that `where` selects, with `done` and `kind` of jobs and the completed `part` of users' tasks."""
     rows = found.cells if of == "cells" else found.long(of)
-    if of == "each_job":  # the first word of a user's name is its kind
+    if of == "each_job":  # the first word of a user's name is the kind of its jobs
         rows = rows.assign(done=rows["response"].notna(), kind=rows["user"].str.partition(" ")[0])
     elif of == "each_user" and "tasks" in rows:
         rows = rows.assign(part=rows["tasks_done"] / rows["tasks"])
@@ -119,7 +119,7 @@ def _rows(found: Any, axes: Sequence[str], of: str, where: Mapping[str, Any]) ->
 
 
 def _like(values: Iterable[Any], wanted: Any) -> list[Any]:
-    """Wanted values; a text that equals none, or has parameters, selects policies by name and by these parameters."""
+    """Values that are wanted; a text with parameters, or equal to no value, selects policies by name and parameters."""
     every = [*dict.fromkeys(values)]
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         return [one for part in wanted for one in _like(every, part)]
@@ -132,7 +132,7 @@ def _like(values: Iterable[Any], wanted: Any) -> list[Any]:
 
 
 def _pairs(wide: pd.DataFrame, better: Any, than: Any) -> dict[str, tuple[Any, Any]]:
-    """Compared columns, by labels."""
+    """Pairs of compared columns, by label."""
     if better is None:
         return {f"{low:g} to {high:g}": (high, low) for low, high in pairwise(sorted(wide))}
     first, rest = _like(wide, better)[:1], [*wide] if than is None else _like(wide, than)
@@ -140,7 +140,7 @@ def _pairs(wide: pd.DataFrame, better: Any, than: Any) -> dict[str, tuple[Any, A
 
 
 def _reduced(values: pd.Series, by: Sequence[str], over: str) -> pd.DataFrame:
-    """One value for each draw, or all of them if `over` is ''."""
+    """Aggregate the values of each draw, or keep all values if `over` is ''."""
     groups = values.groupby(level=[*by], sort=False)
     return _named(groups.max() - groups.min() if over == "apart" else groups.agg(over) if over else values)
 
@@ -150,7 +150,7 @@ def _named(values: pd.Series) -> pd.DataFrame:
 
 
 def _largest(each: pd.Series, axes: Sequence[str], over: str) -> pd.DataFrame:
-    """Values of the row and column whose mean over draws, or the absolute value of that, is the largest."""
+    """Values of the row and column whose mean over draws, or the absolute value of the mean, is largest."""
     kind = [name for name in each.index.names if name != "repetition"]
     means = each.groupby(level=kind, sort=False).mean()
     sizes = means.abs() if over == "largest size" else means
@@ -166,9 +166,9 @@ def _two(table: pd.DataFrame, better: str, than: str) -> list[pd.Series]:
 def instants_above(
     found: Any, axes: Sequence[str], better: str, than: str, resources: Sequence[str], busy: bool = False
 ) -> pd.DataFrame:
-    """Part of all instants at which a policy uses at least as much of resources as another, in per cent.
+    """Fraction of instants at which a policy uses at least as much of each resource as another policy, in per cent.
 
-    With `busy`, part of the instants at which tasks wait under both policies.
+    With `busy`, the fraction is relative to the instants at which tasks wait under both policies.
     """
     times = found.long("timeline")
     by = [*axes, "repetition", "time", "what"]
@@ -182,10 +182,10 @@ def instants_above(
 def sooner(
     found: Any, axes: Sequence[str], better: str, than: str, sizes: str, which: int | None = None
 ) -> pd.DataFrame:
-    """Reductions of completion times against another policy of jobs in a bin of sizes, in per cent, by `statistic`.
+    """Reduction of completion times relative to another policy, in per cent, by `statistic`, for the bin `which`.
 
-    Without `which`, their rank correlation with the bins: 1 if reductions increase from each bin to the next, -1 if
-    they decrease.
+    Without `which`, the rank correlation of reductions with bins of sizes: 1 if reductions increase from each bin to
+    the next, -1 if they decrease.
     """
     gains = reductions(found, axes, better, than, sizes)
     if which is not None:
@@ -197,7 +197,7 @@ def sooner(
 
 
 def reductions(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
-    """Reductions by bin of sizes and `statistic`: of means, or medians and trimmed means of reductions of each job."""
+    """Reductions of completion times by bin of sizes and `statistic`, in per cent: of means, or of single jobs."""
     jobs, bins = found.long("each_job"), SIZES[sizes]
     size = pd.cut(jobs["tasks"], bins, right=False, labels=range(len(bins) - 1)).astype(int)
     by = [*axes, "repetition", "size"]
@@ -220,7 +220,7 @@ def _trimmed_mean(values: pd.Series) -> float:
 
 
 def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
-    """Minimum over times t of the fraction of jobs completed within t, less that of another policy, in points."""
+    """Minimum over times t of the fraction of jobs done within t under `better` minus that under `than`, in points."""
     times = np.geomspace(1.0, 86400.0, 60)
     jobs = found.long("each_job").groupby([*axes, "repetition", "policy"], sort=False)["response"]
     done = jobs.apply(lambda of: (of.to_numpy(dtype=float)[:, None] <= times).mean(axis=0)).unstack()
@@ -228,15 +228,15 @@ def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.D
     return _named((100 * (first - second)).map(np.min))
 
 
-#: Intervals of time in DRFH figure 4, each from 100 s after a user arrives or leaves until the next change.
+#: Intervals of time in seconds in DRFH figure 4, each from 100 s after a user arrives or leaves to the next change.
 _STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
 
 
 def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = False) -> pd.DataFrame:
     """Largest difference of dominant shares, in points, from shares under fluid DRFH, and between users at one time.
 
-    Times are those of `_STEADY`, in DRFH figure 4. With `least`, the smallest ratio of a user's share to that under
-    fluid DRFH instead, in per cent. Fluid DRFH divides among jobs, of which each user has one.
+    Shares are means over the intervals `_STEADY`. With `least`, the smallest ratio of a user's share to its share under
+    fluid DRFH is returned instead, in per cent. Fluid DRFH divides among jobs, of which each user has one.
     """
     shares, draw = found.long("shares"), [*axes, "repetition"]
     same, parts = [one for one in axes if one != "policy"], []  # fluid allocations are not random, hence not repeated
@@ -260,8 +260,8 @@ def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = Fal
 def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots: Sequence[int] = ()) -> pd.DataFrame:
     """Tasks that demand more of the resource `heavy`, `first` or `second`, than of the other resource, in per cent.
 
-    Or tasks whose larger demand differs from a slot by more than a fifth; servers of mean size have `slots[0]` to
-    `slots[1]` slots, and the number with the fewest such tasks counts.
+    Without `heavy`, tasks whose larger demand differs from a slot by more than a fifth, minimised over `slots[0]` to
+    `slots[1]` slots on a server of mean size.
     """
     demands, draw = found.long("demands"), [*axes, "repetition"]
     both = demands[["first", "second"]]
@@ -278,7 +278,7 @@ def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots:
 def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
     """Gain on the two most skewed of the four largest classes of servers, less the gain on the other two, in points.
 
-    A class is the more skewed, the more its ratio of the two resources differs from that of all servers.
+    A class is the more skewed, the more its ratio of the two resources differs from the ratio of all servers.
     """
     use = found.long("use")
     use = use[use["class"] != "all"]
@@ -294,10 +294,10 @@ def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str)
 
 
 def seconds_needed(found: Any, axes: Sequence[str], cluster: str) -> pd.DataFrame:
-    """Seconds until best responses reach a residual, the column `level`; the largest over alphas; infinite if never.
+    """Seconds until the residual of best responses falls to `level`, the largest over alphas; infinite if never.
 
-    The column `servers` states whether servers compute in turn on one machine, or simultaneously, each on its own
-    machine; a round then takes the mean time of a server.
+    The column `servers` states whether servers compute in turn on one machine, or simultaneously, each on a machine of
+    its own; a round then takes the mean time of a server.
     """
     games = found.long("reached")
     games = games[(games["cluster"] == cluster) & games["level"].isin([1e-2, 1e-3])]

@@ -1,7 +1,7 @@
 """Tables as formatted text, and as CSV, JSON, Parquet, Markdown and LaTeX files.
 
-Files are written atomically, and cells are escaped, so that no cell is read as markup or as a formula. The module
-`typeset` formats LaTeX.
+Files are written atomically, and cells are escaped, so that no program reads a cell as markup or as a formula. The
+module `typeset` formats LaTeX.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Split a frame of `fairopt.compare` into a table of the solved rows, and a footnote for each other row.
+    """Split a frame of `fairopt.compare` into a table of the solved rows, and footnotes on marks and other rows.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
         head, form = str(name), "{:.1e}" if name == "certificate" else "{:.4g}"
-        if head.removeprefix(INTERVAL).split(" ")[0] in ("seconds", "simulate"):  # in .01 s short times would be 0
+        if head.removeprefix(INTERVAL).split(" ")[0] in ("seconds", "simulate"):  # to .01 s, short times would be 0
             form = "{:.2f}" if column.replace(np.inf, np.nan).max() >= 1 else "{:.2g}"
         if head in called or head.startswith("+- use_") or head.removeprefix(INTERVAL) in FRACTIONS:
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
@@ -107,7 +107,7 @@ def write(
     inches : largest width in LaTeX: 3.3 for one of two columns, 6.5 for both
     label : LaTeX label after `tab:`; empty: the name
     notes : sentences below the table
-    more : `groups`, `whole` and `keep`, as in `latex`
+    more : arguments `groups`, `whole` and `keep` of `latex`
 
     Raises
     ------
@@ -190,7 +190,7 @@ def exportable(path: Path) -> None:
 
 
 def csv(frame: pd.DataFrame) -> str:
-    """Format as CSV with all digits; text that a spreadsheet would evaluate is escaped by an apostrophe."""
+    """Format a table as CSV with all digits; text that a spreadsheet would evaluate is escaped by an apostrophe."""
 
     def safe(cell: object) -> object:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
@@ -200,7 +200,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """Format as Markdown, without columns that have the expected value in every row."""
+    """Format a table as Markdown, without columns that have the expected value in every row."""
     shown = for_people(informative(frame))
     rows = [[escape(text) for text in row] for row in [list(shown.columns), *shown.to_numpy().tolist()]]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
-#: Styles beside those of Matplotlib: `PAPER` is the style of the papers, `NONE` keeps the current settings.
+#: Styles besides the styles of Matplotlib: `PAPER` is the style of the papers, `NONE` keeps the current settings.
 PAPER, NONE = "paper", "none"
 #: Width in inches of a figure that states no width: one column.
 COLUMN = 3.4
@@ -38,7 +38,7 @@ _MARK: dict[str, Any] = {
 
 
 def known() -> dict[str, Path]:
-    """Files of all figures by name: shipped ones, `fig_NAME.py`, and plug-ins."""
+    """Files of all figures by name: shipped files `fig_NAME.py`, and plug-ins."""
     shipped = {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
     return shipped | {name: Path(str(module.__file__)) for name, module in _plugged().items()}
 
@@ -63,7 +63,7 @@ def title(name: str) -> str:
 
 
 def module(name: str) -> ModuleType:
-    """Import a figure by name or file (`....py`), a module with `NEEDS` (experiments) and `figure(results, width)`."""
+    """Import the module of a figure by name or file (`.py`); it defines `NEEDS`, experiments, and `figure(results)`."""
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
@@ -73,7 +73,7 @@ def module(name: str) -> ModuleType:
 
 
 def _package() -> None:
-    """Import the package of figures from fairopt's own folder, regardless of the current one."""
+    """Import the package of figures from fairopt's own folder, regardless of the current folder."""
     folder, loaded = _folder(), sys.modules.get(FOLDER)
     if loaded is None or Path(str(loaded.__file__)).resolve().parent != folder:
         for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
@@ -95,9 +95,9 @@ def _of_file(path: Path) -> ModuleType:
 
 
 def caption(name: str, results: Results | None = None) -> str:
-    """Caption of a figure: its `CAPTION`, or the first paragraph of its docstring.
+    """Caption of a figure: the constant `CAPTION` of its module, or the first paragraph of the module's docstring.
 
-    If a figure has a function `caption`, its text on the results follows.
+    If the module has a function `caption`, the text that it returns for the results follows.
     """
     found = module(name)
     if results is not None and hasattr(found, "caption"):

@@ -15,11 +15,12 @@ _REACHED = ("rounds", "messages", "seconds", "seconds per server")
 
 
 def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
-    r"""Cells with `rounds to 1e-3` and so on, `linear_factor` and `linear_fit`, from the long table `reached` of games.
+    r"""Add columns `rounds to 1e-3`, ..., `linear_factor` and `linear_fit`, from the long table `reached` of games.
 
-    Rounds, messages and seconds, in total and per server, count until the residual stays at or below a level, at least
-    the tolerance; they are infinite if the residual never does. The linear factor q is the factor by which a round
-    reduces the residual, fitted by least squares to the rounds k of at least three levels, and `linear_fit` its R^2:
+    Rounds, messages and seconds, in total and per server, are counted until the residual stays at or below a level of
+    at least the tolerance; they are infinite if the residual never does. The linear factor q is the factor by which a
+    round reduces the residual. It is fitted, with a constant a, by least squares to the rounds k until the residual
+    stays at or below :math:`\epsilon`, for at least three levels; `linear_fit` is R^2 of the fit.
 
     .. math:: k(\epsilon) = a + \frac{\log \epsilon}{\log q}
     """
@@ -39,14 +40,14 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], same: Sequence[str]) -> pd.DataFrame:
-    """Cells with differences from the reference cell, which agrees in the columns `same` and has the values of `less`.
+    """Replace values by differences from the reference cell, which agrees in `same` and has the values of `less`.
 
-    Reference cells are omitted. If both values are infinite, as for games that do not converge, the difference is 0.
+    Reference cells are omitted. If both values are infinite, since both games do not converge, the difference is 0.
 
     Raises
     ------
     DataError
-        There is no reference cell, or no other cell is like a reference cell.
+        There is no reference cell, or no other cell agrees with a reference cell in the columns `same`.
     """
     base = np.logical_and.reduce([cells[name] == value for name, value in less.items()])
     same = [name for name in same if name not in less]
@@ -66,7 +67,7 @@ def power_law(cells: pd.DataFrame, by: Sequence[str], of: str, x: Sequence[str],
 
     .. math:: \log y = a + \sum_j b_j \log x_j
 
-    `fit` is R^2, `n` the number of cells, and `there` the number of finite values, which are fitted.
+    `fit` is R^2, `n` the number of cells, and `there` the number of finite values y, to which the law is fitted.
     """
     rows = []
     for group, every in cells.groupby(list(by), sort=False, dropna=False):

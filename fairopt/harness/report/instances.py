@@ -64,8 +64,8 @@ def checker() -> Table:
 
 @cache
 def known() -> dict[str, Table]:
-    """Kind, origin, mechanisms and queues of each instance by name; `make()` builds its cluster."""
-    # Papers and witnesses that are added later are not part of the set, which never changes.
+    """Kind, origin, mechanisms and queues of each instance by name; the entry `make` builds its cluster."""
+    # The set never changes: examples of papers and witnesses that are added later are not part of it.
     found: dict[str, Table] = {}
     of_set = {line.split()[-1] for line in _checksums()}
     for name, one in of_papers().items():
@@ -157,8 +157,8 @@ def answers(mechanism: Mechanism, cluster: Cluster, tasks: list[str] | None) -> 
     """Yield an exact answer where there is one, then an answer in floating point.
 
     The `tasks` (users,) that a vector states for a tree are exact; otherwise max-min is solved in fractions, and
-    PS-DSF by nearby fractions that satisfy its definition. Such an answer of PS-DSF is not `fixed`, since
-    there may be others.
+    PS-DSF by nearby fractions that satisfy its definition. Such an answer of PS-DSF is not `fixed`, since other answers
+    may exist.
 
     Raises
     ------
@@ -216,7 +216,10 @@ def _prices(answer: Allocation) -> Any:
 
 
 def _stated(cluster: Cluster, weight: Array, share: Any, tasks: Any, prices: Any) -> Table:
-    """Tasks, shares per task, levels and prices of an answer, the latter scaled so that all capacities cost 1."""
+    """Tasks, shares per task, levels and prices of an answer.
+
+    Prices are scaled such that all capacities together cost 1, or those of each server if there is no `share`.
+    """
     form = str if isinstance(tasks.flat[0], Fraction) else float
 
     def entries(table: Any) -> list[list[Any]]:
@@ -237,7 +240,7 @@ def _stated(cluster: Cluster, weight: Array, share: Any, tasks: Any, prices: Any
 
 
 def data(name: str) -> tuple[Table, Cluster]:
-    """File of an instance without answers, with its checksum; and its cluster."""
+    """Contents of the file of an instance, with checksum but without answers, and the cluster."""
     about = known()[name]
     said: Table = {key: about[key] for key in ("kind", "about", "queues", "combine") if key in about}
     said |= RECIPE["papers"].get(about.get("paper", ""), {})
@@ -246,7 +249,7 @@ def data(name: str) -> tuple[Table, Cluster]:
 
 
 def content(name: str) -> Table:
-    """File of an instance, with the answers that the verifier proves."""
+    """Contents of the file of an instance, with the answers that the verifier proves."""
     (file, cluster), about = data(name), known()[name]
     chosen = [mechanisms.one(text) for text in {**RECIPE, **about}["answers"]]
     if "queues" in about:
@@ -256,7 +259,7 @@ def content(name: str) -> Table:
         try:
             for answer in answers(mechanism, cluster, about.get("tasks")):
                 p, *errors = checker()["verify"](file, answer)
-                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # for levels that task limits fix
+                if any(rise > p.tol for rise in getattr(p, "proofs", ())):  # task limits prove these levels, not prices
                     pairs = zip(answer["prices"], p.proofs, strict=True)
                     answer["prices"] = [prices for prices, rise in pairs if rise <= p.tol]
                     p, *errors = checker()["verify"](file, answer)
@@ -276,7 +279,7 @@ def content(name: str) -> Table:
 
 
 def row(file: Table) -> Table:
-    """Row of the index: sizes, numbers of answers, and checksums of data and of the answers that are fixed."""
+    """Row of the index: sizes, numbers of answers, and checksums of data and of the answers that are `fixed`."""
     fixed = [[one["mechanism"], one["tasks"]] for one in file["answers"] if one.get("fixed")]
     counts = {key: len(file["cluster"][key]) for key in ("users", "servers", "resources")}
     exact = sum(any(isinstance(entry[2], str) for entry in one["tasks"]) for one in file["answers"])
@@ -288,7 +291,7 @@ def row(file: Table) -> Table:
 
 
 def _verified(place: Path) -> None:
-    """Raise `FairoptError` unless the file has the instance of its name, with right answers."""
+    """Raise `FairoptError` unless the file has the instance that its name states, with correct answers."""
     try:
         file = json.loads(place.read_text(encoding="utf-8"))
         wrong = [text for *_, text, fails in checker()["instance"](file) if fails]
@@ -302,7 +305,7 @@ def _verified(place: Path) -> None:
 def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
     """Build instances one after another, yielding rows of the index, and then the archive `folder.zip`.
 
-    Files that exist are verified and kept, so that an interrupted build goes on where it stopped.
+    Existing files are verified and kept, so that an interrupted build can be resumed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Statements of papers, judged by stored cells: intervals by set-up, tables of assumptions and verdicts, captions."""
+"""Verdicts on papers' statements by stored cells: intervals by set-up, tables of assumptions, and captions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _COLUMNS = ["statement", "where", "claim", "printed", "assuming", "ours", "+- ou
 
 
 def wide(experiment: str) -> str:
-    """Name of the experiment with all combinations that the paper leaves open, or the experiment itself."""
+    """Name of the experiment with all combinations of options that the paper leaves open, or the given name."""
     return f"{WIDE}{experiment}" if f"{WIDE}{experiment}" in known() else experiment
 
 
 def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     """Confidence interval and outcome by set-up: columns of assumptions, `mean`, `half`, `n`, `outcome`.
 
-    A single draw has no interval, and determines an outcome only if the experiment has no randomness.
+    The half-width of a single draw is infinite, or 0 if the experiment is deterministic.
     """
     axes = one.assumptions
     of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in axes if axis.default}
@@ -76,7 +76,7 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
 
 
 def of_figure(statements: Iterable[Judged], name: str) -> list[Judged]:
-    """Statements that are judged by the experiments of a figure, or by the experiment of this name."""
+    """Statements that are judged by the experiments of the figure `name`, or by the experiment `name`."""
     needs: Sequence[str] = figures.module(name).NEEDS if name in figures.known() else (name,)
     return [one for one in statements if one.experiment in needs]
 
@@ -95,7 +95,7 @@ def caption(name: str, results: Results, frame: pd.DataFrame | None = None) -> s
     """Caption of a figure: its subject, and the verdicts on statements of the paper, computed from the results.
 
     Tiny versions have no verdict, and generators that replace traces are named. `frame` is the table of `verdicts` on
-    the same results, if it was computed already.
+    the same results, if it is already known.
     """
     shown, module = figures.caption(name, results), figures.module(name)
     if results.smoke:
@@ -126,6 +126,6 @@ def together(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
 
 
 def table(name: str, frame: pd.DataFrame) -> Table:
-    """Table of `verdicts`."""
+    """Convert a frame of `verdicts` to a `Table`."""
     keep = ("claim", "assuming", "outcome")
     return Table(f"explained-{name}", f"Assumptions and verdicts: {name}", frame, keep=keep)

@@ -41,7 +41,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
     `clusters`: one table for each cluster; `means`: one table of means over repetitions; `properties`: one table of
     properties by mechanism.
 
-    If games were played on several draws, a table `NAME-reached` has the rounds in which the games reach each residual.
+    If games were played on several draws, a table `NAME-reached` has the rounds until the residual falls to each level.
     Each entry of the experiment's `tables` follows as a table `NAME-name`.
 
     Parameters
@@ -122,7 +122,7 @@ def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
 
 
 def _tiny(table: Table) -> Table:
-    """Mark the table of a tiny version in its title and in every row, as it must not be mistaken for a result."""
+    """Mark the table of a tiny version in title and rows, since it must not be mistaken for a result."""
     frame = table.frame.copy()
     frame.insert(0, "TINY VERSION", "not a result")
     return replace(table, title=f"TINY VERSION, not a result: {table.title}", frame=frame)
@@ -177,7 +177,7 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
 
 
 def _of_properties(chosen: Experiment, found: StoredCells) -> Table:
-    """Table of properties by mechanism: measured counterexamples and proofs, against what a paper prints."""
+    """Table of properties by mechanism: measured violations and proofs, compared with what a paper prints."""
     worst = found.long("measured").pivot_table(index="measure", columns="mechanism", values="value", aggfunc="max")
     worst = worst[found.cells["mechanism"].unique()]
     rows, notes = [], dict[str, None]()

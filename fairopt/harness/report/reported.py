@@ -13,7 +13,7 @@ import msgspec
 VERSION = 1
 
 Number = float | None
-#: Type of the number on which an alert is based.
+#: Type of the distance from entitlements, on which an alert can be based.
 Distance = Annotated[Number, msgspec.Meta(
     description="dominant shares that would have to change hands until every user runs what it is entitled to: near 0 "
     "where all do (tasks are whole, entitlements are not); alert where it stays above a threshold such as 0.1",

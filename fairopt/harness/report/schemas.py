@@ -1,4 +1,4 @@
-"""JSON Schemas of cluster files, experiment files and reports, from the declarations that read and write them."""
+"""JSON Schemas of cluster files, experiment files, reports and instances, derived from the code that reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AMOUNTS = {
     "description": "of every resource: a table by its name, or a list in the order of `resources`",
 }
 _NAME = {"type": "string"}
-#: Schemas of the values of a cluster file, by key; the list of keys is that of the reader.
+#: Schemas of the values of a cluster file, by key; `cluster_file` determines which keys there are.
 _CLUSTER: dict[str, dict[str, Any]] = {
     "name": _NAME,
     "count": {"type": "integer", "minimum": 1, "description": "how many such servers there are; default 1"},

@@ -41,9 +41,12 @@ def check_level(level: float) -> None:
 
 
 def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
-    r"""Mean of a column by group, with Student's confidence interval.
+    r"""Mean of a column v by group, with Student's confidence interval.
 
     .. math:: \bar v \pm t_{n-1} s / \sqrt n
+
+    with the mean :math:`\bar v` and the standard deviation s of n values, and the quantile :math:`t_{n-1}` of Student's
+    distribution with n - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -88,7 +91,7 @@ def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float =
     return found[[*keys, "mean", "half", "n"]]
 
 
-#: Columns of ways to solve or simulate, which identify rows beside sources and parameters; constant ones are omitted.
+#: Columns that state how cells were solved or simulated. Tables have the columns that are not constant as row labels.
 WAY = ("engine", "order", "damping", "tol", "until", "every", "thrashing")
 MEASURES = ("rounds", "utilization", *FRACTIONS, "min_share", "jain", "welfare", "price_of_fairness", "mean_response",
             "median_response", "mean_wait", "seconds", "simulate")  # fmt: skip
@@ -151,7 +154,7 @@ class StoredCells:
         less: Mapping[str, Any] | None = None,
         fit: str | Sequence[str] = (),
     ) -> Table:
-        """Means of measures by rows and columns, with half-widths `+-` of intervals; `Table.write` makes LaTeX.
+        """Tabulate means of measures by rows and columns, with half-widths `+-` of intervals.
 
         Only repetitions are averaged. Any other column in which cells differ, such as a parameter of the mechanism, an
         option of the source or the engine, becomes a further row label.
@@ -163,19 +166,19 @@ class StoredCells:
             any column of the cells.
         values : str or sequence of str
             Measures: columns of the cells, and for games `rounds to 1e-3`, `messages to 1e-3`, `seconds to 1e-3`,
-            `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (`games`). Cells
-            without the first measure are left out.
+            `seconds per server to 1e-3` at each stored residual, `linear_factor` and `linear_fit` (module `games`).
+            Cells without the first measure are left out.
         columns : str, optional
             Column whose values become columns of the table.
         level : float
             Level of confidence, in (0, 1).
         medians : bool
-            Medians with intervals between order statistics in place of means, as where some games never end.
+            Medians with intervals between order statistics in place of means, for example if some games never converge.
         less : mapping, optional
-            Differences from the cell of the same draw that has these values: `less={"order": "cyclic"}`, or
-            `less={"mechanism": "drfh"}`, whose parameters may differ.
+            Differences from the cell of the same draw that has the given values: `less={"order": "cyclic"}`, or
+            `less={"mechanism": "drfh"}`; a reference mechanism may have other parameters.
         fit : str or sequence of str
-            Exponents of a power law of the first measure in these columns, such as `users`, in place of means.
+            Exponents of a power law of the first measure in the given columns, such as `users`, in place of means.
 
         Raises
         ------
@@ -203,7 +206,7 @@ class StoredCells:
         if cells.empty:
             raise DataError(f"no cell has {values[0]}; name another measure first")
         ways = [source, *options, what, *parameters, *cells.columns.intersection(WAY)]
-        if less:  # another mechanism has other parameters
+        if less:  # a reference mechanism may have other parameters
             other = (what, *parameters) if {what, "mechanism"} & {*less} else ()
             cells = paired(cells, values, less, ["source", "repetition", *(one for one in ways if one not in other)])
         for one in ways:
@@ -242,7 +245,7 @@ class Results:
     smoke : bool
         Read the tiny versions of experiments.
     traces : str, optional
-        Folder of the traces, which determines the cells in question. Default: FAIROPT_TRACES.
+        Folder of the traces, on whose content the keys of cells depend. Default: FAIROPT_TRACES.
     accept_older : bool
         Accept results of other code of fairopt or of the mechanism; a note states how many.
 
@@ -454,11 +457,11 @@ def with_medians(
 
 
 def reached(found: StoredCells) -> pd.DataFrame:
-    """Medians of convergence by game and residual: `n` draws, of which `there` reach the residual.
+    """Medians of convergence by game and residual `level`, over `n` draws; in `there` draws the residual falls to it.
 
     `rounds`, `messages` and `seconds` are medians over all draws until the residual stays at or below `level`, infinite
-    if fewer than half reach it; `rounds low`, `rounds high`, `seconds low` and `seconds high` are the ends of
-    95% confidence intervals. Games whose tolerance is larger than a level are excluded at this level.
+    if it does so in fewer than half of the draws; `rounds low`, `rounds high`, `seconds low` and `seconds high` are the
+    ends of 95% confidence intervals. Games whose tolerance is larger than a level are excluded at this level.
 
     >>> import fairopt as fo
     >>> fo.report.reached(fo.report.Results().of("convergence"))  # doctest: +SKIP
@@ -486,7 +489,7 @@ def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: 
 
     .. math:: 2 P(B < k) \le 1 - \text{level}, \quad B \sim \text{Binomial}(n, 1/2)
 
-    For n = 20 at 95% these are the 6th and the 15th value. Values may be infinite, but not missing.
+    For n = 20 at 95% the ends are the 6th and the 15th value. Values may be infinite, but not missing.
 
     Parameters
     ----------

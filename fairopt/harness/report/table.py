@@ -76,7 +76,7 @@ class Table:
             Names, or patterns such as `use_*`; half-widths of intervals come with their means.
         rows : sequence of str or None
             Values of any cell, patterns such as `alphaPF-VDS*`, or names with a parameter that is a column, such as
-            `alphaPF-VDS(alpha=2)`. Rows with equal values in the columns before the matching one remain adjacent.
+            `alphaPF-VDS(alpha=2)`. Rows with equal values in the columns before the matching column remain adjacent.
         """
         frame = self.frame
         if rows is not None:
@@ -111,7 +111,7 @@ def draws_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
 
 
 def medians_said(counts: pd.Series[int], frame: pd.DataFrame) -> str:
-    """Number of draws of medians, and the kind of their intervals, if there are medians."""
+    """Number of draws over which medians are taken, and the kind of intervals, if any."""
     known = frame.filter(regex=" low$").notna().any(axis=None)
     of = "95% intervals between order statistics in brackets" if known else "without intervals"
     return f"Medians of {counts_said(counts)} draws, {of}"

@@ -2,7 +2,7 @@
 
 The preamble needs `booktabs` and `array`. Widths are those of Computer Modern, in \\footnotesize at 10 points.
 
-Notation is that of the literature: words for columns, usual names of mechanisms, and letters in math.
+Notation follows the literature: words for columns, usual names of mechanisms, and letters in math.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TOKEN = re.compile(r"\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
 
 
 def typeset(text: object) -> str:
-    """Text for LaTeX: mechanisms and policies as papers call them, letters of formulas in math.
+    """Convert a text to LaTeX, with the names that papers give to mechanisms and policies, and formulas in math.
 
     `alphapf-vds(alpha=3.0)` is :math:`\\alpha`PF-VDS (:math:`\\alpha = 3`), and `x_n`, `d4`, `alpha = 2` are formulas.
     """
@@ -151,7 +151,7 @@ INTERVAL = "+- "
 _INCH, _EM, _GAP = 72.27, 8.5, 0.9
 #: Fraction of the largest value of a column; smaller numbers in the column are rounding errors, and are printed as 0.
 _ROUNDING = 1e-12
-#: Power of ten; smaller certificates are printed as smaller than this bound.
+#: Exponent of ten; a certificate below `10^_LEAST` is printed as smaller than this bound.
 _LEAST = -12
 #: Significant digits: `_DIGITS` of values of unknown accuracy, `_OF_SECONDS` of seconds, which are measured once.
 _DIGITS, _OF_SECONDS = 4, 2
@@ -173,7 +173,7 @@ _BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
 
 @dataclass
 class _Column:
-    """A column: name in the frame, heading in at most two lines, cells, and preferred and smallest width in ems."""
+    """Column: name in the frame, heading in at most two lines, cells, and preferred and smallest width in ems."""
 
     name: str
     head: list[str]
@@ -200,7 +200,7 @@ def latex(
     whole: bool = False,
     keep: Sequence[str] = (),
 ) -> str:
-    """A floating table for LaTeX: `table` in a column, or a wider `table*`, which spans both columns of a page.
+    """Format a floating table for LaTeX: `table` in a column, or a wider `table*`, which spans both columns of a page.
 
     Row labels are the first columns. Half-widths follow means, ends of intervals follow medians. Values equal in all
     rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important
@@ -269,14 +269,14 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct(frame: pd.DataFrame) -> pd.DataFrame:
-    """Drop measures over users with unmet demand that equal those over all users."""
+    """Drop measures over users with unmet demand that equal the measures over all users."""
     twice = [f"{name}_wanting" for name in ("min_share", "jain")
              if name in frame and frame[name].equals(frame.get(f"{name}_wanting"))]  # fmt: skip
     return frame.drop(columns=twice)
 
 
 def informative(frame: pd.DataFrame) -> pd.DataFrame:
-    """Drop columns that repeat others, or have the expected value in every row."""
+    """Drop columns that repeat other columns, or have the expected value in every row."""
     usual = [name for name, value in _EXPECTED.items() if len(frame) and name in frame and frame[name].eq(value).all()]
     return distinct(frame).drop(columns=usual)
 
@@ -320,9 +320,9 @@ def _measured(one: _Column) -> bool:
 
 
 def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """Drop constant columns, and state them in a sentence; for a table of one row, all columns.
+    """Drop constant columns, except columns in `kept`, and return the table and a sentence that states their values.
 
-    Columns in `kept` remain.
+    A table of one row, or of constant columns only, is returned unchanged, without a sentence.
     """
     frame = informative(frame)
     same = [
@@ -390,7 +390,7 @@ def _numbers(
     halves: Array,
     alike: Array,
 ) -> list[str]:
-    """Format the cells of a column, with the number of decimals that is certain for the largest value of equal kind."""
+    """Format the cells of a column, with the decimals that are certain for the largest number in the group `alike`."""
     if name in _GIVEN:
         return [power(value) for value in values]
     if name == "certificate":
@@ -398,7 +398,7 @@ def _numbers(
     if name.split(" ")[0] in ("seconds", "simulate"):
         certain = np.minimum(certain, _OF_SECONDS)
     finite = alike[np.isfinite(alike)]
-    largest = np.abs(finite).max(initial=0.0) * (1 + 1e-9)  # 99.9999999999 is 100
+    largest = np.abs(finite).max(initial=0.0) * (1 + 1e-9)  # 99.9999999999 counts as 100
     most = int(certain.max(initial=1)) - 1 - _order(largest)
     enough = (k for k in range(most) if np.allclose(finite, finite.round(k), rtol=0, atol=10.0 ** -(k + 7)))
     decimals = next(enough, most)
@@ -406,7 +406,7 @@ def _numbers(
 
 
 def _cell(value: float, half: float, digits: int, decimals: int, largest: float) -> str:
-    """Format a number with its half-width, to two digits of the latter; what would round to 0 is a power of ten."""
+    """Format a number, to two digits of its half-width; a number that would round to 0 is written as a power of ten."""
     if not math.isfinite(value):
         return power(value)
     order = _order(value)
@@ -437,7 +437,7 @@ def _in_lines(head: str, longest: float) -> list[str]:
 
 
 def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> tuple[list[_Column], list[str]]:
-    """Columns that fit, with their widths, and names of columns that do not.
+    """Select the columns that fit, set their widths, and return them with the names of the other columns.
 
     Columns are added in order, needed columns first and columns in `_LAST` last; a group with a common heading takes
     the place of its first column. Folded columns share the remaining width.
@@ -459,7 +459,7 @@ def _fitting(columns: Sequence[_Column], room: float, needed: Sequence[str]) -> 
 
 
 def _taken(columns: Sequence[_Column]) -> float:
-    """Smallest total width of columns with gaps, in ems; the last of a group is widened for the common heading."""
+    """Smallest total width of columns with gaps, in ems; a group is at least as wide as its common heading."""
     total = sum(one.least + _GAP for one in columns) - _GAP
     for group in {one.group for one in columns if one.group}:
         inside = [one.least + _GAP for one in columns if one.group == group]
@@ -498,7 +498,7 @@ def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
     name = None
     for row in rows:
         cells = [one.cells[row] for one in columns]
-        # A label of several rows is printed in the first only.
+        # A label of several consecutive rows is printed in the first row only.
         if cells[0] == name and len(columns) > 1 and not columns[1].number:
             cells[0] = ""
         lines.append(_row(cells))

@@ -1,13 +1,14 @@
 """The reference engine: solve a mechanism's program in CVXPY, scaled as its criterion allows (`scaled`).
 
-`Leximin` objectives are solved by successive linear programs, concave ones by conic programs in which every share is
-divided by its max-min level. Users whose marginal welfare is negligible beside the largest are optimised afterwards,
-one scale at a time, with the tasks of the others fixed.
+`Leximin` objectives are solved by successive linear programs, concave objectives by conic programs in which every share
+is divided by the user's share under max-min. The marginal welfare of a user is `x U'(x)` at its tasks x. Users whose
+marginal welfare is negligible beside the largest are optimised afterwards, one scale at a time, with the tasks of the
+others fixed.
 
-Each round of max-min solves `maximise t` subject to `level_n >= t` for free users and `level_n >= fixed level` for the
-others. If the dual of a free user's constraint is positive its level is final, since `sum_n dual_n level_n` cannot
-increase. At least one user is fixed per round; users with small duals stay free, since a later round with fewer free
-users decides about them reliably.
+Each round of max-min maximises t subject to `level_n >= t` for free users and `level_n >= fixed level` for fixed users.
+If the dual of a free user's constraint is positive, its level is final, since `sum_n dual_n level_n` cannot increase.
+At least one user is fixed per round. Users with small duals stay free, since a later round with fewer free users
+determines reliably whether they are limited.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from . import solvers
 from .program import Leximin, Program, Statement
 from .scaled import ClusterProgram, statement
 
-#: Duals of level constraints count as positive above this fraction of the largest.
+#: Duals of level constraints count as positive above this fraction of the largest dual.
 _POSITIVE = 1e-3
-#: Costs of users count as positive above this fraction of the largest price of a whole capacity.
+#: A user's cost of a whole server counts as positive above this fraction of the largest price of a whole capacity.
 _COSTS = 1e-9
 
 
 @dataclass
 class LeximinProblem:
-    """A round of max-min, compiled once and solved again as its parameters (and those of the levels) change.
+    """Linear program of a round of max-min, compiled once and solved in every round with other values of parameters.
 
     `cost` returns each user's least cost of a whole server at the present prices, (levels,), relative to the largest
-    price of a whole capacity. A user with a positive cost cannot be raised; the cost distinguishes users with a small
-    part of a bottleneck, whose constraint has a small dual, from free ones.
+    price of a whole capacity. The level of a user with a positive cost cannot increase. The cost distinguishes users
+    that use little of a bottleneck, whose constraints have small duals, from users that use none of it.
     """
 
     statement: Statement
@@ -61,9 +62,10 @@ class LeximinProblem:
         self._round = cp.Problem(cp.Maximize(self._common), [*self.statement.constraints.values(), self._fixed])
 
     def solve(self, solver: str | None = None) -> Array:
-        """Compute the lexicographically largest levels, (levels,); the variables have an allocation that attains them.
+        """Compute the lexicographically largest levels, (levels,), and an allocation that attains them as variables.
 
-        For users that exceed the common level anyway, by a floor or by tasks on other servers, it is that level.
+        For a user that exceeds the common level of its round because of a floor, or of tasks on other servers, the
+        result is the common level.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -87,16 +89,16 @@ class LeximinProblem:
 State = Callable[[Program], Statement]
 
 
-#: Users whose marginal welfare is below this fraction of the largest are optimised in a later solve.
+#: Fraction of the largest marginal welfare below which a user is optimised in a later solve.
 _VISIBLE = 1e-7
-#: Solves per solver, each normalised by the shares of the previous one.
+#: Number of solves per solver, each normalised by the shares of the previous solve.
 _RESCALINGS = 3
 
 
 def solutions(problem: Problem, solver: str | None = None, state: State = statement) -> Iterator[Solution]:
-    """Candidate solutions of a program, from each applicable solver in turn.
+    """Candidate solutions of a problem's convex program, from each applicable solver in turn.
 
-    `state` states it in terms of the variables; by default it is derived from the criterion.
+    `state` formulates the program in the variables of a `Program`; by default it is derived from the criterion.
     """
     criterion, polytope = problem.criterion, problem.polytope
     stated = state(ClusterProgram(polytope, criterion))
@@ -112,7 +114,8 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
             for _ in range(_RESCALINGS):
                 solution = _concave(polytope, criterion, state, unit, name, runs)
                 yield solution
-                # A further request means that the certificate missed the tolerance: normalise by the present shares.
+                # Another candidate is requested only if the certificate of this one misses the tolerance: normalise by
+                # the present shares.
                 share = (polytope.cluster.work(solution.tasks) * criterion.share)[polytope.users]
                 unit = np.maximum(share, 1e-9 * levels)
         except SolverError as error:
@@ -122,7 +125,7 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
 
 
 def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str | None) -> Iterator[Solution]:
-    """Candidate solutions of max-min, each normalised by the levels and tasks of the previous one."""
+    """Candidate solutions of max-min, each normalised by the levels and tasks of the previous candidate."""
     tasks, unit = None, None
     for _ in range(_RESCALINGS):
         start = clock.cpu()
@@ -137,7 +140,7 @@ def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str
 
 
 def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
-    """Share of every user under max-min, (users,), by which shares are normalised."""
+    """Shares of users under max-min, (users,), by which shares are normalised, and the runs that computed them."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     problem = LeximinProblem(
         Statement(Leximin(program.sigma / program.weight), program.constraints), program.cost, program.typical_level
@@ -164,8 +167,8 @@ def _concave(
             prices = polytope.unit_prices(np.maximum(stated.constraints["capacity"].dual_value, 0.0))
         tasks = polytope.tasks @ polytope.inside(program.fraction.value)
         if not (tasks > 0).all():
-            # Zero tasks are optimal only at alpha = 0, where no scales are to be separated; otherwise the certificate
-            # rejects them.
+            # Zero tasks are optimal only at alpha = 0, where marginal utilities are constant and all users are solved
+            # at once; for other alphas the certificate rejects zero tasks.
             return _solution(polytope, program, prices, runs, build)
         marginal = own.log_marginal(tasks) + np.log(tasks)
         waiting = fixed == 0

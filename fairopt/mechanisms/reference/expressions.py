@@ -12,10 +12,11 @@ Names = tuple[tuple[str, ...], ...]
 
 
 class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
-    """An expression with a name, and with names along its axes that serve as indices, `tasks["ann", "s2"]`.
+    """Expression with a name, and with names along its axes that serve as indices, such as `tasks["ann", "s2"]`.
 
-    With `rules`, the constraints of its program, division by a weight is DPP, which forbids division by a parameter:
-    the quotient is a variable with the additional constraint `weight * quotient <= expression`.
+    The rules of disciplined parametrized programming (DPP) forbid division by a parameter. If `rules`, the constraints
+    of the program, are given, division by a weight returns a variable, the quotient, and adds the constraint
+    `weight * quotient <= expression` to them.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ def definitions(expressions: list[cp.Expression]) -> dict[str, str]:
 
 
 def readable(text: str) -> str:
-    """CVXPY's text of an expression, without shapes of promotions, flags of atoms, and excess digits."""
+    """Shorten CVXPY's text of an expression: omit shapes of promotions, flags of atoms, and excess digits."""
     text = re.sub(r"Promote\(([^()]*), \(\d*,?( \d+)?\)\)", r"\1", text)
     text = re.sub(r"\bSum\(([^()]*), None, False\)", r"sum(\1)", text)
     text = re.sub(r"\bSum\(([^()]*), 1, False\)", r"sum(\1, axis=1)", text)

@@ -1,4 +1,4 @@
-"""The problem of a mechanism as users see it: a CVXPY problem with tasks, constraints and prices by name."""
+"""The problem of a mechanism as a CVXPY problem with tasks, constraints and prices by name, for users to modify."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from ...result.allocation import Allocation
 
 
-#: Alphas from this value on, or this near 1, make powers of shares ill-conditioned: the scaled form is the default.
+#: Powers of shares are ill-conditioned for alpha from `STEEP` on, and for alpha that differs from 1 by less than
+#: `NEAR_ONE`: the scaled form is the default for these alphas.
 STEEP, NEAR_ONE = 5.0, 1e-2
 
 
 class NamedProblem(cp.Problem):  # type: ignore[misc]
-    r"""A `cp.Problem` with names, to solve with any CVXPY solver, `problem.solve()`; solutions are not certified.
+    r"""A `cp.Problem` with named parts. `problem.solve()` uses any CVXPY solver, and its solution is not certified.
 
-    `print(problem)` shows it in the notation of the papers. Variables are accessible by name in CVXPY's `var_dict`,
+    `print(problem)` displays it in the notation of the papers. Variables are accessible by name in CVXPY's `var_dict`,
     parameters in `param_dict`, constraints in `named`, duals in `named[...].dual_value`.
 
     Attributes
@@ -43,9 +44,11 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         max-min. In a scaled problem `capacity` is (rows,), relative to the capacities, and cone constraints are added.
     program : variables and expressions (`fairopt.mechanisms.reference.program.Program`)
     levels : cp.Expression or None
-        Levels of max-min, :math:`\sigma_n / \phi_n`. Such a problem maximises the variable `level` subject to `levels
-        >= level`: it is the first of the sequence of programs of lexicographic max-min, which `lexicographic` solves.
-    formula : LaTeX of the mechanism's definition, or ''
+        Levels :math:`\sigma_n / \phi_n` if the objective is max-min. The problem then maximises the variable `level`
+        subject to `levels >= level`; it is the first program of the sequence that defines lexicographic max-min, and
+        `lexicographic` solves them all.
+    formula : str
+        LaTeX of the mechanism's definition, or ''.
     """
 
     def __init__(
@@ -77,19 +80,22 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
 
     @cached_property
     def tasks(self) -> cp.Expression:
-        """Tasks :math:`x_{ni}`, (users, servers), such as `problem.tasks["ann", "s2"]`; `.value` after a solve."""
+        """Tasks :math:`x_{ni}`, (users, servers), as an expression, with entries such as `problem.tasks["ann", "s2"]`.
+
+        Its `.value` is an array after a solve, and None before.
+        """
         return Named(self.program.tasks, "tasks", (tuple(self.cluster.users), tuple(self.cluster.servers)))
 
     @cached_property
     def user_tasks(self) -> cp.Expression:
-        """Tasks :math:`x_n` on all servers, (users,), of all users; `problem.user_tasks["ann"]`."""
+        """Tasks :math:`x_n` on all servers, (users,), as an expression, with entries such as `user_tasks["ann"]`."""
         return Named(cp.sum(self.program.tasks, axis=1), "user_tasks", (tuple(self.cluster.users),))
 
     @property
     def prices(self) -> Array | None:
         """Prices, (servers, resources): duals of `capacity`, in units of the objective per unit of the resource.
 
-        For a scaled problem they are converted to units of the mechanism's welfare. None before a solve.
+        Prices of a scaled problem are in units of the mechanism's welfare. None before a solve.
         """
         dual = self.named["capacity"].dual_value
         unit = math.exp(self.program.log_unit) if self._welfare else 1.0
@@ -98,18 +104,16 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
     def allocation(self, label: str | Cluster = "problem", *, criterion: Any = None, tol: float = 1e-6) -> Allocation:
         """Return the solution as an allocation, after solving the problem if necessary.
 
-        Instead of a label the problem's cluster may be given, `problem.allocation(cluster)`, pooled or not.
-
-        The tasks of a modified problem are certified for feasibility, or for optimality under `criterion` if one is
-        given (`Allocation.of`).
+        Tasks are certified for feasibility only, or also for optimality under `criterion` if it is given
+        (`Allocation.of`). Instead of a label, the problem's cluster may be given, pooled or not.
 
         Raises
         ------
         SolverError
             CVXPY's solver found no solution.
         DataError
-            The solution is infeasible beyond `tol`, so that a smaller solver tolerance is needed; or the cluster is
-            not that of the problem.
+            The solution is infeasible beyond `tol`, so that a smaller solver tolerance is needed; or the given cluster
+            is not the problem's cluster.
         """
         from ...result.allocation import Allocation
 
@@ -124,12 +128,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return Allocation.of(self.cluster, np.maximum(self.tasks.value, 0), label, criterion=criterion, tol=tol)
 
     def lexicographic(self, solver: str | None = None) -> Array:
-        """Solve the whole sequence of programs of lexicographic max-min, with modifications of the problem.
+        """Solve the whole sequence of programs of lexicographic max-min, each with the constraints that were added.
 
         Returns
         -------
         Array (levels,)
-            Level of every user, in the order of `program.users`, at which it was fixed; `tasks` has an allocation.
+            Levels in the order of `levels`; `tasks` has the value of an allocation that attains them.
 
         Raises
         ------
@@ -148,7 +152,7 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return found
 
     def adding(self, **constraints: cp.Constraint) -> NamedProblem:
-        """Add constraints by name, in a new problem: `problem.adding(floor=problem.user_tasks["ann"] >= 2)`.
+        """Return a new problem with named constraints, as `problem.adding(floor=problem.user_tasks["ann"] >= 2)`.
 
         Raises
         ------
@@ -161,12 +165,12 @@ class NamedProblem(cp.Problem):  # type: ignore[misc]
         return NamedProblem(self.program, stated, self.levels, self.formula, self._welfare)
 
     def maximising(self, objective: cp.Expression) -> NamedProblem:
-        """Replace the objective, in a new problem: `problem.maximising(cp.sum(problem.user_tasks))`."""
+        """Return a new problem with another objective, as `problem.maximising(cp.sum(problem.user_tasks))`."""
         return NamedProblem(self.program, Statement(cp.Maximize(objective), self.named), welfare=False)
 
 
 def scaled_by_default(criterion: Criterion) -> bool:
-    """True where the printed form is ill-conditioned: for large alpha, and for alpha near but not equal to 1."""
+    """True if the printed form is ill-conditioned: for large alpha, and for alpha near but not equal to 1."""
     alpha = criterion.alpha
     return STEEP <= alpha < math.inf or 0 < abs(alpha - 1) < NEAR_ONE
 
@@ -198,7 +202,7 @@ def cluster_problem(
 
 
 def named_problem(program: Program, stated: Statement, formula: str = "") -> NamedProblem:
-    """Turn a statement into a problem; for max-min its first program, which maximises the least level."""
+    """Turn a statement into a problem; max-min becomes its first program, which maximises the least level."""
     if not isinstance(stated.objective, Leximin):
         return NamedProblem(program, stated, formula=formula)
     levels, common = stated.objective.levels, cp.Variable(name="level")

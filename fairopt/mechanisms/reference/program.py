@@ -1,4 +1,4 @@
-"""Convex programs in the notation of the papers: tasks `x` of a cluster in CVXPY, objectives and constraints."""
+"""Convex programs in the notation of the papers: tasks `x` as a CVXPY variable, objectives and constraints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Leximin:
 
 @dataclass(frozen=True)
 class Statement:
-    """An objective, and constraints by name."""
+    """An objective, and constraints by name, of a convex program."""
 
     objective: cp.Maximize | Leximin
     constraints: Mapping[str, cp.Constraint]
@@ -59,14 +59,14 @@ class Program:
     Attributes
     ----------
     cluster : the cluster on which the mechanism is defined (the pool, for single-pool mechanisms)
-    criterion : the mechanism's criterion there, with caps, floors and weights
-    users : rows of the cluster that can run a task here; arrays (users,) are in this order
-    servers : columns of the cluster that `x` covers: all, or one in the per-server game
+    criterion : the mechanism's criterion on `cluster`, with caps, floors and weights
+    users : indices of the users that can run a task on `servers`; arrays (users,) are in this order
+    servers : indices of the servers that `x` covers: all servers, or one server in the per-server game
     x : (users, servers), tasks
     user_tasks : (users,)
-        :math:`x_n`, tasks on all servers; in the game this includes the tasks on other servers.
+        :math:`x_n`, tasks on all servers, including those that `x` does not cover.
     work : (users,)
-        :math:`w_n = \sum_i a_{ni} x_{ni}`, the same with rates; `user_tasks` if the cluster has none.
+        :math:`w_n = \sum_i a_{ni} x_{ni}` with the cluster's rates :math:`a_{ni}`; `user_tasks` without rates.
     weight : (users,)
         :math:`\phi_n`.
     constraints : dict of str to cp.Constraint
@@ -115,7 +115,7 @@ class Program:
 
     @cached_property
     def virtual_share(self) -> cp.Expression:
-        r"""Virtual dominant shares :math:`w_n / (a_{ni} \gamma_{ni})`, (users,), on server i of the per-server game."""
+        r"""Virtual dominant shares :math:`w_n / (a_{ni} \gamma_{ni})`, (users,), on the only server i of `servers`."""
         if len(self.servers) != 1:
             raise DataError("virtual dominant shares are those of one server: see server_problem")
         return self._share(1 / self.cluster.monopoly_work[self.users, self.servers[0]], self.work, "virtual_share")
@@ -141,7 +141,7 @@ class Program:
     def tasks(self) -> cp.Expression:
         """Tasks (users, servers) of all users on all servers of the cluster."""
         users, servers = self.cluster.shape[:2]
-        # Solvers satisfy placement only to their tolerance, hence the exact zeros of the mask.
+        # Solvers satisfy placement constraints only up to their tolerance; the mask makes the zeros exact.
         table = self.x if self.usable.all() else cp.multiply(self.usable.astype(float), self.x)
         if len(self.users) < users:
             table = _spread(self.users, users, "users").T @ table
@@ -150,7 +150,10 @@ class Program:
         return table if self.others is None else table + self.others
 
     def give_others(self, tasks: Array) -> None:
-        """Set the tasks on other servers from (all users, all servers); this one's column is only an initial guess."""
+        """Set the tasks on other servers from a table (all users, all servers).
+
+        The table's columns of `servers` are not constraints; subclasses may use them as an initial guess.
+        """
         assert self.others is not None
         self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
 
@@ -163,7 +166,7 @@ class Program:
 
 
 def _spread(places: Index, count: int, name: str) -> cp.Constant:
-    """0-1 matrix (places, count) that scatters entries to these places, printed as `e[name]`."""
+    """0-1 matrix (places, count) that scatters entries to the given places, printed as `e[name]`."""
     ones = (np.ones(len(places)), (np.arange(len(places)), places))
     return cp.Constant(sp.csr_matrix(ones, shape=(len(places), count)), name=f"e[{name}]")
 
@@ -175,9 +178,9 @@ class Textbook(Program):
 
     Parameters
     ----------
-    server : column of the only server whose tasks are variables; by default those of all servers are
+    server : index of the only server whose tasks are variables; by default the tasks on all servers are variables
     tasks : (users, servers), the fixed tasks on other servers, if `server` is given
-    parameters : make capacity, demand, weight and shares per task `cp.Parameter`s (DPP)
+    parameters : make capacity, demand, weight and shares per task parameters of the CVXPY problem
     """
 
     def __init__(
@@ -229,7 +232,7 @@ class Textbook(Program):
                 self.constraints[name] = some <= bound if name == "max_tasks" else some >= bound
 
     def _symbol(self, name: str, value: Array) -> cp.Expression:
-        """A constant that prints as its name, or a parameter."""
+        """CVXPY constant that prints as its name, or a CVXPY parameter."""
         if self._parameters:
             return cp.Parameter(value.shape, nonneg=True, name=name, value=np.array(value))
         return super()._symbol(name, value)
@@ -241,9 +244,9 @@ class Textbook(Program):
         return self._named(cp.multiply(self._symbol(f"{label}_per_task", per_task), tasks), label)
 
 
-#: Alpha above which a power of a share overflows within six decades of the share: gradients are compared near 1.
+#: Alpha above which powers of shares that span six decades overflow: gradients are then compared at levels near 1.
 _STEEP = 20.0
-#: Number of random points at which objective and criterion are compared, and relative tolerance of their gradients.
+#: Objective and criterion are compared at `_POINTS` random points; `_NEAR` is the relative tolerance of gradients.
 _POINTS, _NEAR = 3, 1e-6
 
 
@@ -252,9 +255,9 @@ def check_expressed(
 ) -> None:
     """Raise `DataError` if a program disagrees with its criterion, on which certificates are based.
 
-    No problem is solved. Constraints must be those of `Program`. At random points the gradient of the objective must be
-    proportional to the criterion's marginal utilities, and levels of max-min to its levels. Of a game the first ten
-    servers are checked.
+    No problem is solved. The constraints must be those of `Program`. At random points, the gradient of the objective
+    must be proportional to the criterion's marginal utilities; levels of max-min must be proportional to the
+    criterion's levels. Of a game, only the first ten servers are checked.
     """
     rng = np.random.default_rng(0)
     game = criterion.scope == "game"

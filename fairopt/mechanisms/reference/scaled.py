@@ -1,6 +1,7 @@
 """Well-conditioned convex programs: fractions of servers as variables, shares near 1, and power cones.
 
-The program is derived from the criterion (`statement`), so that mechanisms state only the printed form.
+`statement` derives the program from the criterion, so that a mechanism only states the form in which its paper prints
+it.
 """
 
 from __future__ import annotations
@@ -19,20 +20,23 @@ from .utility import UtilitySlope
 
 
 class Scaled(Program):
-    r"""A program over the fractions :math:`z_{ni} = x_{ni} / \gamma_{ni}` of some (user, server) pairs.
+    r"""Program over the fractions :math:`z_{ni} = x_{ni} / \gamma_{ni}` of some (user, server) pairs.
 
     Attributes
     ----------
     fraction : (pairs,)
+        :math:`z_{ni}`.
     sigma : (users,), or (pairs,) in the scope `per_server`
         The criterion's share; virtual dominant shares in the per-server game.
-    unit : like `sigma`
-        Normalisation of shares. It does not change the problem, but solvers fail for large alpha unless all shares are
-        near 1, as they are when each is divided by its max-min level.
-    scaled_share : `sigma / unit`
-    factor : like `sigma`, `phi_n^alpha unit_n^(1-alpha)`, divided by the maximum
-        Welfare coefficients of scaled shares; 0 for fixed users.
-    typical_level : normalisation of max-min levels, a level that all users could have
+    unit : shaped like `sigma`
+        Normalisation of shares, which does not change the solution. For large alpha solvers fail unless all shares are
+        near 1, as they are after division by the shares under max-min.
+    scaled_share : shaped like `sigma`
+        `sigma / unit`.
+    factor : shaped like `sigma`
+        Welfare coefficients of scaled shares, `weight^alpha unit^(1-alpha)`, divided by the maximum; 0 for fixed users.
+    typical_level : float
+        Normalisation of max-min levels.
     """
 
     polytope: Polytope
@@ -63,18 +67,21 @@ class Scaled(Program):
 
 
 def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
-    """`weight^alpha unit^(1-alpha)`, 0 where `settled`, divided by its maximum; and the log of that maximum."""
+    """Coefficients `weight^alpha unit^(1-alpha)` divided by their maximum, and the log of this maximum.
+
+    Coefficients are 0 for fixed users, whom `settled` marks.
+    """
     log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
     return np.asarray(np.exp(log_factor - most)), most
 
 
 class ClusterProgram(Scaled):
-    """The users of a whole cluster with a global share (or one per pair, in the scope `per_server`).
+    """Scaled program of a whole cluster, with one share per user, or one per pair in the scope `per_server`.
 
-    `tasks`, (users,), are estimates of the solution, by which variables are scaled. `fixed`, (users,), are tasks
-    that users keep while others are optimised (0: free). Fixing is numerical: users whose marginal welfare is far
-    below the largest are invisible to a solver until the others are fixed.
+    `tasks`, (users,), are estimates of the solution, by which variables are scaled. `fixed`, (users,), are the tasks
+    of fixed users, and 0 for free users. A solver's tolerance exceeds the welfare of users whose marginal welfare is
+    far below the largest: such users are optimised with the tasks of the others fixed.
     """
 
     def __init__(
@@ -92,7 +99,7 @@ class ClusterProgram(Scaled):
         self.servers = np.arange(polytope.cluster.shape[1])
         self.pairs, self.rows = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))
         self.polytope, self._each = polytope, criterion.scope == "per_server"
-        # Tolerances of solvers are absolute, hence variables near 1 even for a small fraction of a server.
+        # Tolerances of solvers are absolute: variables are scaled to values near 1 even where a fraction is small.
         self.typical_level, scale = _typical(polytope, own)
         if tasks is not None:
             scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
@@ -103,7 +110,7 @@ class ClusterProgram(Scaled):
         if polytope.rate is not None:
             self.user_tasks = cp.sum(self.x, axis=1)
         if self._each:
-            # A user's dominant share of one server is the fraction of its monopoly tasks there.
+            # A user's dominant share of one server is its fraction of its monopoly tasks on that server.
             self.sigma, self.weight = self.fraction, own.weight[polytope.pair_user]
         else:
             self.sigma = cp.Constant(sp.diags(own.share) @ polytope.tasks, name="share_per_fraction") @ self.fraction
@@ -125,9 +132,10 @@ class ClusterProgram(Scaled):
             self.factor, self.log_unit = welfare_factor(self.weight, self.unit, criterion.alpha, held > 0)
 
     def cost(self) -> Array:
-        """Least cost of a whole server by user (by pair, in the scope `per_server`), at the present prices.
+        """Cost of a user's monopoly tasks on its cheapest server, (users,), at the present prices.
 
-        It is relative to the largest price of a whole capacity.
+        Costs are relative to the largest price of a whole capacity. In the scope `per_server` they are the costs of
+        monopoly tasks at each (user, server) pair, (pairs,).
         """
         prices = np.abs(self.constraints["capacity"].dual_value)
         cost = self.polytope.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
@@ -139,7 +147,11 @@ class ClusterProgram(Scaled):
 
 
 def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
-    """A level that is feasible for all users together, and the fractions of servers, (pairs,), that it takes."""
+    """Typical level, and typical fractions of servers, (pairs,), by which variables are scaled.
+
+    In the scope `per_server`, servers are partitioned by weight. In other scopes all users can have the level together,
+    apart from task limits, and the fraction of a pair is the part of the server that would hold all tasks of the user.
+    """
     weight = own.weight[polytope.pair_user]
     if own.scope == "per_server":
         crowd = np.bincount(polytope.pair_server, weight)[polytope.pair_server]
@@ -151,12 +163,12 @@ def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
 
 
 def expressible(criterion: Criterion) -> bool:
-    """True if `statement` can express the criterion's welfare in CVXPY."""
+    """True if the criterion's welfare has an expression in CVXPY, which `statement` needs."""
     return not isinstance(criterion, ConcaveWelfare) or isinstance(criterion.slope, UtilitySlope)
 
 
 def statement(program: Program) -> Statement:
-    """State the scaled program of a criterion."""
+    """State the objective of a scaled program's criterion, with the program's constraints."""
     assert isinstance(program, Scaled)
     rule = program.criterion
     if isinstance(rule, FairnessEfficiency):
@@ -169,7 +181,7 @@ def statement(program: Program) -> Statement:
 def _alpha_fair(program: Scaled, alpha: float) -> Statement:
     r"""Alpha-fair welfare of scaled shares; lexicographic max-min at alpha = infinity.
 
-    With `t = sigma/unit`, the welfare is, up to a constant and a positive factor,
+    With `unit` u and scaled shares :math:`t_n = \sigma_n / u_n`, welfare is, up to a constant and a positive factor,
 
     .. math:: \sum_n B_n g(t_n), \quad B_n = \phi_n^\alpha u_n^{1-\alpha}, \quad
         g(t) = (t^{1-\alpha} - 1)/(1-\alpha), \quad g(t) = \log t \text{ at } \alpha = 1
@@ -195,7 +207,11 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
 
 
 def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
-    """Welfare under a user-defined utility, divided by the largest marginal welfare `U'(t) t`."""
+    r"""Welfare :math:`\sum_n \phi_n U(t_n)` at levels :math:`t_n = \sigma_n / \phi_n`, under a user-defined utility U.
+
+    Unless the program is one server's, welfare is divided by the largest :math:`\phi_n U'(t_n) t_n` at the levels of
+    `unit`.
+    """
     slope = rule.slope
     assert isinstance(slope, UtilitySlope)
     utility = slope.expression(program.sigma / program.weight)
@@ -209,13 +225,15 @@ def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
 
 
 def _fair_and_efficient(program: Scaled, rule: FairnessEfficiency) -> Statement:
-    r"""Logarithms of a power mean of shares and of their sum, with exact power cones.
+    r"""Logarithms of a power mean of shares and of the sum of shares, with exact power cones.
 
-    .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n \omega_n t_n^{1-\beta}\Big)^{1/(1-\beta)}
+    .. math:: \max\ a \log M + b \log T, \quad M \le \Big(\sum_n \omega_n t_n^{1-\beta}\Big)^{1/(1-\beta)},
+        \quad T = \sum_n \sigma_n \Big/ \sum_n u_n
 
-    with the scaled shares t as above, and :math:`\omega_n = \phi_n^\beta u_n^{1-\beta}`, normalised to sum to 1, in the
-    units of t. With :math:`\rho = 1 - \beta` and the perspective :math:`h_n \le M ((t_n/M)^\rho - 1)/\rho`, the mean is
-    at least M iff :math:`\sum_n \omega_n h_n \ge 0`: power cones, stable near beta = 1.
+    with `unit` u, scaled shares :math:`t_n = \sigma_n / u_n`, and :math:`\omega_n` proportional to
+    :math:`\phi_n^\beta u_n^{1-\beta}` with sum 1. With :math:`\rho = 1 - \beta`, the mean is at least M if and only if
+    some :math:`h_n \le M ((t_n/M)^\rho - 1)/\rho` have :math:`\sum_n \omega_n h_n \ge 0`. The bounds of h are power
+    cones, which are accurate near beta = 1.
     """
     beta = rule.alpha
     p = 1 - beta

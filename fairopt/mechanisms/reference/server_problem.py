@@ -1,14 +1,18 @@
-"""The game in CVXPY: the problem of one server, best responses, and the reference engine.
+"""The per-server game in CVXPY: the problem of one server, best responses, and the reference engine.
 
-Every solution of a server's problem is verified by the optimality conditions of a best response (`residual`). Users
-whose marginal welfare is negligible beside the largest (at alpha = 20 ten times the tasks count 1e19 times less) are
-optimised in later solves, one scale at a time, with the tasks of the others fixed. Inaccurate solutions are repeated
-with another normalisation of shares.
+Arrays `(users here,)` hold values of the users that can run tasks on the server in question, and arrays `(rows here,)`
+values of the resources of that server. Tasks are work if the cluster has rates.
 
-The engine starts at the proportionally fair program, which is the equilibrium for alpha = 1; at alpha = 0 it starts at
-zero, as best responses are independent. Then servers respond in turn (Gauss-Seidel), each at least once, until the
-certificate reaches the tolerance. It serves as a reference on small clusters; convergence is observed, not proved, for
-alpha other than 1.
+Every solution of a server's problem is verified by the optimality conditions of a best response (`residual`). The
+marginal welfare of a user, `t U'(t)` at its share t, can differ by many orders of magnitude between users: at alpha =
+20, ten times the share divides it by 1e19. Users whose marginal welfare is negligible beside the largest are optimised
+in later solves, one scale at a time, with the tasks of the other users fixed. After an inaccurate solve the problem is
+solved again with another normalisation of shares.
+
+The engine starts from the solution of the proportionally fair program, which is the equilibrium for alpha = 1; at
+alpha = 0 it starts from zero tasks, as best responses are independent. Then servers respond in turn (Gauss-Seidel),
+each at least once, until the residual is within the tolerance. The engine serves as a reference on small clusters;
+convergence is observed, not proved, for alpha other than 1.
 """
 
 from __future__ import annotations
@@ -43,10 +47,11 @@ if TYPE_CHECKING:
 
 
 class ServerProgram(Scaled):
-    r"""The column of one server, with virtual dominant shares :math:`\sigma_{ni} = (y_n + x_{ni}) / \gamma_{ni}`.
+    r"""Scaled program of one server i, with virtual dominant shares :math:`\sigma_{ni} = (y_n + x_{ni}) / \gamma_{ni}`.
 
-    The tasks on other servers, `y_n`, and the normalisation of shares are parameters (`give`), so that the problem is
-    compiled once. alpha is not, since CVXPY fixes the exponents of power cones at compilation.
+    The tasks on other servers, :math:`y_n`, and the normalisation of shares are parameters of the CVXPY problem, set
+    by `give`, so that the problem is compiled once. alpha is no parameter, since CVXPY fixes the exponents of power
+    cones at compilation.
     """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
@@ -70,7 +75,8 @@ class ServerProgram(Scaled):
         self._floor = cp.Parameter(count, nonneg=True, value=np.zeros(count), name="fixed_fraction")
         self.sigma = self._elsewhere + self.fraction
         self.user_tasks = cp.multiply(self.gamma, self.sigma)
-        # An auxiliary variable, since a product of parameters (the factor and the unit) would not be DPP.
+        # An auxiliary variable: a product of two parameters (factor and inverse unit) would violate the rules of
+        # disciplined parametrized programming (DPP).
         self.scaled_share = cp.Variable(count, name="scaled_share")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
         self.constraints = {"capacity": cp.Constant(self.use, name="use") @ self.fraction <= 1}
@@ -84,17 +90,17 @@ class ServerProgram(Scaled):
             self.constraints["max_tasks"] = self.fraction <= self._room
 
     def log_marginal(self, share: Array) -> Array:
-        """Log marginal utilities per fraction of the server, (users here,), at virtual dominant shares."""
+        """Log marginal utilities per fraction of the server, (users here,), at virtual dominant shares `share`."""
         if isinstance(self.criterion, ConcaveWelfare):
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.criterion.slope(share / self.weight)))
         return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
 
     def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
-        """Set the users' tasks on other servers, and the normalisation of their shares, both (users here,).
+        """Set the users' tasks on other servers, and the normalisation `unit` of their shares, both (users here,).
 
-        `fixed` are fractions of fixed users, NaN for free ones. Returns the log of one unit of the objective in units
-        of welfare.
+        `fixed`, (users here,), are the fractions of fixed users, and NaN for free users. The result is the log of one
+        unit of the objective in units of welfare.
         """
         self._elsewhere.value = elsewhere / self.gamma
         self._scaled_elsewhere.value = self._elsewhere.value / unit
@@ -116,7 +122,7 @@ class ServerProgram(Scaled):
             unit = present / self.gamma
         elif powers:
             unit = np.maximum(self.maxmin_share(elsewhere), SMALLEST)
-        else:  # normalise by the shares on other servers plus a partition of this one by weight
+        else:  # normalise by the shares on other servers plus the shares under a partition of this server by weight
             unit = elsewhere / self.gamma + self.weight / self.weight.sum()
         self.log_unit = self.give(elsewhere, unit)
 
@@ -128,15 +134,19 @@ class ServerProgram(Scaled):
         return np.asarray((elsewhere + tasks) / self.gamma)
 
     def room(self, elsewhere: Array) -> Array:
-        """Fractions up to the limits, at most 2: a bound of 1 could coincide with capacity and share its dual."""
+        """Largest fractions of the server that task limits permit, (users here,), but at most 2.
+
+        Capacity bounds fractions by 1. A bound of 1 could be active together with the capacity constraint, so that the
+        dual would be divided between them.
+        """
         return np.asarray(np.clip((self.limit - elsewhere) / self.gamma, 0.0, 2.0))
 
 
 def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
-    """Largest violation of the conditions of a best response, relative to tasks.
+    """Largest violation of the optimality conditions of a best response, relative to tasks.
 
-    `elsewhere` are tasks on other servers, (users here,), `fraction` those of this server, (users here,), and
-    `log_price` log prices of whole capacities, (rows,).
+    `elsewhere` are tasks on other servers, (users here,); `fraction` are the fractions of this server, (users here,);
+    `log_price` are log prices of the server's whole capacities, (rows here,).
     """
     has, room = elsewhere / program.gamma, program.room(elsewhere)
     use = program.use.toarray()
@@ -156,7 +166,10 @@ def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_pric
 
 
 def _duality_gap(fraction: Array, room: Array, cost: Array, value: float) -> float:
-    """Relative duality gap of the linear program, in which every fraction has utility 1 and capacities cost `value`."""
+    """Relative duality gap of the linear program at alpha = 0, which maximises the sum of fractions.
+
+    `cost` is the cost of a whole server for each user, (users here,), and `value` the sum of prices of capacities.
+    """
     bound = value + float((np.maximum(1 - cost, 0.0) * np.minimum(room, 1.0)).sum())
     return (bound - float(fraction.sum())) / max(bound, np.finfo(float).tiny)
 
@@ -175,16 +188,16 @@ def _violation(program: ServerProgram, has: Array, fraction: Array, room: Array,
     return float(values.max(initial=0.0)) if not np.isnan(values).any() else np.inf
 
 
-#: Users whose marginal welfare is below this fraction of the largest are optimised in a later solve.
+#: Fraction of the largest marginal welfare below which a user is optimised in a later solve.
 _VISIBLE = 1e-5
 #: Fraction of a solve's largest price below which a price is attributed to the solver's inaccuracy.
 _PRICED = 1e-9
-#: A best response is accepted at this `residual`.
+#: `residual` up to which a best response is accepted without a further solve.
 _SUFFICIENT = 1e-7
-#: Largest number of solves that are normalised by the shares of the previous one.
+#: Largest number of solves that are normalised by the shares of the previous solve.
 _RESCALINGS = 4
-#: Relative distance from a limit at which a user is fixed there, and its growth from solve to solve, to allow for the
-#: solver's error.
+#: A user within the relative distance `_FULL` from its limit is fixed there in the next solve; the distance is
+#: multiplied by `_FULL_GROWTH` after every solve, to allow for the solver's error.
 _FULL, _FULL_GROWTH = 1e-6, 10.0
 #: Smallest normalisation of a virtual dominant share.
 SMALLEST = 1e-12
@@ -192,7 +205,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class Response:
-    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, relative to tasks."""
+    """Best response: fractions (users here,), log prices of whole capacities (rows here,), and their `residual`."""
 
     fraction: Array
     log_price: Array
@@ -200,7 +213,7 @@ class Response:
 
 
 class ServerProblem:
-    """The best-response problem of one server, stated by `state`, by default derived from the criterion."""
+    """Best-response problem of one server; `state` formulates it, by default from the criterion."""
 
     def __init__(
         self,
@@ -219,16 +232,17 @@ class ServerProblem:
             self._problem = cp.Problem(self.statement.objective, list(self.statement.constraints.values()))
 
     def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
-        """Fractions (users here,) of a best response, and prices of whole capacities (rows here,), the largest 1.
+        """Fractions (users here,) of a best response, and prices of whole capacities (rows here,), scaled to maximum 1.
 
-        `elsewhere` are the users' tasks on other servers, and `share` their present virtual dominant shares.
+        `elsewhere` are the users' tasks on other servers, and `share` the users' present virtual dominant shares, both
+        (users here,).
         """
         found = self.best(elsewhere, share, solver)
         top = found.log_price.max(initial=-np.inf)
         return found.fraction, np.exp(found.log_price - top) if top > -np.inf else np.zeros(len(found.log_price))
 
     def best(self, elsewhere: Array, share: Array, solver: str | None = None) -> Response:
-        """Solution of smallest residual among several normalisations; prices are marginal utilities per fraction."""
+        """Solution of the smallest residual among several normalisations; prices are in utility per whole capacity."""
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
@@ -316,7 +330,11 @@ class ServerProblem:
 
 
 def _combined(stages: list[Array], rows: int) -> Iterator[Array]:
-    """Log prices combined over solves: their sum, or the later ones where the earlier are below the accuracy."""
+    """Candidates of log prices, (rows here,), from the log prices of all solves.
+
+    The first candidate is the log of the sum of prices. The second has the prices of the first solve, and a later
+    solve's price where the earlier price is below the solver's accuracy.
+    """
     yield np.asarray(np.logaddexp.reduce(stages, axis=0)) if stages else np.full(rows, -np.inf)
     if len(stages) > 1:
         result = stages[0]
@@ -336,7 +354,7 @@ def server_problem(
     formula: str = "",
     scaled: bool | None = None,
 ) -> NamedProblem:
-    """Problem of a server over its own column of tasks (users, servers), given the other columns.
+    """Problem of a server over the server's column of tasks (users, servers), given the other columns.
 
     Raises
     ------
@@ -366,9 +384,11 @@ def server_problem(
     return named_problem(inside, state_scaled(inside), formula)
 
 
-#: Number of rounds without progress that ends the iteration; progress multiplies the least exploitability by 0.9.
+#: The iteration ends after more than `_PATIENCE` successive rounds without progress. A round makes progress if it
+#: reduces exploitability below `_BETTER` times the smallest value before.
 _PATIENCE, _BETTER = 60, 0.9
-#: Reduction of exploitability between certified candidates, as certification takes longer than a round.
+#: Factor by which exploitability must decrease between two certified candidates, as certification takes longer than a
+#: round.
 _CERTIFY_AT = 0.3
 
 
@@ -379,7 +399,7 @@ def solutions(
     state: Callable[[Program], Statement] = statement,
     max_rounds: int = 200,
 ) -> Iterator[Solution]:
-    """Candidate solutions of decreasing exploitability; `state` states the problem of one server."""
+    """Candidate solutions of decreasing exploitability; `state` formulates the problem of one server."""
     criterion, polytope, cluster = problem.criterion, problem.polytope, problem.cluster
     problems = {int(i): ServerProblem(polytope, criterion, int(i), state) for i in np.unique(polytope.pair_server)}
     start = Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="no tasks yet")
@@ -390,7 +410,7 @@ def solutions(
 
 
 def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
-    """Gain of a deviation on each server, (servers,), at prices of whole capacities, (rows,)."""
+    """Relative gain of a deviation of each server, (servers,), at prices of whole capacities, (rows,)."""
     if np.isinf(criterion.alpha):
         return exploitability(polytope, tasks, criterion)[0]
     with np.errstate(divide="ignore"):
@@ -412,14 +432,15 @@ def _best_responses(
     gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
 
     def respond(server: int) -> Array:
-        # Servers with a negligible gain are skipped, except with max-min, where skipping has produced cycles.
+        # Servers with a negligible gain are skipped, except under max-min, where skipping has produced cycles, and
+        # after five rounds without progress.
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         column, problem = tasks[:, server].copy(), problems[server]
         if gaps[server] > idle:
             program, here = problem.program, polytope.cluster.rate[problem.program.users, server]
             users, total = program.users, polytope.cluster.work(tasks)[program.users]
             elsewhere = np.maximum(total - here * column[users], 0.0)
-            if polytope.rate is not None:  # what own time leaves for this server, as a limit of work
+            if polytope.rate is not None:  # work here is limited by the tasks of the user's limit not run elsewhere
                 left = polytope.quota[program.members] - tasks[users].sum(axis=1) + column[users]
                 program.limit = elsewhere + here * np.maximum(left, 0.0)
             fraction, prices[program.rows] = problem.respond(elsewhere, total / program.gamma, solver)
@@ -443,12 +464,14 @@ def _best_responses(
 
 
 def rounds(tasks: Array, respond: Callable[[int], Array], order: Sequence[int]) -> Iterator[Array]:
-    """Play Gauss-Seidel rounds of best responses on tasks (users, servers), in place: the tasks before each round.
+    """Iterate Gauss-Seidel rounds of best responses on `tasks` (users, servers), in place.
+
+    Each item of the result is a copy of the tasks before the round that was just completed.
 
     Parameters
     ----------
-    respond : column (users,) of a server's best response to the present tasks
-    order : numbers of servers in the order of a round
+    respond : function of a server's index that returns the column (users,) of its best response to the present tasks
+    order : indices of servers in the order of a round
     """
     while True:
         before = tasks.copy()

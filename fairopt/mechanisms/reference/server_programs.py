@@ -23,33 +23,36 @@ from . import server_problem, solvers
 if TYPE_CHECKING:
     from .named_problem import NamedProblem
 
-#: Fraction of a user's monopoly tasks below which its tasks are ignored in the change from round to round.
+#: Fraction of a user's monopoly tasks to which changes of smaller tasks are relative.
 _NEGLIGIBLE = 1e-9
-#: Tolerance of certificates, as for the declarative engine of the game.
+#: Tolerance of certificates, the same as that of the game's declarative engine.
 _CERTIFIED = 1e-4
 
-#: Largest number of different programs, and of servers that share one, in the text of a game.
+#: Largest number of different programs that the text of a game displays, and of servers that it names for a program.
 _SHOWN = 3
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Game:
-    r"""The per-server game as one convex program per server, over its column of tasks, given the other columns.
+    r"""The per-server game as one convex program per server, over the server's column of tasks, given other columns.
 
     .. math:: x_{\cdot i} \leftarrow \arg\max \{ U_i(x) : x_{\cdot i} \in \mathcal{X}_i \}, \quad
         i = 1, 2, \dots, 1, 2, \dots
 
-    An allocation at which no server can improve its objective is a Nash equilibrium. Convergence of best responses is
-    observed for the mechanisms' programs, not proved, and modified programs need not have an equilibrium.
+    with the objective :math:`U_i` of server i and its feasible columns :math:`\mathcal{X}_i`. An allocation at which no
+    server can improve its objective is a Nash equilibrium. Convergence of best responses is observed for the
+    mechanisms' programs, not proved, and modified programs need not have an equilibrium.
 
     Attributes
     ----------
     mechanism : Mechanism
     cluster : Cluster
     problems : dict of str to NamedProblem
-        The program of every server on which a user can run tasks, by its name.
+        The program of every server on which a user can run tasks, by the server's name.
     changed : bool
         True if constraints were added that the mechanism's criterion does not express.
+
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018, section 3 (arXiv:1712.10114).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]], users=["ann", "bob"], servers=["s1", "s2"])
@@ -76,16 +79,18 @@ class Game:
         return "\n".join([title, *programs, *([f"and {more} other programs"] * (more > 0))])
 
     def adding(self, server: str, **constraints: Callable[[NamedProblem], cp.Constraint]) -> Game:
-        """Add constraints of a server by name, in a new game; each is a function of the server's program.
+        """Return a new game in which the program of `server` has additional named constraints.
+
+        Each constraint is given as a function of the server's program, for example::
 
             game.adding("s2", cap=lambda p: p.tasks["ann", "s2"] + p.tasks["bob", "s2"] <= 5)
 
-        `p.tasks`, (users, servers), contains the present tasks of other servers when this one responds.
+        `p.tasks`, (users, servers), contains the present tasks on other servers when `server` responds.
 
         Raises
         ------
         DataError
-            There is no such server, no user can run there, or the name is taken.
+            There is no such server, no user can run tasks on it, or it has a constraint of the same name.
         """
         if server not in self.problems:
             raise DataError(f"no program of a server {server!r}; give one of {', '.join([*self.problems][:8])}")
@@ -94,7 +99,13 @@ class Game:
         return dataclasses.replace(self, problems={**self.problems, server: more}, changed=True)
 
     def bounding(self, user: str, server: str, *, least: float = 0.0, most: float = math.inf) -> Game:
-        """Bound the tasks of a user on a server from below and above, in a new game."""
+        """Return a new game in which the tasks of a user on a server are at least `least` and at most `most`.
+
+        Raises
+        ------
+        DataError
+            There is no such user or server, no user can run tasks on the server, or the same bound was added before.
+        """
         rules: dict[str, Callable[[NamedProblem], cp.Constraint]] = {}
         if least > 0:
             rules[f"least of {user}"] = lambda p: p.tasks[user, server] >= least
@@ -119,27 +130,27 @@ class Game:
         order : sequence of str, optional
             Order of the servers' responses in every round, by default that of the cluster. Names may be repeated.
         tol : float
-            Largest change of a round, relative to the user's tasks.
+            Largest accepted change of a user's tasks on a server in the last round, relative to the user's tasks.
         max_rounds : int
             Largest number of rounds.
         start : array (users, servers) or Allocation, optional
             Initial tasks, by default zero.
         solver : str, optional
-            CLARABEL, HIGHS or SCS; by default one that supports the programs.
+            CLARABEL, HIGHS or SCS; by default a solver that supports the programs.
         throw : bool
             False: return a flagged allocation instead of raising after `max_rounds`.
 
         Returns
         -------
         Allocation
-            Certified by the mechanism's criterion to 1e-4, or, for a changed game, for feasibility only, as a note
-            says. Its `trace` has a row per round, and `trace.frame.attrs["tasks"]` the tasks after each, (rounds,
-            users, servers).
+            Tasks, certified by the mechanism's criterion to 1e-4; those of a changed game are certified for feasibility
+            only, which a note states. `trace.frame` has a row per round, and `trace.frame.attrs["tasks"]` is an array
+            (rounds, users, servers) of the tasks after every round.
 
         Raises
         ------
         DataError
-            The order has an unknown server, or `start` has another shape.
+            The order names a server without a program, or `start` has another shape.
         SolverError
             A program has no solution: its constraints are infeasible given the tasks on other servers.
         NotConverged
@@ -177,7 +188,7 @@ class Game:
         return self._allocation(tasks, trace, throw)
 
     def _response(self, server: int, tasks: Array, solver: str | None) -> Array:
-        """Tasks (users,) of a server's best response, projected on the feasible set, which solvers meet up to 1e-9."""
+        """Tasks (users,) of a server's best response, made exactly feasible for capacities and task limits."""
         problem, cluster = self.problems[self.cluster.servers[server]], self.cluster
         problem.program.give_others(tasks)
         try:
@@ -215,7 +226,7 @@ def _few(names: list[str]) -> str:
 
 
 def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
-    """Game of the programs of all servers on which a user can run tasks."""
+    """Construct the game with the programs of all servers on which a user can run tasks."""
     nothing = np.zeros(cluster.shape[:2])
     criterion = mechanism.criterion(cluster)
     somebody = (cluster.usable & (criterion.limits(cluster) > 0)[:, None]).any(axis=0)

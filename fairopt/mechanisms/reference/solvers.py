@@ -1,7 +1,8 @@
 """The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and statuses.
 
-Clarabel solves conic programs, HiGHS linear ones, and SCS provides an independent check. Tolerances are stricter than
-those of certificates, since a gap of 1e-6 in the objective does not bound the error of the tasks.
+HiGHS solves linear programs and Clarabel conic programs; SCS solves conic programs where Clarabel fails, and on
+request. Solver tolerances are stricter than the tolerance of certificates, since a gap of 1e-6 in the objective does
+not bound the error of the tasks.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from ...base.errors import DataError, SolverError
 from ...base.libraries import cp
 from ...core.solution import Run
 
-#: Time limit of any solver, in seconds, since simplex methods can cycle.
+#: Time limit of every solver, in seconds: simplex methods can cycle.
 _SECONDS = 3600.0
-#: Conic programs: tolerance of gaps and violations, and iteration limit.
+#: Clarabel: tolerance of duality gaps and constraint violations.
 _CONES = 1e-11
+#: Clarabel: iteration limit.
 _CONE_STEPS = 500
-#: Linear programs: tolerance of violations, and size of coefficients that are dropped (HiGHS drops those below 1e-9 by
-#: default, which is a relevant fraction of a server).
+#: HiGHS: tolerance of primal and dual constraint violations.
 _LINEAR = 1e-10
+#: HiGHS: magnitude below which it drops coefficients. Its default, 1e-9, is a relevant fraction of a server.
 _DROPPED = 1e-12
-#: First-order splitting method: tolerance, and iteration limit.
+#: SCS: tolerance of residuals.
 _SPLITTING = 1e-9
+#: SCS: iteration limit.
 _SPLITTING_STEPS = 100_000
 
-#: Options by solver.
+#: Options of each solver, in the solver's own names.
 OPTIONS: dict[str, dict[str, Any]] = {
     "CLARABEL": {
         "tol_gap_abs": _CONES,
@@ -58,7 +61,7 @@ _PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}
 
 
 def known(solver: str) -> str:
-    """Normalise the name of a solver, case-insensitively; raises `DataError` if it is unknown."""
+    """Return the name of a solver in upper case; raise `DataError` for an unknown solver."""
     name = solver.upper() if isinstance(solver, str) else None
     if name not in OPTIONS:
         raise DataError(f"solver {solver!r} is not one of {', '.join(OPTIONS)}")
@@ -66,7 +69,7 @@ def known(solver: str) -> str:
 
 
 def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
-    """Solvers to try, in order: the requested one, or those that support the problem."""
+    """Solvers to try, in order: the requested solver, or all solvers that support the problem."""
     if wanted is not None:
         name = known(wanted)
         if name == "HIGHS" and not problem.is_lp():
@@ -76,18 +79,18 @@ def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
 
 
 def solve(problem: cp.Problem, solver: str) -> Run:
-    """Solve once with one solver; the values are assigned to the problem's variables.
+    """Solve a problem with one solver, which assigns values to the problem's variables.
 
     Raises
     ------
     SolverError
         No values exist: the solver failed, or reports the problem as infeasible or unbounded. Any other status is only
-        reported, as optimality is decided by the certificate and not by the status.
+        recorded, since the certificate, not the status, decides on optimality.
     """
     start, wall, said = clock.cpu(), clock.now(), io.StringIO()
     try:
         with warnings.catch_warnings(), redirect_stdout(said):  # SCS prints the reason of a failure to stdout
-            # CVXPY warns of inaccurate solutions, about which the certificate decides.
+            # CVXPY warns of inaccurate solutions; the certificate decides whether they are accepted.
             warnings.simplefilter("ignore")
             problem.solve(solver=solver, **_options(solver))
     except (cp.error.SolverError, ValueError) as error:
@@ -95,7 +98,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
         why = " ".join([str(error).partition(": Solution(")[0], *said.getvalue().split()]).rstrip(".")
         raise SolverError(f"{solver} failed: {why}. Try another solver (solver=...) or engine") from None
     total = clock.cpu() - start
-    # Solvers report wall time: of the CPU time they get the same part.
+    # Solvers report wall time; their fraction of the wall time is taken as their fraction of the CPU time.
     part = min(float(problem.solver_stats.solve_time or 0.0) / max(clock.now() - wall, 1e-9), 1.0)
     if any(variable.value is None for variable in problem.variables()):
         raise SolverError(
@@ -108,8 +111,8 @@ def solve(problem: cp.Problem, solver: str) -> Run:
 def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
     """Remedy for a CVXPY solver that reports optimality in contradiction to the certificate; "" for other solvers.
 
-    The text is a sentence and the beginning of another, on how to report a bug. `engines` are those not tried;
-    `linear` tells whether the problem consists of linear programs.
+    The text ends with the beginning of a sentence, which the caller completes with how to report a bug. `engines` names
+    the engines that were not tried; `linear` tells whether the problem consists of linear programs.
     """
     if solver not in OPTIONS:
         return ""
@@ -140,7 +143,7 @@ def _options(solver: str) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the packages that determine a solution."""
+    """Versions of the packages that determine a solution, by package name."""
     found = {}
     for package in ("fairopt", "cvxpy", "numpy", "scipy", *_PACKAGE.values()):
         try:

@@ -17,19 +17,19 @@ Utility = Callable[["cp.Expression"], "cp.Expression"]
 
 #: Number of levels at which the derivative of a utility is checked.
 _POINTS = 80
-#: Ratio of the lowest to the highest of these levels.
+#: Ratio of the lowest to the highest checked level.
 _LEAST = 1e-9
-#: Number of permutations of levels under which derivatives must be equivariant.
+#: Number of random permutations of levels under which derivatives are tested for equivariance.
 _PERMUTATIONS = 4
 
 
 def log1p(shares: cp.Expression) -> cp.Expression:
-    """`cp.log1p`, which imports CVXPY at the first call."""
+    """Utility log(1 + s) of shares s, (users,), as a CVXPY expression; CVXPY is imported at the first call."""
     return cp.log1p(shares)
 
 
 def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
-    """CVXPY's derivative as a sparse matrix; None where the expression, or a part of it, is not differentiable."""
+    """CVXPY's derivative of an expression as a sparse matrix; None if CVXPY knows no derivative there."""
     with np.errstate(all="ignore"):
         try:
             return expression.grad[at]
@@ -39,7 +39,7 @@ def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
 
 @dataclass(frozen=True)
 class UtilitySlope:
-    """Derivative `U'(t)` of a utility, evaluated by CVXPY; infinite at levels where it does not exist."""
+    """Derivative `U'(t)` of a utility U, evaluated by CVXPY; infinite at levels where it does not exist."""
 
     utility: Utility
 
@@ -65,7 +65,7 @@ class UtilitySlope:
         Raises
         ------
         DataError
-            The result is not an expression of this shape, or not concave by CVXPY's rules.
+            The utility does not return an expression of the shape of `levels`, or it is not concave by CVXPY's rules.
         """
         try:
             found = self.utility(levels)
@@ -85,10 +85,10 @@ class UtilitySlope:
         return found
 
     def check(self, most: float, count: int) -> None:
-        """Raise `DataError` unless the utility is increasing and concave up to `most`, and acts elementwise.
+        """Raise `DataError` unless the utility is increasing and concave up to the level `most`, and acts elementwise.
 
-        The derivative must be positive at small levels, nonnegative and nonincreasing up to `most`, and independent of
-        the position of a level among `count` of them.
+        The derivative must be positive at small levels, and nonnegative and nonincreasing up to `most`. At a level it
+        must not depend on the position of the level in an array of `count` levels.
         """
         levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
         at = cp.Variable(_POINTS, nonneg=True)
@@ -109,9 +109,9 @@ class UtilitySlope:
             )
 
     def _check_places(self, most: float, count: int) -> None:
-        """Raise `DataError` if U' of a level depends on its position, or on the number of levels.
+        """Raise `DataError` if U' at a level depends on the level's position in an array, or on the array's length.
 
-        Engines evaluate U for subsets of users, in any order.
+        Engines evaluate U' for subsets of users, in any order.
         """
         rng = np.random.default_rng(0)
         levels = rng.uniform(0.0, most, count)

@@ -1,7 +1,7 @@
 """The simulation loop: tables, placement, events, and rounds of decisions.
 
 The loop is Python code on arrays, interpreted or compiled by numba. `handed` replaces functions and options that depend
-on the policy (`share`, `score`, `PAIRS`, ...) by those of a given policy.
+on the policy (`share`, `score`, `PAIRS`, ...) by the functions and options of a given policy.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 from ...base.loops import Loop
 
-#: Loops with parts (functions and options) of a policy, by loop and parts and also by loop and content: each is
+#: Loops with the parts (functions and options) of policies, by loop and parts, and by loop and content, so that each is
 #: compiled once.
 _HANDED: dict[Any, Loop] = {}
 
 
 def handed(loop: Loop, parts: dict[str, Any], compiled: bool) -> Any:
-    """Loop with names bound to `parts` of a policy, also in loops that it calls; compiled or interpreted."""
+    """Bind names in a loop, and in the loops that it calls, to the `parts` of a policy; compiled or interpreted."""
     if not compiled:
         parts = {name: handed(part, {}, False) if isinstance(part, Loop) else part for name, part in parts.items()}
         return _remade(loop, parts, False, {})
@@ -46,6 +46,6 @@ def _remade(loop: Loop, parts: dict[str, Any], compiled: bool, made: dict[Loop, 
 
 
 def _shared(loop: Loop, made: Loop) -> Loop:
-    """Earlier loop of equal content, if any: policies that differ only in placement share the code of other events."""
+    """Return an earlier loop of equal content, if any: policies that differ in placement share the code of events."""
     made.py_func.__qualname__ = made.__qualname__ = f"{loop.__qualname__}.{made.content[:8]}"
     return _HANDED.setdefault((loop, made.content), made)

@@ -123,7 +123,7 @@ def start(t, g, s):  # type: ignore[no-untyped-def]
     n[OPEN] -= 1
     runs[r, TASK], runs[r, SERVER], runs[r, START] = task, s, n[NOW]
     runs[r, END], runs[r, HOW], runs[r, GROUP] = n[NOW] + t.duration[task], RUNNING, g
-    n[STARTED] = r + 1  # last, as the interpreted loop may be interrupted anywhere
+    n[STARTED] = r + 1  # increased after the row is written, since an interrupt may occur between two statements
     _push(t.heap, runs, t.n, r)
     if n[SLOWS]:
         t.pace[r, LEFT], t.pace[r, UPDATED_AT], t.pace[r, SLOW] = t.duration[task], n[NOW], 0
@@ -196,7 +196,7 @@ def _gained(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _done(t, job):  # type: ignore[no-untyped-def]
-    """Count a completed task of a job; after the last one release groups of following jobs that may arrive by now."""
+    """Count a completed task of a job; after the last task release groups of following jobs that may arrive by now."""
     t.jobs[TO_DO, job] -= 1
     if t.jobs[TO_DO, job] == 0:
         for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):
@@ -366,8 +366,8 @@ def settle(t):  # type: ignore[no-untyped-def]
 def _level(t, s, a):  # type: ignore[no-untyped-def]
     """Max-min level of a resource among the tasks of a server; infinite if the capacity suffices.
 
-    Demands of at most an equal part of the remaining capacity are satisfied, which increases the part of the others,
-    until no further demand is satisfied.
+    Demands of at most an equal part of the remaining capacity are satisfied, which increases the part of every other
+    task, until no further demand is satisfied.
     """
     remaining, many, limit = t.really[s, a], 0, -1  # demands up to the limit are satisfied
     while True:

@@ -1,4 +1,4 @@
-"""Rounds in which all waiting tasks of a group start at once or none does, by arrival, with EASY backfilling."""
+"""Rounds for gangs: all waiting tasks of a group start at once, in the order of arrival or with EASY backfilling."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .tables import (
 
 #: `Policy.gangs`: 0 if tasks start one by one, 1 for gangs, 2 for gangs with backfilling.
 GANGS = 0
-#: Tables of `plan`, free amounts: now; at the start of the first group; and then, without those of another group
-#: (`gangs`).
+#: Tables of free amounts in `plan`, described in `gangs`: now, at the start of the first group, and a copy of the
+#: second table.
 _HERE, _THEN, _BESIDE = range(3)
 
 
@@ -93,8 +93,7 @@ def _until(t, r):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def gangs(t):  # type: ignore[no-untyped-def]
-    """Start groups of the only queue in order until one, the head, does not fit; then later groups that do not delay
-    it.
+    """Start groups of the only queue in order until one, the head, does not fit; then backfill without delaying it.
 
     The head is expected to start at the earliest time `at` at which it fits if running tasks last as long as they may.
     A later group that fits now starts if it ends by the time `at`, or if the head still fits at `at` while the group

@@ -31,7 +31,7 @@ def score(t, g, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
-    """Server of a list with room for a task and the lowest score, and the score; -1 if there is none."""
+    """Server of a list with room for a task and the lowest score, and this score; -1 if no server has room."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
@@ -45,7 +45,7 @@ def scan(t, g, servers):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def find(t, g):  # type: ignore[no-untyped-def]
-    """Server with room for a task and the lowest score over all servers, and the score; -1 if there is none."""
+    """Server with room for a task and the lowest score over all servers, and this score; -1 if no server has room."""
     p = t.groups[g, PLACEMENT]
     if t.near_first[p + 1] > t.near_first[p]:
         return scan(t, g, t.near[t.near_first[p] : t.near_first[p + 1]])
@@ -216,7 +216,7 @@ def _by_ratios(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
-    """Lower bound of the term of resource r in the score, from the ratio of its free amount to that of the first."""
+    """Lower bound of the term of resource r in the score, from its ratio of free amounts to the first resource."""
     asked = ratio * aim[0, 0]
     return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
@@ -241,7 +241,7 @@ def _alike(t, d, k, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _ratio_of(free, s, r):  # type: ignore[no-untyped-def]
-    """Ratio of the free amount of resource r to that of the first resource; infinite if the latter is not positive."""
+    """Ratio of the free amounts of resource r and of the first resource; infinite if nothing of the first is free."""
     return free[s, r] / free[s, 0] if free[s, 0] > 0 else np.inf
 
 

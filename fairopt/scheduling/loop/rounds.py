@@ -60,9 +60,9 @@ from .tables import (  # fmt: skip
     sufficient,
 )
 
-#: Options of the policy. PAIRS: it compares (queue, server) pairs; FURTHEST: only pairs of a fraction of the queues, of
-#: lowest shares (`Policy.competing`); INDEXED: servers are found by an index; LIMITED: queues have limits; ANEW: the
-#: policy has methods on the whole state; GANGS: see `gangs.GANGS`.
+#: Options of the policy. PAIRS: (queue, server) pairs are compared. FURTHEST: only pairs of the queues of lowest shares
+#: are compared (`Policy.competing`). INDEXED: servers are found by an index. LIMITED: queues have limits. ANEW: the
+#: policy has methods on the whole state. GANGS: see `gangs.GANGS`.
 PAIRS, FURTHEST, INDEXED, LIMITED, ANEW, GANGS = False, False, True, False, False, 0
 #: Results of a call of the loop.
 FINISHED, GOES_ON, GROW = range(3)
@@ -70,7 +70,7 @@ FINISHED, GOES_ON, GROW = range(3)
 
 @compiled(inline=True)
 def limit(t, q):  # type: ignore[no-untyped-def]
-    """Upper bound of the policy on every cost of a queue, relative to its total."""
+    """Upper bound of the policy on every cost of a queue, relative to the total of the cost."""
     return np.inf
 
 
@@ -81,7 +81,7 @@ def anew(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def among(t, count):  # type: ignore[no-untyped-def]
-    """Sort candidates by share and index, and return the number of those that compete."""
+    """Sort candidates by share and index, and return the number of candidates that compete."""
     if not FURTHEST:
         return count
     chosen = t.lists[CHOSEN]
@@ -141,7 +141,7 @@ def _envelope(t, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _next_queue(t, q):  # type: ignore[no-untyped-def]
-    """Next queue with a group that may fit the envelope, or -1."""
+    """Index of the next queue with a group that may fit the amounts of `_envelope`, or -1."""
     return next_leaf(t.roots, np.int64(0), len(t.roots) // 2, np.int64(-1), t.envelope, np.int64(0), q + 1)
 
 
@@ -180,7 +180,7 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Collect queues with a fresh group (or, for pairs, one that may fit) as candidates; return their number."""
+    """Collect the queues with a fresh group (for pairs, also with a group that may fit) as candidates; count them."""
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
     for k in range(1, t.n[FRESH]):  # insertion sort, as fresh groups are nearly sorted
         g, j = fresh[k], k
@@ -230,7 +230,7 @@ def _best(t, q, few):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
-    """Update values of candidates, remove those without a task that fits, and return their number.
+    """Update values of candidates, remove candidates without a task that fits, and return the number of the rest.
 
     The best server of a queue remains the best until the queue or the server is served, as values do not decrease.
     """
@@ -249,10 +249,10 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _search(t, few):  # type: ignore[no-untyped-def]
-    """Queue of lowest share, without fresh groups, that has a group that fits; with this group and the share.
+    """Find the queue of lowest share among queues without fresh groups that have a group that fits.
 
-    Branch and bound over the tree of queues, lower shares first; subtrees whose smallest demands do not fit are
-    skipped.
+    Returns the queue, the group and the share. The search is a branch and bound over the tree of queues, lower shares
+    first; subtrees whose smallest demands do not fit are skipped.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -378,7 +378,8 @@ def advance(t, until, instants):  # type: ignore[no-untyped-def]
             now = min(now, changes[0, n[CHANGE]])
         if now == INFINITE or now > until:
             return FINISHED
-        # Upper bound on starts at this instant: tasks that wait or have to come, and tasks that run on failing servers.
+        # At most so many tasks start at this instant: tasks that wait or will arrive, and running tasks whose server
+        # fails.
         if n[STARTED] + n[OPEN] + n[TRACKED] * n[ENDS] > len(t.runs):
             return GROW
         n[NOW] = now

@@ -10,7 +10,7 @@ from ...base.loops import bundle, compiled
 from ...model._arrays import Array, Mask
 from ..workload import Whole
 
-#: Larger than every demand, time and group.
+#: Larger than every demand, every time and every index of a group.
 INFINITE = int(np.iinfo(np.int64).max)
 #: Events of a server, a user or a group, in their order at one instant.
 DOWN, UP, LEAVES, COMES = 0, 1, 2, 3
@@ -22,24 +22,27 @@ RUNNING, DONE, EVICTED, GONE = 0, 1, 2, 3
 # tasks. FRESH, RELEASED: groups that may fit any server, and groups that arrive since the preceding job is completed.
 # STACK: the stack of `_search`. CHOSEN: candidate queues of a round.
 STALE, GAINED, MOVED, FRESH, RELEASED, STACK, CHOSEN = range(7)
-# Further entries of `n`: counts, positions, and options.
+# Further entries of `n`. NOW: time. STARTED, ENDED, INSTANTS: numbers of started runs, of completed tasks and of
+# processed instants. ENDS: size of the heap of ends. CHANGE: index of the next change. OPEN: number of tasks that may
+# still start. BLOCKS: number of blocks of the index of ratios. ACTIVE: whether queues became active or idle. STRICT,
+# TRACKED, LINKED, EXACT, SLOWS: options (`Setup.tables`).
 NOW, STARTED, ENDS, CHANGE, INSTANTS, ENDED, OPEN, BLOCKS, ACTIVE, STRICT, TRACKED, LINKED, EXACT, SLOWS = range(7, 21)
 # Columns of servers (one cache line per row): tree and leaf of the index, availability, and the latest run.
 TREE, SLOT, AVAILABLE, HEAD = range(3, 7)
 # Columns of groups: NEXT is the first task that never ran, AGAIN the first evicted task that waits; `_` is FRESH.
 QUEUE, USER, PLACEMENT, _, NEXT, WAIT, AGAIN, TASKS = range(8)
-# Columns of queues: SINCE is the time of activation, BASE and SIZE describe the tree of `waits`, FIRST and GROUPS the
-# range of its groups. LIMIT_RAISED marks a queue whose groups may now be within the limit, LISTED a queue with fresh
-# groups in this round. For candidates WHICH is the next group, WHERE its best server, and BEGIN and STOP the range of
-# fresh groups in their list.
+# Columns of queues: RUNS and WAITS are the numbers of running and of waiting tasks, SINCE is the time of activation.
+# BASE and SIZE describe the tree of the queue in `waits`, FIRST and GROUPS the range of groups. LIMIT_RAISED marks a
+# queue whose groups may now be within the limit, LISTED a queue with fresh groups in this round. For candidates WHICH
+# is the next group, WHERE the best server for it, and BEGIN and STOP are the range of fresh groups in the list FRESH.
 RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, LIMIT_RAISED, LISTED, WHICH, WHERE, BEGIN, STOP = range(13)
 # Columns of runs (one cache line per row): BEFORE and AFTER link the runs of a server.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 # Columns of `pace`: LEFT is the remaining work in microseconds at the time UPDATED_AT, SLOW whether the run is slowed.
 LEFT, UPDATED_AT, SLOW = range(3)
-# Rows of `links`.
+# Rows of `Tables.links`, in the order of its description.
 MAY_COME, JOB, JOB_BEFORE, FOLLOWS = range(4)
-# Rows of `jobs`.
+# Rows of `Tables.jobs`, in the order of its description.
 TO_DO, FOLLOWING = range(2)
 #: Slowed tasks on an over-committed server: SHORT for tasks that are short of a resource, ALL for all tasks.
 SHORT, ALL = 1, 2
@@ -47,14 +50,13 @@ SHORT, ALL = 1, 2
 
 @bundle
 class Tables(NamedTuple):
-    """State of a simulation, part of which rules of policies read.
+    """State of a simulation; rules of policies may read the arrays that `policies._base.READ` names.
 
     n, lists : counters; (lists, entries)
     servers : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), total over servers
     eligible : (placements, servers); near : servers of placements that are scanned, from `near_first[p]` on
     tree : maxima of `free` and of its mixtures (`mix`), a tree for every type t of servers: row `types[t, 0]` precedes
-    the
-        root, and the `types[t, 1]` leaves are the servers from `member[types[t, 2]]` on; mix : (mixtures, amounts),
+        the root, and the `types[t, 1]` leaves are the servers from `member[types[t, 2]]` on; mix : (mixtures, amounts),
         weights of mixtures; need : (groups, amounts + mixtures), demands and their mixtures
     directory, ratios, ids, have, filled, most, seen, aim : the index of ratios (`places.py`)
     queues : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
@@ -136,7 +138,7 @@ def put(t, table, k, flag):  # type: ignore[no-untyped-def]
 
 # Trees of componentwise maxima of vectors, stored in one table. A tree of `size` leaves (a power of two) has its root
 # in row `base + 1`; the children of row `k` are `2 k` and `2 k + 1`. Trees of servers have free amounts, trees of
-# groups have negative demands: in both cases a larger vector is sufficient if a smaller one is.
+# groups have negative demands: in both cases every vector that is larger than a sufficient vector is sufficient.
 
 
 @compiled(inline=True)
@@ -167,7 +169,7 @@ def raised(tree, base, node):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untyped-def]
-    """First sufficient leaf from `begin` on, or -1."""
+    """Index of the first leaf from `begin` on that is `sufficient`, or -1."""
     if begin >= size:
         return -1
     node = size + begin if begin > 0 else 1
@@ -186,7 +188,7 @@ def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untype
 
 @compiled(inner=True)
 def first_of(t, q):  # type: ignore[no-untyped-def]
-    """First waiting group of a queue, or -1."""
+    """Index of the first waiting group of a queue, or -1."""
     base, size, node = t.queues[q, BASE], t.queues[q, SIZE], 1
     if t.waits[base + 1, 0] == -INFINITE:
         return -1

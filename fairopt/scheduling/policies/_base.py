@@ -25,15 +25,16 @@ READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "to
 
 
 class rule:
-    """Decorator of a function of integers in a policy's class, which is compiled together with the simulator's loop.
+    """Decorator of a function in the class of a policy that is compiled together with the loop of the simulator.
 
         @rule
         def score(state, group, queue, server):
             return -state.free[server, 0]
 
-    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number.
-    `state` has the arrays that `READ` names. A rule depends only on its arguments, and its value must not decrease
-    while other queues and servers are served. A method in place of a rule may use the whole state.
+    `share(state, queue)` and `limit(state, queue)`, `score` and `value(state, group, queue, server)` return a number;
+    group, queue and server are indices, and `state` has the arrays that `READ` names. A rule depends only on its
+    arguments, and its value must not decrease while other queues and servers are served. A method in place of a rule
+    may use the whole state.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -43,7 +44,7 @@ class rule:
         return self if policy is None else self.over
 
     def over(self, state: Any, group: int | None = None, servers: Whole | None = None) -> Array:
-        """Evaluate the rule for all queues, or, with `servers`, for a group on each of them."""
+        """Evaluate the rule for all queues, or, with `servers`, for a group on each of these servers."""
         function = handed(self.loop, {}, compiled=False)
         if servers is None:
             return np.array([function(state, queue) for queue in range(len(state.weight))])
@@ -60,7 +61,7 @@ class Policy:
     2. One task of its first waiting group (by arrival) that fits a server is started. If no group fits, the queue is
        skipped. With `strict` only the first group is considered, and if it does not fit, no task is started until the
        next event.
-    3. The task is placed on the server with the lowest `score` among those with room; ties are broken by order.
+    3. The task is placed on the server with room that has the lowest `score`; ties are broken by order.
 
     A policy that compares (queue, server) pairs has a `value` in place of share and score: the pair with the lowest
     value is next.
@@ -81,7 +82,7 @@ class Policy:
     source: ClassVar[str] = ""
     #: One queue per user, or a single queue by arrival.
     queue: ClassVar[Literal["user", "one"]] = "user"
-    #: Does the policy use `State.placed`, the amounts of a queue on every server?
+    #: True if the policy uses `State.placed`, the amounts of a queue on every server.
     per_server: ClassVar[bool] = False
     #: Index of servers: "types" if the score depends on capacities only, "ratios" for Best-Fit, '' for a scan.
     index: ClassVar[Literal["types", "ratios", ""]] = "types"
@@ -115,23 +116,23 @@ class Policy:
 
     @property
     def gangs(self) -> int:
-        """0: tasks start one by one; 1: all waiting tasks of a group at once, by arrival; 2: also with backfilling."""
+        """Mode of starts: 0, one task at a time; 1, all waiting tasks of a group at once; 2, also with backfilling."""
         return 0
 
     @property
     def competing(self) -> float:
-        """Fraction of the queues with a task that fits, from the lowest share on, whose pairs are compared."""
+        """Fraction of the queues with a task that fits whose pairs are compared; queues of lowest share come first."""
         return 1.0
 
     @property
     def numbers(self) -> Array:
-        """Parameters of rules, a matrix that they read as `state.numbers`."""
+        """Matrix of the parameters of rules, which rules read as `state.numbers`."""
         return np.array([[self.competing]])
 
     def room(self, workload: Workload) -> tuple[Whole, Whole]:
         """Capacities (servers, amounts) and demands (groups, amounts) by which the policy decides what fits.
 
-        A task fits a server if every free amount is at least its demand. If the amounts are not those of all resources,
+        A task fits a server if every free amount is at least its demand. If the amounts do not represent all resources,
         servers may be over-committed.
         """
         return workload.capacity, workload.demand

@@ -1,4 +1,4 @@
-"""Best-Fit DRFH."""
+"""Best-Fit DRFH: lowest dominant share first, on the server that fits best."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class BestFitDRFH(Policy):
-    r"""Serve the user n of lowest weighted dominant share, on the server i of lowest distance H between demand and
-    free.
+    r"""Serve the user n of lowest weighted dominant share, on the server i with free amounts nearest to its demand.
 
     .. math:: H(n, i) = \sum_r \Big| \frac{D_{nr}}{D_{nq}} - \frac{F_{ir}}{F_{iq}} \Big|
         = \sum_r \frac{|f_{ir} d_{nq} - d_{nr} f_{iq}|}{f_{iq}} \frac{C_q}{C_r d_{nq}}
 
-    D and F are the demand d and the free amounts f relative to the pool C, and q is the first resource that the task
-    demands. (The paper divides by the first resource, which is undefined for tasks without demand for it.)
+    The distance is H. D and F are the demand d and the free amounts f relative to the pool C, and q is the first
+    resource that the task demands. (The paper divides by the first resource, which is undefined for tasks without
+    demand for it.)
 
     The second form preserves exact ties in floating point (with more than two resources: ties of servers with equal
     free amounts) as long as products of amounts are less than 2^53. Amounts of a resource are therefore expressed in

@@ -1,4 +1,4 @@
-"""Fair shares of a single resource, without regard to the others."""
+"""Fair shares of a single resource, without regard to other resources."""
 
 from __future__ import annotations
 

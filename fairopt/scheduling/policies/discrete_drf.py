@@ -1,4 +1,4 @@
-"""Algorithm 1 of DRF on servers."""
+"""Algorithm 1 of DRF on several servers."""
 
 from __future__ import annotations
 

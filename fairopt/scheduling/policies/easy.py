@@ -9,12 +9,11 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class Easy(Policy):
-    r"""Start jobs by arrival, all tasks at once; a later job may start before if it does not delay the first waiting
-    job.
+    r"""Start jobs by arrival, all tasks at once; a later job may overtake the first waiting job without delaying it.
 
-    Of a job, tasks with equal demands start together. The first job that does not fit has a reservation at the time s
-    at which it fits if all running tasks last as long as they may (`walltime` of a workload, or else their durations).
-    A later job that fits now starts if
+    The tasks of a job that have equal demands start together. The first job that does not fit has a reservation at the
+    time s at which it fits if all running tasks last as long as they may (`Workload.walltime`, or, if it is not stated,
+    the longest duration of the group). A later job that fits now starts if
 
     .. math:: t + \text{walltime} \le s, \quad \text{or the first job still fits at s beside it,}
 

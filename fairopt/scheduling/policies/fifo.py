@@ -18,7 +18,7 @@ class FIFO(Policy):
     Parameters
     ----------
     gang : bool
-        Start tasks of a job with equal demands only all at once.
+        Start the tasks of a job that have equal demands all at once, or not at all.
 
     Source: the default scheduler of Hadoop, with which DRF section 1 begins.
     """

@@ -1,4 +1,4 @@
-"""First-Fit DRFH."""
+"""First-Fit DRFH: lowest dominant share first, on the first server with room."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class OnlinePerServerDRF(Policy):
-    r"""Serve the (user, server) pair with room that has the lowest weighted dominant share of that server.
+    r"""Serve the (user, server) pair with room in which the user has the lowest weighted dominant share of the server.
 
     .. math:: \arg\min_{n, i}\ \max_r \frac{\text{allocated}_{nir}}{c_{ir} \phi_n}
 

@@ -14,7 +14,7 @@ class OnlinePSDSF(Policy):
 
     .. math:: \arg\min_{n, i}\ \frac{\sigma_{ni}}{\phi_n} = \max_r \frac{\text{allocated}_{nr}}{c_{ir} \phi_n}
 
-    where the allocated amounts are those of user n on all servers.
+    where the allocated amounts are sums over all servers.
 
     Source: Khamse-Ashari et al., arXiv 1611.00404; scores as in arXiv 1803.00922, with actual amounts in place of
     :math:`x_n d_{nr}`, so that tasks may have several sizes.

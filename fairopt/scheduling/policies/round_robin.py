@@ -1,4 +1,4 @@
-"""Round robin over servers in random order, each of which serves the lowest user of another policy."""
+"""Round robin over servers in random order, each of which serves the user of lowest share under another policy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from ._base import REGISTRY, Policy
 
 @dataclass(frozen=True)
 class RoundRobin(Policy):
-    r"""Let servers start one task each in turn, in a new random order at every round: a task of the user of lowest
-    share.
+    r"""Let each server in turn start a task of the user of lowest share, in a new random order in every round.
 
     .. math:: i = \text{next server in the order of the round}, \qquad n = \arg\min_m\ \text{share}_{mi}
 
@@ -71,7 +70,7 @@ class RoundRobin(Policy):
         return self._by.cost(workload)
 
     def value(self, state: Any, group: int, servers: Whole) -> Array:
-        """Turn of each server, an integer, plus the share increased from [0, inf] to [0, 1]."""
+        """Turn of each server, an integer, plus the share, mapped from [0, inf] to [0, 1]."""
         queue = state.queue[group]
         share = self._by.value(state, group, servers) if self._by.pairs else self._by.share(state)[queue]
         turn = state.started * len(state.capacity)

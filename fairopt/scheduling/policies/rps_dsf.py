@@ -10,13 +10,13 @@ from ._base import Policy, rule
 
 @dataclass(frozen=True)
 class ResidualPSDSF(Policy):
-    r"""Serve the (user, server) pair with room that has the lowest amounts relative to the free amounts.
+    r"""Serve the (user, server) pair with room that has the lowest ratio of allocated to free amounts.
 
     .. math:: \arg\min_{n, i}\ \max_{r:\, f_{ir} > 0} \frac{\text{allocated}_{nr}}{f_{ir} \phi_n}
 
-    where the allocated amounts are those of user n on all servers, as in online PS-DSF, and the free amounts f replace
-    the capacities c of PS-DSF. Resources of which a server has nothing free are left out: a task that fits has no
-    demand for them.
+    where the allocated amounts are sums over all servers, as in online PS-DSF, and the free amounts f replace the
+    capacities c of PS-DSF. Resources of which a server has nothing free are left out: a task that fits has no demand
+    for them.
 
     Source: Shan et al., arXiv 1803.00922 (rPS-DSF); the sorter `rpsdsf` of its authors' Mesos, branch multi-scheduler.
 

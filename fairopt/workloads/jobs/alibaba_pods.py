@@ -90,7 +90,7 @@ def alibaba_days(
     servers: Count = 200,
     days: Count = 3,
 ) -> Workload:
-    """Draw jobs of one pod like Alibaba's: groups and nodes of `alibaba-like`, pods in proportion to a group's size.
+    """Draw jobs of one pod from the groups of `alibaba-like`, in proportion to the sizes of groups, on its nodes.
 
     Arrivals are uniform. Durations are lognormal with a median of an hour and a standard deviation of 1.5 of the
     logarithm, an assumption (in the trace half of the pods run for less than an hour, and a tenth for more than six).

@@ -47,10 +47,10 @@ def google_day(
     """Draw a day of jobs with demands, numbers of tasks and users like those of Google's sample.
 
     Demands and numbers of tasks have the marginals and rank correlations of jobs in the 2011 sample. Jobs of one user
-    are as similar as in the sample (`alike` is the between-user fraction of the variance of log demands), and a few
+    are as similar as in the sample (the table has the between-user fraction of the variance of log demands), and a few
     users have most of the jobs. The duration of a job is lognormal with the quantiles that PF states for Google's day:
-    38% of jobs end within five minutes, and 16% last longer than a day. Durations of its tasks vary like the durations
-    of tasks that ended in the sample.
+    38% of jobs end within five minutes, and 16% last longer than a day. The durations of the tasks of a job vary like
+    the durations of tasks that ended in the sample.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def google_day(
     machines : str
         Mix of servers: "2011", ten types, or "2019", the twelve types of cell a.
     durations : str
-        Treatment of durations, as in the sample (`google`): `fitted`, as drawn; `seen`, truncated at the end of the
+        Treatment of durations, as by the reader `google`: `fitted`, as drawn; `seen`, truncated at the end of the
         interval for a start on arrival; `day`, a day for tasks that would be truncated.
     density : float
         Probability in (0, 1] that a user may use a type of servers; each may use at least one type. A job whose tasks
@@ -84,14 +84,14 @@ def google_day(
     drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
     capacity = kinds[drawn, :-1]
     user, asks, number = _jobs(rng, marginals, table, tasks, users or max(2, round(tasks / 380)))
-    # Requests are limited to the largest server, as other tasks would wait forever.
+    # Requests are limited to the largest server, since larger tasks would wait forever.
     largest = capacity[capacity.sum(axis=1).argmax()]
     cut = (asks > largest).any(axis=1)
     arrival = np.sort(rng.uniform(0.0, hours * 3600, len(number)))
     of_job = pf_jobs().draw(rng, np.zeros(len(number)))
     job = np.repeat(np.arange(len(number)), number)
-    # The table's .23266 has too small a divisor (`tools/calibrate.py` measures .23075), and is kept, as another value
-    # would change all draws.
+    # The value .23266 of the table was computed with too small a divisor (`tools/calibrate.py` measures .23075). It is
+    # kept, since another value would change all draws.
     spread = Lognormal(1.0, table["sd of durations within a job"])
     duration = of_job[job] * spread.draw(rng, np.zeros(len(job)))
     demand = np.minimum(asks, largest)[job]

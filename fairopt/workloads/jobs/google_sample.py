@@ -1,4 +1,4 @@
-"""`google`: arrivals of tasks in Google's 2011 trace, with durations as far as observed."""
+"""`google`: arrivals of tasks in Google's 2011 trace, with observed or assumed durations."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
     """Observed lifetimes of all submitted tasks, one row per task in the order of submission.
 
     Columns are `job, task, user, cpu, memory` (of the first SUBMIT; NaN if missing), `arrival` in seconds from the
-    start of the trace, `before` (True if it was running at the start), `seen`, the seconds for which it was observed to
-    run, and `ended`, True if it ended then; otherwise `seen` is a lower bound, 0 for tasks that never started. Of
-    52,147 tasks that ended, 4,122 were started or submitted again.
+    start of the trace, `before` (True if the task was running at the start), `seen`, the seconds for which the task was
+    observed to run, and `ended`, True if the task ended then; otherwise `seen` is a lower bound, and 0 for tasks that
+    never started. Of 52,147 tasks that ended, 4,122 were started or submitted again.
     """
     events = google2011.events(directory, skip_malformed=skip_malformed)
     task = ["job", "task"]
@@ -122,7 +122,7 @@ def google_sample(
 
 
 def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
-    """Fitted distributions of durations of tasks that started in the trace, and of remaining times of earlier tasks."""
+    """Fit the durations of tasks that started in the trace, and the remaining times of tasks that started earlier."""
     started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
     seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
     old = rows["before"].to_numpy()

@@ -1,4 +1,4 @@
-"""Set-ups of the papers' experiments with whole tasks; parameters that the papers do not state are options."""
+"""Set-ups of experiments with whole tasks in papers; parameters that the papers do not state are options."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count
     Parameters
     ----------
     loop : bool
-        A user submits its next job when the last task of the previous one ends, as in the paper. False: all jobs are
+        A user submits its next job when the last task of the previous job ends, as in the paper. False: all jobs are
         submitted at the start, so that a user always has tasks that can start.
     """
     parts = []
@@ -127,7 +127,7 @@ def figure4_mixes() -> NDArray[np.int64]:
 def mqdrf_figure2(rng: np.random.Generator, seconds: Positive = 10.0, users: Count = 3) -> Workload:
     """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory in turn, arriving at 0, 100, 300, ... s.
 
-    All have more tasks than they can run. The set-up is deterministic.
+    Every user has more tasks than it can run. The set-up is deterministic.
 
     Parameters
     ----------

@@ -27,14 +27,14 @@ def sacct(
 ) -> Workload:
     """Read the jobs that ran as a workload of tasks, each the part of a job on one node.
 
-    Resources are those of `AllocTRES`: `cpu`, `memory` [GiB], and generic ones. Servers are the nodes of `NodeList`,
-    each with the largest amounts that jobs of the file used there at once, which are at most its capacities. Steps of
-    jobs are skipped; jobs that did not start, or have not ended, are left out and counted.
+    Resources are those of `AllocTRES`: `cpu`, `memory` [GiB], and generic resources. Servers are the nodes of
+    `NodeList`, each with the largest amounts that jobs of the file used on it at once, which are lower bounds on its
+    capacities. Steps of jobs are skipped; jobs that did not start, or have not ended, are left out and counted.
 
     Parameters
     ----------
     directory : str or Path
-        File.
+        File with the output of `sacct`.
     by : str
         Definition of users: "account", or "user" (persons).
     rng : Generator, optional
@@ -66,7 +66,7 @@ _OURS = ("job", "user", "arrival", "start", "duration", "tasks", "nodes")
 
 
 def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs of the output of `--parsable2`, each with its file and line for error messages."""
+    """Jobs in the output of `--parsable2`, each after its file and line for error messages."""
     heads, *lines = (line.split("|") for line in content.splitlines() or [""])
     heads = [name.strip() for name in heads]
     for name in ("JobID", "Submit", "Start", "End", "AllocTRES"):
@@ -81,7 +81,7 @@ def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _of_json(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs of the output of `--json`, with the column names and formats of `_of_text`."""
+    """Jobs in the output of `--json`, each after its name for error messages, in the format of `_of_text`."""
     for job in objects(files.parse_json(content, path), "jobs", path, _REMEDY):
         name, times, found = str(job.get("job_id")), job.get("time"), job.get("tres")
         if not isinstance(times, Mapping) or not isinstance(found, Mapping):
@@ -112,7 +112,7 @@ def _row(job: Mapping[str, Any], where: str, by: str) -> Iterator[dict[str, Any]
 
 
 def _time(text: str) -> float | None:
-    """Seconds of a date such as 2024-01-31T12:00:00, or a number of seconds; None for Unknown or None."""
+    """Seconds from a date such as 2024-01-31T12:00:00, or from a number of seconds; None for Unknown or None."""
     if text.strip() in ("", "Unknown", "None"):
         return None
     try:

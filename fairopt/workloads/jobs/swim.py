@@ -45,7 +45,7 @@ def swim(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """Read the jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (the servers of DRF, section 7.3).
+    """Read the jobs of a file of SWIM as tasks, on servers of 16 cores and 32 GB (the servers of DRF, section 7.3).
 
     A job with b bytes of input and s bytes of shuffle has `ceil(b / block)` maps and `ceil(s / block)` reduces, each
     number at most `most` (with more work per task), without precedence. A task of b bytes lasts `1 + b / rate` seconds
@@ -54,12 +54,23 @@ def swim(
 
     Parameters
     ----------
+    directory : str or Path
+        Folder of the trace, or a folder above it.
     trace : str
         Name of the file without `.tsv`.
+    servers, users, most : int
+        Numbers of servers and of users, and largest number of maps, or of reduces, of a job.
     block, rate : float
         Block size in MB, and processing rate in MB/s.
+    heavy : float
+        Fraction in (0, 1] of jobs whose tasks need 2 to 5 GB.
     hours : float
         Exclude jobs submitted later.
+
+    Raises
+    ------
+    DataError
+        There is no such file, a row is malformed (unless `skip_malformed`), no job remains, or `rng` is missing.
     """
     rng = needed(rng, "draw users and demands, which the trace does not have")
     folder = _csv.locate(directory, "swim", lambda path: any(path.glob("*.tsv")), _LAYOUT)
@@ -90,7 +101,7 @@ def swim_like(
 ) -> Workload:
     """Draw jobs like those of `swim`: half of them read less than a megabyte, and a tenth more than 2 GB.
 
-    Input is lognormal with these quantiles; a third of the jobs shuffle a tenth of their input.
+    Input is lognormal with the two quantiles; a third of the jobs shuffle a tenth of their input.
     """
     size = np.exp(rng.normal(np.log(0.5 * _MB), np.log(4000) / 1.2816, jobs)).clip(1, 1e14)
     table = pd.DataFrame(

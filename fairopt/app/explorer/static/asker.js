@@ -1,5 +1,5 @@
-// One question in flight. Of those about the state shown the latest wins; what is asked aside waits, and is forgotten
-// when the state changes.
+// Queue of questions, of which one at a time is sent. Of the questions about the displayed state only the latest is kept.
+// Background questions (`aside`) wait for all others, and are dropped when the state changes.
 function asker(model, waits) {
   let flying = null, latest = null, counted = 0;
   const must = [], aside = [];

@@ -1,12 +1,13 @@
-// Pictures: stacked use per server and resource, and measures and tasks against alpha. Each has a description in words.
+// Charts: used parts of capacities per server and resource, and measures and tasks against alpha. Each chart has a
+// description in words for screen readers.
 
-// Used parts of capacities, stacked by user. `start` names users and resources.
+// Used parts of capacities, stacked by bands of users. `start` has the names of resources.
 function drawBars(view, start, width) {
   const { servers, bands, what, others, heights, there } = view.bars;
   const resources = start.resources;
   const count = servers.length * resources.length;
   const left = 38, top = 10, tall = 190, group = (width - left - 6) / servers.length;
-  const fits = Math.max(4, Math.floor(group / 6.4));  // letters below a group of bars
+  const fits = Math.max(4, Math.floor(group / 6.4));  // number of letters that fit below a group of bars
   const turned = servers.length > 1 && servers.some((name) => name.length > fits), foot = turned ? 84 : 46;
   const bar = Math.min(46, (group * 0.86) / resources.length);
   const names = [...bands, ...(others ? [`${others.toLocaleString("en-US")} others`] : [])];
@@ -15,7 +16,7 @@ function drawBars(view, start, width) {
     return `${name}: ${used.filter(Boolean).join(", ")}`;
   });
   const most = bar >= 40 || resources.length === 1 ? 9 : 3, ticks = resources.map((name) => short(name, most));
-  const ticked = bar >= 14 && new Set(ticks).size === resources.length;  // else the note below has to do
+  const ticked = bar >= 14 && new Set(ticks).size === resources.length;  // otherwise only the note names the resources
   const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
     "aria-label": `Used parts of capacities. ${short(said.join("; "), 900)}` });
   for (const part of [0, 0.25, 0.5, 0.75, 1]) {
@@ -56,7 +57,7 @@ function drawBars(view, start, width) {
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-// Measures along the path. `points`: [alpha, view], in order of alpha; `here`: the view at alpha.
+// Measures against alpha. `points` are pairs [alpha, view] in order of alpha; `here` is the view at the current alpha.
 function drawCurves(points, alpha, here, width, measures) {
   const most = largest([...points.map((p) => p[1]), here], (view) => view.measures.min_share);
   const drawn = measures.filter(([key]) => ["utilization", "min_share", "jain"].includes(key));
@@ -70,7 +71,7 @@ function drawCurves(points, alpha, here, width, measures) {
     el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));
 }
 
-// Who gets what along the path: tasks of users or groups with a colour, and the mean of the others.
+// Tasks against alpha, of each user or group with a colour, and the mean tasks of the other users.
 function drawTasks(points, alpha, here, width) {
   const { bands, others, what } = here.bars, names = [...bands, ...(others ? [`${others.toLocaleString("en-US")} others, mean`] : [])];
   const share = (k) => (view) => view.bars.tasks[k] / (k < bands.length ? 1 : others);
@@ -86,7 +87,7 @@ function drawTasks(points, alpha, here, width) {
 
 const largest = (views, of) => Math.max(1e-300, ...views.map((view) => of(view) || 0));
 
-// Lines against alpha, with a cursor: `series` say what is drawn of a view, from 0 to 1, and how.
+// Line chart against alpha with a cursor. Each of `series` maps a view to a value from 0 to 1 (`of`), and has its styles.
 function drawLines(points, alpha, here, width, series, tick, what) {
   const left = 38, right = 112, top = 10, tall = 190, foot = 38, wide = width - left - right;
   const x = (a) => left + wide * place(a), y = (v) => top + tall * (1 - v);
@@ -121,7 +122,7 @@ function drawLines(points, alpha, here, width, series, tick, what) {
   return picture;
 }
 
-// Labels that do not overlap: in order of where they want to be, at least `gap` apart.
+// Place labels in the order of their desired positions, at least `gap` apart.
 function apart(labels, gap, low, high) {
   labels.sort((a, b) => a.want - b.want);
   labels.forEach((one, k) => { one.y = Math.max(one.want, low, k ? labels[k - 1].y + gap : low); });

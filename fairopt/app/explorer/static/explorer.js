@@ -1,7 +1,8 @@
-// The explorer: a state, questions about it, and what is shown. The host is behind `model`: `get("start")`, `get("host")`,
-// `send({id, question})`, and answers as "msg:custom".
+// The explorer: the state, questions about it, and the page. `model` is the interface to the host: `get("start")`,
+// `get("host")` and `send({id, question})`; replies arrive as "msg:custom".
 
-// Milliseconds: an answer that takes longer is bridged by the nearest known one; what is asked aside waits for such a rest.
+// SLOW: milliseconds without an answer after which the nearest known answer is shown. REST: milliseconds without a change
+// of the state after which background questions are sent.
 const SLOW = 60, REST = 150;
 
 function render({ model, el: host }) {
@@ -14,7 +15,7 @@ function render({ model, el: host }) {
   let good = start.state, wanted = good, shown = null, took = 0, drawings = 0, sliding = false, bridged = null, later = 0, synced = null;
   const past = [], future = [], paths = new Map(), pins = { A: null, B: null };
 
-  // What is on the page.
+  // Elements of the page.
   const root = el("section", { class: "fo-explorer", "aria-label": `Explorer of ${start.source}` });
   const status = el("p", { class: "fo-status", role: "status" });
   const proof = el("p", { class: "fo-proof" }), several = el("p", { class: "fo-several" }), notes = el("p", { class: "fo-note" });
@@ -53,11 +54,11 @@ function render({ model, el: host }) {
       if (event.shiftKey) step(future, past); else step(past, future);
     }
   });
-  // In JupyterLab keys are for what has the focus: without this an `a` on the slider inserts a cell.
+  // Without this attribute JupyterLab takes keys in the explorer as its shortcuts: an `a` on the slider inserts a cell.
   root.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   host.replaceChildren(root);
 
-  // In a file only the alphas of its path are there.
+  // A page in a file has answers for `start.alphas` only.
   function near(alpha) {
     if (!still || Number.isNaN(asNumber(alpha))) return alpha;
     return start.alphas.reduce((a, b) => (Math.abs(place(b) - place(alpha)) < Math.abs(place(a) - place(alpha)) ? b : a));
@@ -79,7 +80,7 @@ function render({ model, el: host }) {
     go(from.pop(), false, true);
   }
 
-  // Towards another state: the nearest view of the path at once where answers take long, the answer when it is there.
+  // Change to another state. If the answer takes long, the known view at the nearest alpha is shown until it arrives.
   function go(next, remember = true, kept = false) {
     if (JSON.stringify(next) === JSON.stringify(wanted) && shown) { sync(next); return; }
     if (remember) past.push(wanted);
@@ -102,14 +103,14 @@ function render({ model, el: host }) {
       took = performance.now() - began;
       clearTimeout(timer);
       if (reply.error) refuse(reply, next); else if (wanted === next) adopt(next, reply);
-      else {  // the state has moved on; what came is nearer to it than what is shown, unless that is a bridge
+      else {  // the state has changed since; this answer is shown unless a view at the nearest alpha is shown already
         good = next;
         if (bridged !== wanted && line(next) === line(wanted)) { shown = { state: next, view: reply }; paint(reply, next); }
       }
     });
   }
 
-  // Bad input: said beside the field; the last good state stays, with whatever else has moved since.
+  // Show the message on an invalid input beside its field, and return to the last valid state, keeping other changes.
   function refuse(reply, asked) {
     if (past.length) past.pop();
     synced = null;
@@ -127,7 +128,7 @@ function render({ model, el: host }) {
     if (wrong) wrong.value = text;
   }
 
-  // What is wanted, but for what is at fault: the field that is named, else all that was new in the question.
+  // The wanted state without the invalid edit `where`; if `where` was not edited, without all new edits.
   function without(where, asked) {
     if (where === "alpha") return { ...wanted, alpha: asked.alpha === wanted.alpha ? good.alpha : wanted.alpha };
     if (where === "mechanism") return { ...wanted, mechanism: asked.mechanism === wanted.mechanism ? good.mechanism : wanted.mechanism };
@@ -167,7 +168,7 @@ function render({ model, el: host }) {
     if (node.nextSibling && node.nextSibling.classList) node.nextSibling.remove();
   }
 
-  // Fields as the state has them; what is wrong stays to be mended.
+  // Set the fields to the values of the state; an invalid field keeps its text, so that it can be corrected.
   function sync(state) {
     mechanism.value = state.mechanism;
     number.value = number.hasAttribute("aria-invalid") ? number.value : state.alpha === "inf" ? "∞" : String(state.alpha);
@@ -178,7 +179,7 @@ function render({ model, el: host }) {
     levels.value = state.edits.weights || "each";
     undo.disabled = !past.length;
     redo.disabled = !future.length;
-    if (synced === state.edits) return;  // of a large cluster there are thousands of fields
+    if (synced === state.edits) return;  // a large cluster has thousands of fields
     synced = state.edits;
     root.querySelectorAll("input[data-base]").forEach((node) => {
       const key = node.getAttribute("data-key"), base = node.getAttribute("data-base");
@@ -202,8 +203,8 @@ function render({ model, el: host }) {
     later = setTimeout(() => { later = 0; queue(); }, drawings > 1 ? REST : 0);
   }
 
-  // What is asked aside, when the slider rests: the path, mechanisms side by side, other equilibria. alpha = 0 comes last
-  // on the path: its first answer takes longest, and the next move would wait for it.
+  // Send background questions while the slider rests: answers at other alphas, the comparison of mechanisms, other
+  // equilibria. alpha = 0 comes last, since its first answer takes longest, and the next move would wait for it.
   function queue() {
     const state = good, path = paths.get(line(state)) || new Map();
     if (!paths.has(line(state))) { paths.set(line(state), path); if (paths.size > 8) paths.delete(paths.keys().next().value); }
@@ -220,7 +221,7 @@ function render({ model, el: host }) {
         if (mine()) drawPath();
       });
     };
-    coarse.filter(([level]) => level === 0).forEach(along);  // they bridge what takes long
+    coarse.filter(([level]) => level === 0).forEach(along);  // shown while an answer at a nearby alpha takes long
     for (const name of start.side) {
       ask.aside({ ask: "row", mechanism: name, state }, (row) => side.show(name, row));
     }
@@ -237,7 +238,7 @@ function render({ model, el: host }) {
   }
 
   function paint(view, state, instead = "") {
-    const wide = [room(bars, 760), room(curves, 640)];  // asked before anything changes: once laid out
+    const wide = [room(bars, 760), room(curves, 640)];  // read before any change, so that the page is laid out once
     bars.replaceChildren(drawBars(view, start, wide[0]));
     drawPath(wide[1]);
     users.show(view, Object.keys(state.edits).filter((key) => key.startsWith("users/")).map((key) => Number(key.split("/")[1])));

@@ -1,4 +1,4 @@
-// The two hosts that are no notebook: a local server that answers, and a page with its answers inside.
+// The two hosts outside of notebooks: a local server, and a page in a file that contains its answers.
 
 function hosted(start, host, answer) {
   const heard = [];
@@ -20,7 +20,7 @@ async function live() {
   render({ model: hosted(await post({ ask: "start" }), "live", post), el: document.getElementById("explorer") });
 }
 
-// What `pack` has packed.
+// Decode data that `pack` of page.py has encoded.
 async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();

@@ -1,4 +1,4 @@
-// Tables to edit and to read. A field carries its key (`users/3/weight`); `change(key, value)` is told what was typed.
+// Tables. An editable field has a key (`users/3/weight`), and calls `change(key, value)` with the typed value.
 
 const MOST_ROWS = 200;
 
@@ -8,7 +8,7 @@ function field(key, value, label, change, locked, size = 6) {
     onchange: (event) => change(key, event.target.value.trim()) }));
 }
 
-// Six digits are shown of a number that nobody has typed.
+// A number of the cluster is shown with six digits; a typed number is shown as it was typed.
 const rounded = (value) => (value === "" || !Number.isFinite(Number(value)) ? String(value) : String(Number(Number(value).toPrecision(6))));
 
 function toggle(key, label, change, locked, on = true) {
@@ -20,7 +20,7 @@ const heads = (...names) => el("thead", {}, el("tr", {}, names.flat().map((name)
 const caption = (text, section) => el("caption", {}, text, el("span", { class: "fo-error", "data-section": section }));
 const scrolled = (label, table) => el("div", { class: "fo-scroll", tabindex: 0, role: "region", "aria-label": label }, table);
 
-// One row per user: switch, demands, rates if there are any, weight, task limit; beside them the answer.
+// One row per user: switch, demands, rates if there are any, weight and task limit, and then the allocation.
 function userTable(start, change, locked) {
   const body = el("tbody"), groups = el("tbody"), { running, held: holds, rates } = start;
   const table = el("table", { class: "fo-table" }, caption("Users", "users"),
@@ -65,7 +65,7 @@ function userTable(start, change, locked) {
   return { node: scrolled("Users", table), show };
 }
 
-// One row per kind of server: switch, count, capacities.
+// One row per entry of identical servers: switch, count, capacities.
 function serverTable(start, change, locked) {
   const rows = start.servers.slice(0, MOST_ROWS).map((server, e) => el("tr", {},
     el("th", { scope: "row" }, el("label", {}, toggle(`servers/${e}/on`, `${server.name} is used`, change, locked), short(server.name, 40))),
@@ -77,7 +77,7 @@ function serverTable(start, change, locked) {
   return scrolled("Servers", table);
 }
 
-// Who may run where, made when it is opened.
+// Placement constraints, built when the section is opened.
 function placement(start, change, locked, sync) {
   if (!start.placement) return null;
   const box = el("details", { class: "fo-placement", ontoggle: () => {
@@ -91,7 +91,7 @@ function placement(start, change, locked, sync) {
   return box;
 }
 
-// Mechanisms side by side; rows arrive one by one.
+// Comparison of mechanisms; rows arrive one by one.
 function sideTable(titles, measures) {
   const rows = new Map();
   const body = el("tbody");
@@ -108,7 +108,7 @@ function sideTable(titles, measures) {
   return { node: el("div", {}, scrolled("Mechanisms side by side", table), note), show };
 }
 
-// What a little more of a resource adds: `null` while it is asked.
+// Table of gains from 1% more of a resource; `show(null)` greys it out until the next reply arrives.
 function moreTable() {
   const body = el("tbody"), note = el("p", { class: "fo-note" }, "…");
   const table = el("table", { class: "fo-table" }, el("caption", {}, "1% more of a resource: who gains"), heads("on", "more", "tasks", "who gains most"), body);
@@ -123,7 +123,7 @@ function moreTable() {
   return { node, show };
 }
 
-// Two states beside each other: measures, and the users whose tasks differ most.
+// Comparison of two states: measures, and the users whose tasks differ most.
 function comparison(first, second, start) {
   const rows = measuresOf(start).map(([key, label, form]) => {
     const [a, b] = [first.view.measures[key], second.view.measures[key]];
