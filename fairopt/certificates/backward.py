@@ -106,11 +106,11 @@ def backward_error(
 ) -> BackwardError:
     r"""Backward error of tasks at given prices: the largest violation of the optimality conditions, in the data.
 
-    .. math:: \frac{|\log p_n - \log G_n|}{\max(\alpha, 1)}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
+    .. math:: \frac{|\log p_n - \log G_n|}{A}, \qquad \log \frac{p_{ni}}{p_n} \ (x_{ni} > 0), \qquad
         1 - \frac{\sum_n x_{ni} d_{nr}}{c_{ir}} \ (\lambda_{ir} > 0)
 
-    with marginal utilities :math:`G_n`, costs :math:`p_{ni}` and :math:`p_n = \min_i p_{ni}`; the module's docstring
-    has all terms.
+    with marginal utilities :math:`G_n`, costs :math:`p_{ni}`, :math:`p_n = \min_i p_{ni}` and the criterion's
+    `stiffness` A, max(alpha, 1) under alpha-fairness; the module's docstring has all terms.
 
     Parameters
     ----------

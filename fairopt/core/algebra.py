@@ -107,7 +107,7 @@ class Pairs:
 
     @cached_property
     def matrix(self) -> sp.csr_matrix:
-        """Sparse matrix (pairs, rows) of the fraction of the capacity that a unit uses."""
+        """Sparse matrix (pairs, rows) of the fractions of capacities that a unit uses."""
         size = self.inverse.shape[1]
         columns = (self.server[:, None] * size + np.arange(size)).ravel()
         starts = np.arange(0, len(columns) + 1, size)
