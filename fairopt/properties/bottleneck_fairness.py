@@ -50,7 +50,7 @@ class BottleneckFairness(_MaxMin):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    r"""Resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all r and usable pairs, by index, or None."""
+    r"""Index of a resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all usable pairs, or None."""
     full = cluster.normalised_demand  # 1 for the resource that determines gamma[n,i]
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None
