@@ -44,7 +44,7 @@ class FDS(Mechanism):
     DataError
         The parameters make the problem non-convex or undefined.
 
-    Properties: Pareto; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
+    Properties: Pareto; sharing incentive, envy-freeness and bottleneck fairness at lam = (1-beta)/beta for beta >= 1.
 
     Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013 (doi:10.1109/TNET.2012.2233213).
 

@@ -1,4 +1,4 @@
-"""Base class of fairness properties, the cases to which they apply, and their results."""
+"""Base class of fairness properties, the cases in which they are checked, and the results of checks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..model.cluster import Cluster
 
 #: Arrays of floats, or of `Fraction` in exact arithmetic; properties support both.
 Numbers = NDArray[Any]
-#: Tasks of users, and the tasks that a property requires, (users,) each.
+#: Tasks or work of users, and the amounts that a property requires, (users,) each.
 Dues = tuple[Numbers, Numbers]
 
-#: Properties by name; subclasses with a `name` are registered at definition.
+#: Properties by name. A subclass with a `name` is registered when it is defined.
 REGISTRY: Registry[type[Property]]
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A changed cluster, and the users that misreport or leave (none if capacities grow).
+    """Changed cluster, and the users that misreport or leave (no users if capacities grow).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["ann", "bob"])
@@ -43,10 +43,10 @@ class Deviation:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Tasks (users, servers) of a cluster, and of a changed cluster for properties that compare the two.
+    """Tasks (users, servers) on a cluster, and on a changed cluster for properties that compare two clusters.
 
-    Tasks are floats or, in exact arithmetic, `Fraction`s. `mechanism` is the mechanism that returned them, if it is
-    known, since some properties apply to certain mechanisms only.
+    Tasks are floats or, in exact arithmetic, `Fraction`s. `mechanism` is the mechanism that returned the tasks, if it
+    is known; some properties apply only to certain mechanisms.
 
     >>> import numpy as np, fairopt as fo
     >>> case = fo.properties.Case(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))
@@ -109,10 +109,12 @@ class Finding:
         Missing fraction of the required tasks, at most 1; the property is violated if it is positive.
     user : str
         The user with the largest violation.
-    has, due : float or Fraction
-        Tasks of that user, and tasks that the property requires.
+    has : float or Fraction
+        Tasks of that user (work if the cluster has rates).
+    due : float or Fraction
+        Tasks that the property requires for that user (work if the cluster has rates).
     text : str
-        Description of the violation.
+        Description of the violation; '' if there is none.
 
     >>> import numpy as np, fairopt as fo
     >>> case = fo.properties.Case(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.0]]))
@@ -134,11 +136,12 @@ NONE = 1e-7
 class Property(ABC):
     r"""Base class of fairness properties. Subclasses have a `name`, and define at least `dues`.
 
-    A property holds for tasks x, of work w (`Case.work`), if
+    A property holds for tasks x with work w (`Case.work`) if
 
     .. math:: w_n \ge \text{due}_n(x) \quad \text{for all users n}
 
-    A property that compares with changed clusters also defines `deviations` and `admits`.
+    with the required work :math:`\text{due}_n(x)`. A property that compares a cluster with changed clusters also
+    defines `deviations` and `admits`.
 
     >>> import fairopt as fo
     >>> class OneTask(fo.properties.Property):
@@ -153,16 +156,17 @@ class Property(ABC):
     definition: ClassVar[str] = ""
     #: Format of the description of a violation, with the fields `user`, `has` (tasks) and `due` (required tasks).
     words: ClassVar[str] = "{user} has {has} tasks where {due} are due"
+    #: True if the property compares a cluster with changed clusters.
     compares: ClassVar[bool] = False
-    #: Does the violation of a user depend on the tasks of others?
+    #: True if the violation of a user depends on the tasks of other users.
     needs_all: ClassVar[bool] = False
-    #: Does the property compare work, which is tasks unless the cluster has rates? If not, it is undefined with rates.
+    #: True if the property is about work (tasks without rates). Otherwise it is undefined for clusters with rates.
     in_work: ClassVar[bool] = False
-    #: Is the property about clusters with rates only?
+    #: True if the property is defined only for clusters with rates.
     of_rates: ClassVar[bool] = False
-    #: Numbers of servers and resources of random clusters in a search, if the property is restricted to certain
-    #: numbers.
+    #: Number of servers of the random clusters of a search; None: any.
     servers: ClassVar[int | None] = None
+    #: Number of resources of the random clusters of a search; None: any.
     resources: ClassVar[int | None] = None
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -170,7 +174,7 @@ class Property(ABC):
         REGISTRY.defined(cls)
 
     def unfit(self, mechanism: Mechanism | None) -> str:
-        """Reason why the property is undefined for a mechanism (None: it is unknown); '' if it is defined."""
+        """Reason why the property is undefined for a mechanism, or for an unknown mechanism (None); '' if defined."""
         return ""
 
     def domain(self, cluster: Cluster) -> str:
@@ -178,18 +182,18 @@ class Property(ABC):
         return ""
 
     def undefined(self, cluster: Cluster) -> str:
-        """Reason why the property is undefined for a cluster, rates included; '' if it is defined."""
-        _ = cluster.demand  # a sparse demand raises an error of its own
+        """Reason why the property is undefined for a cluster, also because of rates; '' if it is defined."""
+        _ = cluster.demand  # raises a specific error for a sparse demand
         if cluster.rated and not self.in_work:
             return "it compares tasks, and the cluster has rates of work"
         return self.domain(cluster) if cluster.rated or not self.of_rates else "the cluster has no rates of work"
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
-        """Generate changed clusters to compare with, in random order; possibly infinitely many."""
+        """Generate changed clusters to compare with, in random order, possibly infinitely many."""
         return iter(())
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        """True if the property applies to this change."""
+        """True if the property is about the given change of the cluster."""
         return not self.compares
 
     @abstractmethod
@@ -197,14 +201,14 @@ class Property(ABC):
         """Work of every user, and work that the property requires (0 for none), (users,) each."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Index of the decisive user, given the missing fractions `1 - has/due`, (users,); by default the largest."""
+        """Index of the decisive user, given missing fractions `1 - has/due`, (users,); by default of the largest."""
         return int(np.argmax(missing))
 
     def bounds(self, low: Case, high: Case) -> Dues:
         """Upper bounds on work and lower bounds on required work, (users,) each.
 
-        The bounds hold for all tasks between those of `low` and `high`. The default is valid if `dues` is nondecreasing
-        in all tasks.
+        The bounds hold for all tasks between the tasks of `low` and of `high`. The default is valid if `dues` is
+        nondecreasing in all tasks.
         """
         return self.dues(high)[0], self.dues(low)[1]
 
@@ -248,12 +252,12 @@ def names() -> list[str]:
 
 
 def get(name: str | Property) -> Property:
-    """Return the property of this name; case, `-` and `_` are ignored.
+    """Return the property of a name; case, `-` and `_` are ignored.
 
     Raises
     ------
     DataError
-        No property has this name; the message lists the known ones.
+        No property has this name; the message lists the known names.
 
     >>> import fairopt as fo
     >>> fo.properties.get("envy_freeness").name
@@ -265,7 +269,7 @@ def get(name: str | Property) -> Property:
 def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
     r"""Tasks of demand `mine[n]` that a bundle `others[m]` can run, (users, others).
 
-    They are :math:`\min_{r : d_{nr} > 0} b_{mr} / d_{nr}` with demands d and bundles b.
+    The result is :math:`\min_{r : d_{nr} > 0} b_{mr} / d_{nr}` with demands d and bundles b.
     """
     ratio = np.full((len(mine), len(others)), np.inf, dtype=others.dtype)
     for r in range(mine.shape[1]):
@@ -280,7 +284,7 @@ def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
 
 
 def most_work(tasks: Numbers, case: Case) -> Numbers:
-    r"""Largest work with at most the given tasks on each server, (users, servers), within task limits: (users,).
+    r"""Largest work of users, (users,), with at most the given tasks (users, servers), within task limits.
 
     Tasks on servers on which a user is not eligible do not count.
     """
@@ -291,11 +295,11 @@ def most_work(tasks: Numbers, case: Case) -> Numbers:
 
 
 def most_work_of(n: int, tasks: Numbers, case: Case) -> Numbers:
-    r"""Largest work of user n with each of several bundles, rows of `tasks` (bundles, servers): (bundles,).
+    r"""Largest work of user n with each of several bundles, (bundles,), given as rows of `tasks` (bundles, servers).
 
     .. math:: \max \sum_i a_{ni} y_i, \quad 0 \le y_i \le \text{tasks}_i, \quad \sum_i y_i \le q_n
 
-    The fastest servers are used first. On servers on which n is not eligible its rate counts as 0.
+    The fastest servers are used first. The rate :math:`a_{ni}` counts as 0 on servers on which n is not eligible.
     """
     cluster = case.cluster
     rate = case.numbers(cluster.rate[n] * cluster.eligible[n])
@@ -311,6 +315,8 @@ def true_work(case: Case) -> Numbers:
 
     .. math:: \max \sum_i a_{ni} y_i, \quad 0 \le y_i \le e_{ni} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}},
         \quad \sum_i y_i \le q_n
+
+    with true rates a, eligibility e, demands d and limits q, and the demands d' and tasks x' of the changed cluster.
     """
     deviation, given = case.changed
     truth, reported = case.numbers(case.cluster.demand), case.numbers(deviation.cluster.demand)
@@ -318,12 +324,12 @@ def true_work(case: Case) -> Numbers:
 
 
 def only(users: tuple[str, ...], cluster: Cluster, due: Numbers) -> Numbers:
-    """Required tasks `due` of these users, 0 for other users."""
+    """Required tasks, (users,): `due` for the given users, and 0 for other users."""
     return np.where(np.isin(cluster.users, users), due, 0 * due)
 
 
 def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
-    """Lines of text that describe a cluster and its change."""
+    """Lines of text that describe a cluster and its change, if any."""
     lines = [f"capacity {_rows(cluster.capacity)}, demand {_rows(cluster.demand)}"]
     if (cluster.weight != 1).any():
         lines.append(f"weight {_listed(cluster.weight)}")
@@ -339,7 +345,7 @@ def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
 
 
 def changes(cluster: Cluster, deviation: Deviation) -> str:
-    """Text that describes how the changed cluster differs."""
+    """Text that describes how the changed cluster differs from the cluster."""
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"

@@ -24,20 +24,23 @@ from ._tasks import Instance, cases, instances, seen
 
 @dataclass(frozen=True)
 class Check:
-    """Result of a check of a property of an allocation; true if the property holds.
+    """Result of a check of a property of an allocation; `bool(check)` is True if the property holds.
 
     Attributes
     ----------
     property : str
+        Name of the property.
     holds : bool or None
         True if the largest violation is at most `tol`; None if the property is not applicable.
     violation : float
-        The largest violation, `1 - has/due`; negative if all users have more than required, NaN if not applicable.
+        Largest over users of `1 - has/due`, with the tasks that a user has and the tasks that the property requires
+        (`due`); negative if all users have more than required, NaN if not applicable.
     user : str
         The user with the largest violation.
     witness : str
         Description of the violation, or the reason why the property is not applicable; '' if it holds.
     tol : float
+        Largest violation that counts as none.
 
     >>> import fairopt as fo
     >>> found = fo.properties.check("envy-freeness", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
@@ -65,7 +68,7 @@ class Check:
 
 
 def check(property: str | Property | Allocation, allocation: Allocation | str | Property, tol: float = 1e-5) -> Check:
-    """Check a property of an allocation, on the allocation's cluster; arguments in either order.
+    """Check a property of an allocation on its cluster; the first two arguments may be exchanged.
 
     Parameters
     ----------
@@ -77,8 +80,8 @@ def check(property: str | Property | Allocation, allocation: Allocation | str | 
     Returns
     -------
     Check
-        Whether the property holds, the violation, the user concerned, and a description. A property that is undefined
-        for this cluster, or requires the mechanism (`report`), is not applicable, and the description says why.
+        Whether the property holds, the largest violation, its user, and a description. A property that is undefined for
+        this cluster, or requires the mechanism (`report`), is not applicable, and `witness` states the reason.
 
     Raises
     ------
@@ -126,9 +129,9 @@ def report(
     ----------
     mechanism : Mechanism or str
     cluster : Cluster
-        It is pooled for single-pool mechanisms.
+        For single-pool mechanisms, servers are pooled.
     properties : sequence of str, or str, optional
-        Names, or a text of names such as `"envy-freeness, pareto-optimality"`. Default: all.
+        Names, or a text of names such as `"envy-freeness, pareto-optimality"`. Default: all properties.
     changes : int
         Number of misreports and other changed clusters for every property that compares two clusters.
     rng : Generator or int, optional
@@ -136,15 +139,15 @@ def report(
     tol : float
         Violation up to which a property counts as satisfied.
     seconds : float
-        Limit of CPU seconds for all properties; rows with fewer changes, or unchecked properties, say so.
+        Limit of CPU seconds for all properties. `witness` states if the limit ended the check of a property.
     done : callable
-        Called after every property.
+        Function without arguments that is called after every property.
 
     Returns
     -------
     DataFrame by property
-        `violation`, the largest found (0 if there is none, NaN where the property is undefined), and `witness`, a
-        description, or the reason why the property is undefined.
+        `violation`, the largest violation found (0 if there is none, NaN where the property is undefined or unchecked),
+        and `witness`, its description, or the reason why the property is undefined or unchecked.
 
     Raises
     ------
@@ -163,7 +166,7 @@ def report(
     rows: dict[str, tuple[float, str]] = {}
     wanted = [get(name) for name in (names() if properties is None else properties)]
     known, end = dict[int, Numbers | None](), clock.cpu() + seconds
-    # Properties of a single allocation come first, since the others take further solves until the time is up.
+    # Properties of single allocations come first, since the other properties may use all the remaining time.
     for prop in sorted(wanted, key=lambda each: each.compares):
         left = end - clock.cpu()
         if reason := prop.unfit(chosen) or prop.undefined(shared):
@@ -187,7 +190,7 @@ def report(
 def _worst(
     mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
-    """Largest violation over instances within the time limit, how many were checked, and whether all were checked."""
+    """Largest violation over instances within the time limit, the number of instances checked, and if it is all."""
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):

@@ -1,11 +1,11 @@
 """Rigorous enclosures of optima and equilibria at finite alpha, by interval arithmetic.
 
 For a fixed active set the optimality conditions are equations. Krawczyk's operator proves that a small box around a
-computed solution contains exactly one solution; preferences of users for their servers and slacks of rows without a
-price are then strict inequalities of intervals. Solutions at degenerate ties, where such an inequality is an equality,
-are not enclosed.
+computed solution contains exactly one solution. Intervals over the box then verify the conditions that are strict
+inequalities: users prefer the servers where they have tasks, and rows without a price are not overused. Solutions at
+degenerate ties, where such an inequality is an equality, are not enclosed.
 
-Vectors and matrices are object arrays, in which zeros are plain numbers.
+Vectors and matrices are arrays of objects, in which zeros are plain numbers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 
-#: Relative tolerance by which pairs, rows and prices count as active.
+#: Relative tolerance with which pairs, rows and prices are recognised as active.
 _ACTIVE = 1e-7
 #: Largest denominator of alpha, and of a share per task.
 _DENOMINATOR = 10**6
-#: Largest number of equations.
+#: Largest number of equations that are solved.
 _SIZE = 60
-#: Number of digits of interval bounds, which are rounded outwards.
+#: Number of decimal digits of the bounds of intervals, which are rounded outwards.
 DIGITS = 50
 DOWN, UP = Context(DIGITS, ROUND_FLOOR), Context(DIGITS, ROUND_CEILING)
 
@@ -91,14 +91,14 @@ def interval(value: Any) -> Interval:
 
 
 def logarithm(value: Any) -> Interval:
-    """Enclosure of the natural logarithm of a number or an interval; `decimal` rounds it correctly."""
+    """Enclosure of the natural logarithm of a number or an interval; logarithms of `decimal` are correctly rounded."""
     one = interval(value)
     if one.low <= 0:
         raise ZeroDivisionError("logarithms are of numbers > 0")
     return Interval(DOWN.next_minus(one.low.ln(DOWN)), UP.next_plus(one.high.ln(UP)))
 
 
-#: An array of intervals.
+#: Array of intervals.
 Box = NDArray[np.object_]
 intervals: Callable[[Any], Box] = np.frompyfunc(interval, 1, 1)
 logs: Callable[[Any], Box] = np.frompyfunc(logarithm, 1, 1)
@@ -111,11 +111,12 @@ high: Callable[[Box], NDArray[np.object_]] = np.frompyfunc(lambda one: one.high,
 def contracted(residual: Box, slopes: Callable[[Box], Box], slope: Array, widths: Sequence[float]) -> Box | None:
     """Box around 0 with exactly one solution of F(w) = 0; None if that cannot be proved.
 
-    `residual` is F(0), `slopes` encloses F'(w) over a box, and `slope` approximates F'(0); the `widths` of boxes are
-    tried in turn. If the image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W` with an approximate
-    inverse Y, is strictly inside the box, it contains the solution.
+    `residual` is F(0), `slopes` encloses F'(w) over a box, and `slope` approximates F'(0). Boxes W with the half-widths
+    `widths` are tried in turn. If the image of the box under Krawczyk's operator, `-Y F(0) + (I - Y F'(W)) W` with an
+    approximate inverse Y of F'(0), is strictly inside the box, it contains the solution, and is returned.
 
-    Source: Krawczyk 1969; Moore, SIAM J. Numer. Anal. 14(4), 1977.
+    Source: Krawczyk, Computing 4, 1969 (doi:10.1007/BF02234767); Moore, SIAM J. Numer. Anal. 14(4), 1977
+    (doi:10.1137/0714040).
     """
     inverse = numbers(np.asarray(np.linalg.inv(slope), dtype=float))
     for width in widths:
@@ -151,8 +152,9 @@ class Enclosure:
 def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Enclosure | None:
     """Enclosure of a solution of an alpha-fair program or of the game, near given tasks and log prices.
 
-    None where no proof is found: for other criteria, degenerate ties, non-unique splits, or too many users. Data are
-    taken as exact rational numbers; alpha and shares per task as the simple fractions that they approximate.
+    The result is None if no proof is found: for other criteria, degenerate ties, non-unique splits, or too many users.
+    Data are taken as exact rational numbers, but alpha and shares per task as the simple fractions that they
+    approximate.
     """
     if log_prices is None or log_prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
@@ -166,7 +168,7 @@ def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: A
 
 
 def _simple(value: float) -> Fraction:
-    """Simple fraction that a floating-point number represents."""
+    """Fraction with a small denominator that a floating-point number represents."""
     found = Fraction(value).limit_denominator(_DENOMINATOR)
     if float(found) != value:
         raise ZeroDivisionError(f"{value} is no simple fraction")
@@ -174,10 +176,10 @@ def _simple(value: float) -> Fraction:
 
 
 class _Equations:
-    """Optimality conditions: `log cost + alpha log X = log K` at pairs with tasks (`X = q` at a limit), `use = c` at
-    rows with a price.
+    """Optimality conditions as equations, with the relative changes w of tasks and prices as unknowns, pairs first.
 
-    Unknowns are relative changes w of tasks and prices, pairs first.
+    At pairs with tasks, `log cost + alpha log X = log K`, with the user's total X and the coefficient K of
+    `_log_coefficient`, or `X = q` for a user at its limit q. At rows with a price, the use equals the capacity.
     """
 
     def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array) -> None:
@@ -193,7 +195,7 @@ class _Equations:
         there = tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300)
         pairs = np.argwhere(there)
         self.count = len(pairs)
-        #: Users and servers of usable pairs, those with tasks first.
+        #: Users and servers of usable pairs, beginning with the pairs with tasks.
         runs = cluster.usable & (cluster.max_tasks > 0)[:, None]
         self.user, self.server = np.vstack([pairs, np.argwhere(runs & ~there)]).T
         rows = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
@@ -205,21 +207,21 @@ class _Equations:
             [self._log_coefficient(criterion, n, i) for n, i in zip(self.user, self.server, strict=True)]
         )
         #: `full`: mask of users at their limits. `amounts`: use of each (server, resource) per task, by pair. `owns`:
-        #: matrix (users, pairs) of the pairs of each user. `limit`: task limits.
+        #: 0-1 matrix (users, pairs with tasks) of the pairs of each user. `limit`: task limits of the users in `full`.
         self.full = tasks.sum(axis=1) >= cluster.max_tasks * (1 - _ACTIVE)
         self.amounts = zeros(len(self.user), *cluster.capacity.shape)
         self.amounts[np.arange(len(self.user)), self.server] = self.demand[self.user]
         self.owns = (np.arange(len(self.full))[:, None] == self.user[: self.count]).astype(int).astype(object)
         self.limit = numbers(np.where(self.full, cluster.max_tasks, 1.0))
-        #: By pair: `held`, whether the user is at its limit; `power`, the exponent of its tasks; `target`, the
-        #: logarithm on the right-hand side.
+        #: For pairs with tasks: `held`, mask of users at their limits; `power`, coefficient of log X in the equation;
+        #: `target`, right-hand side of the equation.
         own = self.user[: self.count]
         self.held = self.full[own]
         self.power = np.array([1 if one else self.alpha for one in self.held], dtype=object)
         self.target = np.where(self.held, logs(self.limit[own]), self.log_coefficient[: self.count])
 
     def _independent(self, priced: list[Place]) -> list[Place]:
-        """Linearly independent rows; rows that are exhausted because other rows are get marked as `implied`."""
+        """Linearly independent rows of `priced`; other rows, whose exhaustion follows, are marked in `implied`."""
         rows: list[Place] = []
         self.implied = np.zeros(self.capacity.shape, dtype=bool)
         for i, r in priced:
@@ -233,7 +235,7 @@ class _Equations:
         return sorted(rows)
 
     def _log_coefficient(self, criterion: Criterion, n: int, i: int) -> Any:
-        """Enclosure of `log K` with `K = phi^alpha s^(1-alpha)`, s the share per task at the server."""
+        """Enclosure of `log K` with `K = phi^alpha s^(1-alpha)`, where s is the share per task on the server."""
         needs = self.demand[n] > 0
         share = (
             1 / (self.capacity[i, needs] / self.demand[n, needs]).min() if self.game else _simple(criterion.share[n])
@@ -241,7 +243,7 @@ class _Equations:
         return logarithm(Fraction(criterion.weight[n])) * self.alpha + logarithm(share) * (1 - self.alpha)
 
     def values(self, box: Box) -> tuple[Box, Box, Box, Box]:
-        """Enclosures over a box of w: tasks of pairs, the user's total and the cost by usable pair, used fractions."""
+        """Enclosures over a box of w: tasks of pairs, total and cost for each usable pair, used fractions of rows."""
         tasks, prices = np.split((box + 1) * self.start, [self.count])
         used = (tasks @ self.amounts[: self.count].swapaxes(0, 1)) / self.capacity
         cost = self.amounts[:, self.rows[0], self.rows[1]] @ prices
@@ -265,7 +267,7 @@ class _Equations:
         return np.asarray(np.vstack([of_pairs, np.hstack([use, none])]) * self.start)
 
     def solved(self) -> Enclosure | None:
-        """Enclosure, if Krawczyk's operator maps a box into itself and the inequalities hold there."""
+        """Enclosure of the solution; None unless Krawczyk's operator and the inequalities prove it."""
         point = np.zeros(len(self.start), dtype=object)
         for _ in range(4):
             step = np.linalg.solve(middles(self.slopes(point)), middles(self.residuals(point)))
@@ -288,16 +290,16 @@ class _Equations:
             return None
         ends = zeros(2, *self.cluster.shape[:2])
         for n, i, one in zip(self.user, self.server, tasks, strict=False):
-            # With several pairs the split of a user at its limit is not unique.
+            # The tasks of a user at its limit are exact only on a single server; a split over several is enclosed.
             whole = self.full[n] and self.owns[n].sum() == 1
             ends[:, n, i] = self.limit[n] if whole else (Fraction(one.low), Fraction(one.high))
         return Enclosure(*ends)
 
     def _content(self, k: int, marginal: Interval, cost: Box) -> bool:
-        """True if the inequality of a usable pair holds: no user prefers a server without tasks.
+        """True if the inequality of the usable pair k holds: its user does not prefer a server without tasks.
 
-        A user at its limit has no cheaper server, and a marginal utility of at least the cost where it has tasks.
-        `marginal` is a logarithm.
+        For a user at its limit, no other server may be cheaper, and marginal utility must be at least the cost where
+        the user has tasks. `marginal` is the log marginal utility.
         """
         if not self.full[self.user[k]]:
             return bool(k < self.count or marginal.high < logarithm(cost[k]).low)

@@ -1,7 +1,7 @@
 """Bound on the welfare of any mechanism: a linear program over a grid of demands, and its dual as a proof.
 
-With positive demands sharing incentive, envy-freeness and strategy-proofness are linear in the tasks of all profiles of
-reported demands, since the bundle of `x` tasks of demand d' runs `x min_r d'_r / d_r` tasks of demand d.
+With positive demands, sharing incentive, envy-freeness and strategy-proofness are linear in the tasks of all profiles
+of reported demands, since the resources of x tasks of demand d' run `x min_r d'_r / d_r` tasks of demand d.
 """
 
 from __future__ import annotations
@@ -34,28 +34,31 @@ from ._table import _SHORT
 
 #: Version of the file format.
 VERSION = 1
-#: Largest ratio of demands in a grid, in parts of the pool; the smallest ratio is its inverse.
+#: Largest ratio of two demands in a grid, each as a fraction of the pool; the smallest ratio is 1 / SPAN.
 SPAN = 8
-#: Largest number of constraints of a linear program, which takes about a minute.
+#: Largest number of constraints of a linear program, whose solution takes about a minute.
 _ROWS = 300_000
-#: Denominators to which multipliers are rounded; the first denominator that proves the smallest bound is kept.
+#: Largest denominators to which multipliers are rounded in turn; the smallest proved bound is kept.
 _DENOMINATORS = (100, 10_000, 10**6, 10**9, 10**12, 10**15)
 
 #: Properties that are linear in tasks.
 _LINEAR = ("SI", "EF", "SP")
 
-#: Index of each user's type.
+#: Index of each user's type of demand.
 Profile = tuple[int, ...]
-#: Tasks of a user on a server in a profile.
+#: Unknown of the program, the tasks of a user on a server in a profile: (profile, user, server).
 Tasks = tuple[Profile, int, int]
-#: Coefficients of a linear form.
+#: Coefficients of a linear form by unknown.
 Form = dict[Tasks, Fraction]
-#: The unknown that is the ratio of welfare.
+#: The unknown z, the ratio of welfare.
 _RATIO: Tasks = ((), 0, 0)
 
 
 class Row(NamedTuple):
-    """Inequality `form . x <= most` and its name: property, profile, user, and other user, misreport or resource."""
+    """Inequality `form . x <= most`, and its name: kind, profile, and the indices of what it is about.
+
+    The indices are a server and a resource (`capacity`), or a user and another user, a reported type, or 0.
+    """
 
     name: tuple[str, Profile, int, int]
     form: Form
@@ -77,10 +80,10 @@ def of(form: Form, tasks: Mapping[Tasks, Fraction]) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """All profiles of users' types on a cluster, and the linear inequalities of properties, in fractions.
+    """All profiles of users' types of demand on a cluster, and the linear inequalities of properties, in fractions.
 
-    With `anonymous`, users of equal weight and eligibility have equal tasks wherever they exchange their types, so that
-    only profiles with sorted types within such groups are considered.
+    If `anonymous`, users of equal weight and eligibility form groups, within which users that exchange their types also
+    exchange their tasks. Only profiles with sorted types in every group are then considered.
     """
 
     cluster: Cluster
@@ -90,7 +93,7 @@ class Grid:
 
     @cached_property
     def tasks_per_bundle(self) -> Numbers:
-        """Tasks of one type that the bundle of a task of another type can run, (types, types)."""
+        """Tasks of one type that the resources of a task of another type can run, (types, types)."""
         return tasks_per_task(self.types, self.types)
 
     @cached_property
@@ -114,7 +117,10 @@ class Grid:
         return [tuple(np.concatenate(some)[order].tolist()) for some in product(*each)]
 
     def on(self, profile: Profile, user: int) -> list[Tasks]:
-        """Unknowns of a user of a profile, one for each of its servers, as named after exchanges within groups."""
+        """Unknowns that are the tasks of a user in a profile, one for each eligible server.
+
+        They belong to the profile with sorted types to which exchanges within groups lead.
+        """
         taken, seat = list(profile), user
         for group in self.groups:
             kinds = sorted(profile[n] for n in group)
@@ -134,7 +140,7 @@ class Grid:
         return sum(map(self.most, self.on(profile, user)), Fraction(0))
 
     def welfare(self, profile: Profile) -> Form:
-        """Welfare of a profile: the sum over users of their tasks relative to the tasks that each could run alone."""
+        """Welfare of a profile: the sum over users of tasks relative to the tasks that the user could run alone."""
         users = range(len(profile))
         return summed((one, 1 / self.whole(profile, n)) for n in users for one in self.on(profile, n))
 
@@ -158,7 +164,7 @@ class Grid:
                     yield Row(("envy-freeness", profile, n, m), summed(own + bundle))
 
     def rows(self, best: Mapping[Profile, Mapping[Tasks, Fraction]]) -> Iterator[Row]:
-        """All inequalities, with the inequalities of the ratio in the profiles for which the best tasks are given."""
+        """All inequalities; the ratio of welfare is bounded in the profiles for which `best` has the fair optimum."""
         for profile in self.profiles:
             yield from self.within(profile)
             if profile in best:
@@ -175,8 +181,8 @@ class Grid:
     def best(self, profile: Profile) -> Mapping[Tasks, Fraction]:
         """Tasks of largest welfare with the properties that concern one profile, by the simplex method in integers.
 
-        Sharing incentive is a penalty that grows until it holds, so that no tasks at all are a vertex to begin at. That
-        all inequalities hold is verified.
+        Sharing incentive is imposed by a penalty, which increases until the inequality holds: zero tasks are then a
+        feasible initial vertex. All inequalities are verified at the result.
         """
         gain = self.welfare(profile)
         place = {unknown: k for k, unknown in enumerate(gain)}
@@ -210,8 +216,9 @@ class Grid:
         .. math:: z \sum_p y_p W_p \le \sum_k y_k b_k + \sum_j u_j \max(0, g_j), \quad
             g = \sum_p y_p w_p - \sum_k y_k a_k
 
-        with multipliers y >= 0 of the rows :math:`a_k x \le b_k` and of the profiles p, of welfare :math:`w_p x` and
-        of fair tasks of welfare :math:`W_p`, and tasks :math:`x_j \le u_j` alone. The bound holds for any multipliers.
+        with multipliers :math:`y_k \ge 0` of the inequalities :math:`a_k x \le b_k`, and :math:`y_p \ge 0` of the
+        profiles p, in which welfare is :math:`w_p x` and the best fair welfare :math:`W_p`. The tasks
+        :math:`x_j \le u_j` are bounded by the tasks that a user could run alone. The bound holds for any multipliers.
 
         Raises
         ------
@@ -238,9 +245,9 @@ class Possible:
     grid : Grid
         Cluster, properties, and types of demand.
     bound : Fraction
-        No mechanism has more than this fraction of the best fair welfare in all profiles.
+        Upper bound on the fraction of the best fair welfare that a mechanism has in all profiles.
     multipliers : dict
-        Dual variables of inequalities, from which `bound` follows.
+        Dual variables of inequalities, which prove `bound`.
     value : float
         Optimum of the linear program, as returned by the solver; NaN for a loaded bound.
     table : DataFrame
@@ -271,7 +278,7 @@ class Possible:
         return found
 
     def reached(self, mechanism: Mechanism | str) -> float:
-        """Smallest ratio of a mechanism's welfare to the best fair one, over the profiles of the grid."""
+        """Smallest ratio of a mechanism's welfare to the best fair welfare, over the profiles of the grid."""
         ratios = list[float]()
         for profile in (grid := self.grid).profiles:
             cluster = grid.cluster.derived(demand=grid.types[list(profile)].astype(float))
@@ -294,7 +301,7 @@ class Possible:
 
     @classmethod
     def of(cls, document: Any) -> Possible:
-        """Construct from plain data; the bound is verified only by `replay()`."""
+        """Construct a bound from plain data; only `replay()` verifies it."""
         stated = typed(document, _File)
         if stated.fairopt_possible != VERSION:
             raise DataError(f"its entry fairopt_possible is not {VERSION}, which is read here")
@@ -305,12 +312,12 @@ class Possible:
         return cls(grid, _fraction(stated.bound), {tuple(name): _fraction(y) for *name, y in stated.multipliers})
 
     def save(self, path: str | Path) -> None:
-        """Write a file (JSON) that `replay` verifies."""
+        """Write a file (JSON) that `load` reads."""
         files.write(Path(path), f"{json.dumps(self.document(), indent=1)}\n", "bound")
 
     @classmethod
     def load(cls, path: str | Path) -> Possible:
-        """Read a file; the bound is verified only by `replay()`."""
+        """Read a file; only `replay()` verifies the bound."""
         return files.read_json(path, "bound", cls.of)
 
     def __repr__(self) -> str:
@@ -326,7 +333,7 @@ class Possible:
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    """The file of a bound."""
+    """Format of the file of a bound."""
 
     fairopt_possible: int
     cluster: dict[str, Any]
@@ -348,23 +355,23 @@ def possible(
 
     .. math:: \max z \quad \text{s.t.} \quad \sum_n \frac{x_n(p)}{\gamma_n(p)} \ge z\, W_p \ \text{ for all profiles p}
 
-    The tasks :math:`x(p)` of all profiles satisfy capacities and the properties, :math:`\gamma_n` are a user's tasks
-    alone on all its servers, and :math:`W_p` is the largest welfare of tasks of p with the properties of single
-    allocations. The dual variables prove the bound, which holds for mechanisms on all demands as well, since all
-    demands contain the grid.
+    The tasks :math:`x(p)` of all profiles satisfy capacities and the properties, :math:`\gamma_n(p)` are the tasks that
+    a user could run alone on all its servers, and :math:`W_p` is the largest welfare of tasks in p with the properties
+    of single allocations. The dual variables prove the bound. It also holds for mechanisms that are defined for all
+    demands, since the grid is a part of them.
 
     Parameters
     ----------
     cluster : Cluster
-        Servers, weights and placement; the users' own demands are ignored. Task limits are not supported.
+        Servers, weights and placement; the users' demands are ignored. Task limits are not supported.
     properties : sequence of str, or str
-        Of `sharing-incentive` (SI), `envy-freeness` (EF) and `strategy-proofness` (SP).
+        Any of `sharing-incentive` (SI), `envy-freeness` (EF) and `strategy-proofness` (SP).
     types : int, or array (types, resources) of positive demands
-        Number of ratios of each resource's demand to that of the first, in parts of the pool, from 1/8 to 8; or the
-        demands themselves.
+        Number of values, from 1/8 to 8, of the ratio of each resource's demand to the first resource's demand, each as
+        a fraction of the pool; or the demands themselves.
     anonymous : bool
-        Users of equal weight and placement have equal tasks when they exchange demands, and so equal tasks with equal
-        demands. This changes no bound, as a mechanism may be averaged over all exchanges, but reduces the program.
+        True: users of equal weight and placement exchange their tasks when they exchange their demands. The bound is
+        the same, since a mechanism can be averaged over all exchanges, and the linear program is smaller.
 
     Returns
     -------
@@ -377,6 +384,8 @@ def possible(
         Unknown properties, task limits, demands that are not positive, or a grid that is too large.
     SolverError
         The linear program is not solved.
+
+    Source: defined here; docs/possible.md.
 
     >>> import fairopt as fo
     >>> fo.properties.possible(fo.Cluster([[3, 1], [1, 3]], [[1, 1], [1, 1]]), "SI, EF, SP", types=7)
@@ -412,7 +421,7 @@ def possible(
 
 
 def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[Any]], anonymous: bool) -> Grid:
-    """Validate the data of a grid."""
+    """Construct a grid after validation of its data."""
     long = {abbreviation: name for name, abbreviation in _SHORT.items()}
     names = tuple(dict.fromkeys(long.get(name) or get(name).name for name in properties))
     if odd := [name for name in names if _SHORT.get(name) not in _LINEAR]:
@@ -434,7 +443,7 @@ def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[
 
 
 def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
-    """Tasks by profile and user: demand, tasks on every server, and the user's part of its tasks alone."""
+    """Table with a row per profile and user: demand, tasks on every server, and the fraction of its tasks alone."""
     found = []
     for number, profile in enumerate(grid.profiles):
         for n, user in enumerate(grid.cluster.users):

@@ -45,7 +45,7 @@ def _uniform(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
-    """Identical servers, up to one unit."""
+    """Servers that are identical, or differ by one unit of one capacity."""
     capacity, demand = _uniform(rng, shape)
     capacity[:] = capacity[0]
     capacity[-1, 0] += rng.integers(2)
@@ -68,7 +68,7 @@ def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _zeros(rng: Generator, shape: Shape) -> Amounts:
-    """Demands of which half are 0, and a few zero capacities."""
+    """Demands of which about half are zero, and a few zero capacities."""
     capacity, demand = _near_ties(rng, shape) if rng.random() < 0.5 else _uniform(rng, shape)
     demand = demand * (rng.random(demand.shape) < 0.5)
     demand[np.arange(len(demand)), rng.integers(shape[2], size=len(demand))] += 1
@@ -79,10 +79,10 @@ FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_u
 
 
 def draw(rng: Generator, prop: Property, conditions: Sequence[str] = ()) -> Cluster:
-    """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as the property requires.
+    """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as many as the property requires.
 
     In most clusters weights are 1, and there are no placement constraints or task limits. There are rates of work, and
-    limits of all users, if the property or a condition asks for them.
+    limits of all users, if the property or a condition requires them.
     """
     users = int(rng.integers(2, 6))
     servers = prop.servers or int(rng.choice([1, 2, 2, 3]))
@@ -102,7 +102,7 @@ def draw(rng: Generator, prop: Property, conditions: Sequence[str] = ()) -> Clus
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Parameters of a search.
+    """Parameters of `search`.
 
     >>> import fairopt as fo
     >>> fo.properties.SearchOptions(batch=50).elite
@@ -115,9 +115,9 @@ class SearchOptions:
     elite: int = 8
     #: Fraction of the instances of a batch that are perturbations of the elite.
     climbing: float = 0.3
-    #: Number of batches, of perturbations only, after the first violation, in order to reduce a larger violation.
+    #: Number of batches of perturbations after the first violation, so that a larger violation is reduced.
     further: int = 2
-    #: Fraction of the violation that reductions preserve.
+    #: Fraction of the violation that a reduced instance must have.
     kept: float = 0.5
 
 
@@ -133,32 +133,33 @@ def search(
 ) -> Witness | None:
     """Search for a cluster on which a mechanism violates a property.
 
-    Clusters of small integers are drawn from families (identical servers, near ties, two users, powers of two, zeros),
-    solved in batches, and clusters with the largest violations are perturbed at random. The first violation is reduced,
-    step by step, while at least half of it remains, and verified: in exact arithmetic for lexicographic max-min and the
-    largest sum of shares, by rigorous enclosures at finite alpha, and otherwise by solutions certified to 1e-9. The
-    reduced instance is verified at least as rigorously as the original instance.
+    Clusters of small integers are drawn from families (identical servers, near ties, two users, powers of two, zeros)
+    and solved in batches. Clusters with the largest violations are perturbed at random. The first violation is
+    verified, and simplified step by step while at least half of it remains. Verification is in exact arithmetic for
+    lexicographic max-min and the largest sum of shares, by rigorous enclosures at finite alpha, and otherwise by
+    solutions certified to 1e-9. The simplified instance is verified at least as rigorously as the original instance.
 
     Parameters
     ----------
     mechanism : Mechanism or str
-        Such as `"alphapf-vds(alpha=2)"`.
+        For example `"alphapf-vds(alpha=2)"`.
     property : Property or str
-        Such as `"envy-freeness"`.
+        For example `"envy-freeness"`.
     trials : int
-        Number of clusters, or of pairs of a cluster and a changed one.
+        Number of clusters, or of pairs of a cluster and a changed cluster.
     rng : Generator or int, optional
         Generator or seed.
     conditions : sequence of str
         Conditions on clusters, such as `["positive demands", "no task counts"]`.
     options : SearchOptions
+        Sizes of batches, and parameters of perturbation and reduction.
     progress : bool
         Show a progress bar.
 
     Returns
     -------
     Witness or None
-        None if no violation was found, which is no proof that the property holds.
+        The verified violation; None if none was found, which does not prove that the property holds.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def hunt(
     options: SearchOptions = SearchOptions(),
     progress: bool = False,
 ) -> Hunt:
-    """Run `search`, and return its state, which has statistics; arguments and errors are those of `search`."""
+    """Run `search`, and return the final state with its statistics; arguments and errors are those of `search`."""
     trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
@@ -210,19 +211,19 @@ def known_conditions(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-#: A violation, and its instance.
+#: Violation, and the instance in which it occurs.
 Lossy = tuple[float, Instance]
 _loss = itemgetter(0)
-#: Rank of the verification, the violation, and its instance.
+#: Index of the method of verification in `ROUTES`, the violation, and its instance.
 Best = tuple[int, float, Instance | None]
 
 
 @dataclass(eq=False)
 class Hunt:
-    """State of a search: numbers of trials and solutions, the elite by decreasing violation, and the witness.
+    """State of a search: numbers of trials and solved trials, the elite by decreasing violation, and the witness.
 
-    `doubted` is the largest violation in a trial that could not be verified: at degenerate ties a solution of slightly
-    perturbed data may show a large violation.
+    `doubted` is the largest violation that could not be verified: at degenerate ties a solution of slightly perturbed
+    data may have a large violation.
     """
 
     mechanism: Mechanism
@@ -237,7 +238,7 @@ class Hunt:
     witness: Witness | None = None
 
     def batch(self, size: int, climbing: float) -> None:
-        """Solve `size` instances, of which a fraction `climbing` are perturbations of the elite."""
+        """Solve `size` instances, of which up to the fraction `climbing` are perturbations of the elite."""
         tried = self._near([one for _, one in self.elite], int(climbing * size))
         tried += self._drawn(size - len(tried))
         self.trials += size
@@ -251,7 +252,7 @@ class Hunt:
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
     def found(self) -> bool:
-        """Verify the largest violations of the elite, and reduce the first that is confirmed; True on success."""
+        """Verify the largest violations of the elite, and reduce a verified violation; True on success."""
         if not self.elite or self.elite[0][0] <= MARGIN:
             return False
         for _ in range(self.options.further):
@@ -267,10 +268,10 @@ class Hunt:
         return False
 
     def _best(self) -> Best:
-        """Most rigorously verified violation of the elite: rank of the verification, violation, and instance.
+        """Most rigorously verified violation of the elite.
 
-        If no violation is proved, typically because of ties, 100 perturbations and 100 new instances are tried, and of
-        each 100 the 16 with the largest violations are verified.
+        If a violation is certified but not proved, typically because of ties, 100 perturbations of its instance and 100
+        new instances are tried; of each 100, the 16 with the largest violations are verified.
         """
         best = self._first(self.elite, (len(ROUTES), 0.0, None))
         if best[2] is not None and ROUTES[best[0]] == CERTIFIED:
@@ -279,7 +280,7 @@ class Hunt:
         return best
 
     def _first(self, some: list[Lossy], best: Best) -> Best:
-        """First instance that is proved, or else the most rigorously verified one, including `best`."""
+        """First proved violation, or else the most rigorously verified violation, `best` included."""
         for loss, instance in some:
             if loss > MARGIN and (found := violated(self.mechanism, self.prop.name, instance)):
                 route = ROUTES.index(found.route)
@@ -289,7 +290,7 @@ class Hunt:
         return best
 
     def _survive(self, least: float, route: int, some: Sequence[Instance]) -> list[bool]:
-        """Mask of the first instance with a sufficient violation that is verified at least as rigorously."""
+        """Mask of the first instance with violation `least` or more, by a method at least as rigorous as `route`."""
         for loss, instance in self.losses([one for one in some if self._about(one)]):
             found = violated(self.mechanism, self.prop.name, instance) if loss >= least else None
             if found is not None and ROUTES.index(found.route) <= route:
@@ -307,14 +308,14 @@ class Hunt:
         )
 
     def _near(self, some: Sequence[Instance], size: int) -> list[Instance]:
-        """Random perturbations of instances, without those to which the property does not apply."""
+        """Random perturbations of instances, except perturbations to which the property does not apply."""
         made = (moved(some[int(self.rng.integers(len(some)))], self.rng) for _ in range(size if some else 0))
         return [one for one in made if self._about(one)]
 
     def _drawn(self, size: int) -> list[Instance]:
         """New random instances."""
         made: list[Instance] = []
-        for _ in range(40 * size):  # few clusters may meet the conditions
+        for _ in range(40 * size):  # few random clusters may satisfy the conditions
             if len(made) >= size:
                 break
             try:
@@ -338,12 +339,14 @@ _ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "rate")
 
 
 def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
-    """Restrict a cluster to the users, servers and resources of the changed one, from which a user may have left."""
+    """Restrict a cluster to the users, servers and resources of the changed cluster, which a user may have left."""
     return cluster.select(**{axis: getattr(deviation.cluster, axis) for axis in _AXES})
 
 
 def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
-    """Replace an entry: in both clusters if they agree on it, otherwise in the first, or (`reported`) in the changed.
+    """Replace an entry in both clusters if they agree on it; otherwise in the changed cluster if `reported`.
+
+    If the clusters differ in the entry and `reported` is False, it is replaced in the original cluster only.
 
     Raises
     ------
@@ -364,7 +367,7 @@ def with_entry(instance: Instance, argument: str, place: Place, value: float, re
 
 
 def disagreements(instance: Instance) -> list[tuple[str, Place]]:
-    """Entries at which the changed cluster differs."""
+    """Arguments and indices of the entries in which the changed cluster differs from the cluster."""
     cluster, *changed = clusters(instance)
     return [
         (argument, tuple(place))
@@ -395,7 +398,7 @@ def without(instance: Instance, axis: str, name: str) -> Instance:
 
 
 def moved(instance: Instance, rng: Generator) -> Instance:
-    """Perturb one or two entries at random; the instance is unchanged where the result is invalid."""
+    """Perturb one or two entries at random; a perturbation with an invalid result is omitted."""
     with suppress(DataError):
         for _ in range(int(rng.integers(1, 3))):
             instance = _moved(instance, rng)
@@ -445,9 +448,9 @@ def renumbered(instance: Instance) -> Instance:
 def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[bool]]) -> Instance:
     """Simplify an instance repeatedly until no simplification `survives`.
 
-    Users are removed first, then servers, resources, weights, task limits, and placement constraints; then entries are
-    reduced: misreports towards the truth, and all towards 0. Every simplification reduces the size, which ensures
-    termination.
+    Users are removed first, then servers, resources, weights, task limits, placement constraints and rates. Then
+    misreported entries are replaced by the truth, and finally entries are reduced towards 0. Every simplification
+    reduces the size of the instance, which ensures termination.
     """
     candidates = _simpler(instance)
     while some := [*islice(candidates, _TOGETHER)]:
@@ -459,7 +462,7 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
 
 
 def _simpler(instance: Instance) -> Iterator[Instance]:
-    """Generate simplifications, the largest first, ending with smaller entries in both clusters or in one of them."""
+    """Generate simplifications, the largest first; the last have smaller entries in one or both clusters."""
     cluster, differ = instance[0], disagreements(instance)
     for axis in _AXES:
         for name in getattr(cluster, axis):

@@ -1,4 +1,4 @@
-"""Tables of mechanisms and properties: the claims of all mechanisms."""
+"""Lists and tables of the claims of mechanisms about properties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._base import names
 
 
 class Claimed(NamedTuple):
-    """A claim, and a mechanism with parameters that it covers.
+    """Claim, with a mechanism whose parameters it covers.
 
     >>> import fairopt as fo
     >>> first = fo.properties.claims(holds=True)[0]
@@ -28,15 +28,15 @@ class Claimed(NamedTuple):
 
 
 def claims(holds: bool | None = None) -> list[Claimed]:
-    """List the claims of all mechanisms, with every variant and trial that a claim covers.
+    """List the claims of all mechanisms, each with every mechanism of `variants` and `trials` that it covers.
 
-    A negative claim is listed with the first variant or trial only, as one counterexample suffices. `holds` selects
-    positive or negative claims.
+    A negative claim is listed only with the first of these mechanisms, as one counterexample suffices. `holds` selects
+    positive or negative claims. Default: all.
 
     Raises
     ------
     DataError
-        A claim covers no variant or trial of its mechanism, and hence could not be tested.
+        A claim covers none of the mechanism's `variants` and `trials`, and hence could not be tested.
 
     >>> import fairopt as fo
     >>> {one.claim.property for one in fo.properties.claims(holds=True) if str(one.mechanism) == "MQDRF"} >= {
@@ -60,7 +60,7 @@ ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
 def surveyed() -> list[Mechanism]:
     """List the mechanisms of this package with claims: their default variants, and the game at `ALPHAS`.
 
-    User-defined concave utilities are left out, as nothing is claimed about them in general.
+    Mechanisms without claims, such as those of user-defined utilities, are left out.
 
     >>> import fairopt as fo
     >>> [str(one) for one in fo.properties.surveyed()][:3]
@@ -76,7 +76,7 @@ def surveyed() -> list[Mechanism]:
     return found
 
 
-#: Properties in short texts, with their abbreviations, in this order.
+#: Abbreviations of properties in short texts, in the order of the texts.
 _SHORT = {
     "sharing-incentive": "SI",
     "envy-freeness": "EF",
@@ -88,10 +88,10 @@ _SHORT = {
 
 
 def table() -> pd.DataFrame:
-    """Table of claims of all mechanisms (rows) about all properties (columns).
+    """Table of the claims of all mechanisms (rows) about all properties (columns).
 
-    `yes` with conditions on clusters and parameters, `no` with the parameters of the counterexample; '' without a
-    claim.
+    A cell is `yes`, with conditions on clusters and parameters, or `no`, with the parameters of the counterexample; it
+    is '' without a claim.
 
     >>> import fairopt as fo
     >>> fo.properties.table().loc["DRFH", ["envy-freeness", "sharing-incentive"]].tolist()
@@ -109,8 +109,8 @@ def table() -> pd.DataFrame:
 def in_short(kind: type[Mechanism]) -> str:
     """Summarise a mechanism's claims about the main properties, such as `SI, EF (alpha >= 1); not SP`.
 
-    Abbreviations are those of docs/mechanisms.md. A property with a counterexample that holds under conditions is
-    listed with the conditions only.
+    Abbreviations are those of docs/mechanisms.md. A property that holds under conditions is listed with the conditions,
+    and without its counterexamples.
 
     >>> import fairopt as fo
     >>> fo.properties.in_short(fo.DRFH)

@@ -23,12 +23,12 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """Exact tasks (users, servers) as fractions, on the cluster of `Mechanism.prepare`; None if not available.
 
     Exact tasks are available for lexicographic max-min, PS-DSF and the largest sum of shares (alpha = 0), on small
-    clusters without rates on which the mechanism is defined. For PS-DSF, which is not unique, exact tasks are those of
-    `Mechanism.solve`, if nearby simple fractions satisfy the definition; at alpha = 0 they are the optimum, if it is
-    unique.
+    clusters without rates on which the mechanism is defined. For PS-DSF, which is not unique, they are simple fractions
+    near the tasks of `Mechanism.solve`, if these fractions satisfy the definition; at alpha = 0 they are the optimum,
+    if it is unique.
 
     Two fractions with denominators up to 10^6 differ by at least 10^-12, so that a floating-point share per task, or
-    limit, identifies the fraction. Only ratios of shares matter, which are scaled to integers.
+    limit, identifies the fraction. Only ratios of shares matter: shares are scaled to integers.
     """
     if cluster.rated or not mechanism.judged_by_criterion or not accepted(mechanism, cluster):
         return None
@@ -52,7 +52,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 
 def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
-    """Exact lexicographic max-min with the prices of its levels, at given shares per task, or at those of the rule."""
+    """Exact lexicographic max-min with the prices of its levels; shares per task are by default those of the rule."""
     limits = rule.limits(cluster)
     share = _fractions(rule.share, cluster.runnable) if share is None else share
     most = _fractions(limits, np.isfinite(limits))
@@ -65,7 +65,7 @@ def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = Non
 
 
 def _fractions(values: Array, some: Mask) -> Numbers | None:
-    """Simple fractions represented by the values of some users; None if one is not a simple fraction."""
+    """Simple fractions that the values of the users in mask `some` represent; None if a value represents none."""
     found = values.astype(object)
     # Shares per task with larger denominators cannot be identified.
     found[some] = [Fraction(value).limit_denominator(10**6) for value in values[some].tolist()]
@@ -74,18 +74,18 @@ def _fractions(values: Array, some: Mask) -> Numbers | None:
     return found if (ulps <= 2).all() else None
 
 
-#: A cluster, as prepared by a mechanism, and its change.
+#: A cluster, as prepared by a mechanism, and its change or None.
 Instance = tuple[Cluster, Deviation | None]
 
 
 def clusters(instance: Instance) -> list[Cluster]:
-    """The cluster, and the changed one if there is a change."""
+    """List the cluster, and the changed cluster if there is a change."""
     cluster, deviation = instance
     return [cluster] if deviation is None else [cluster, deviation.cluster]
 
 
 def case(mechanism: Mechanism, instance: Instance, tasks: Iterable[Numbers | None]) -> Case | None:
-    """Case of an instance and the tasks of its `clusters`; None if one of the clusters was not solved."""
+    """Case of an instance, given the tasks on its `clusters`; None if one of the clusters was not solved."""
     own, changed = [*takewhile(lambda one: one is not None, tasks), None, None][:2]
     if own is None or (changed is None) != (instance[1] is None):
         return None
@@ -118,9 +118,9 @@ def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
 def cases(
     mechanism: Mechanism, instances: Sequence[Instance], tol: float, known: dict[int, Numbers | None] | None = None
 ) -> list[Case | None]:
-    """Cases of all instances, solved in one batch; None where the cluster or the changed one was not solved.
+    """Cases of all instances, solved in one batch; None for an instance of which a cluster was not solved.
 
-    `known` caches tasks of original clusters by identity for further calls.
+    `known` caches the tasks of original clusters, by the identity of the cluster, for further calls.
     """
     known = {} if known is None else known
     wanted = {id(one): one for instance in instances for one in clusters(instance)}
@@ -140,18 +140,18 @@ def _tasks(mechanism: Mechanism, clusters: list[Cluster], tol: float) -> list[Nu
 
 
 def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
-    """Case in exact arithmetic; None where `exact_tasks` is not available."""
+    """Case in exact arithmetic; None if `exact_tasks` is not available for one of the clusters."""
     return case(mechanism, instance, (exact_tasks(mechanism, one) for one in clusters(instance)))
 
 
 def speaks_of(prop: Property, instance: Instance) -> bool:
-    """True if the property applies to this cluster and change."""
+    """True if the property applies to the cluster and its change."""
     cluster, deviation = instance
     return not prop.undefined(cluster) and (deviation is None or prop.admits(cluster, deviation))
 
 
 def instances(prop: Property, cluster: Cluster, rng: np.random.Generator, most: int) -> Iterable[Instance]:
-    """Instances of a cluster with up to `most` changes, or without one for a property that does not compare."""
+    """Instances of a cluster with up to `most` changes, or without a change if the property compares no clusters."""
     if not prop.compares:
         return [(cluster, None)]
     return [(cluster, change) for change in islice(prop.deviations(cluster, rng), most)]

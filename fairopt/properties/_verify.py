@@ -1,4 +1,4 @@
-"""Verification of violations: in exact arithmetic, by rigorous enclosures, or else by certified solutions."""
+"""Verification of violations: in exact arithmetic, by rigorous enclosures, or by certified solutions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .undominated_equilibrium import alternatives, enumerable
 #: `TOL`: tolerance of solutions. `MARGIN`: smallest violation that is reported without exact arithmetic, since at
 #: degenerate ties a residual of 1e-8 admits errors of 2e-5 in tasks.
 TOL, MARGIN = 1e-9, 1e-4
-#: Relative rounding error of sums, below which certificates cannot detect errors.
+#: Relative rounding error of sums: certificates cannot detect smaller errors.
 ROUNDING = 1e-14
 #: Methods of verification, the most rigorous first.
 FRACTIONS, ENCLOSED, CERTIFIED = "exact fractions", "rational enclosures", f"answers certified to {TOL:g}"
 ROUTES = (FRACTIONS, ENCLOSED, CERTIFIED)
 
 
-#: Prefix of a selection if the violation occurs at every equilibrium.
+#: Prefix of the text of `selection` if the violation occurs at every known equilibrium.
 EVERY = "of every equilibrium"
 _RETURNED = "of the {} that Mechanism.solve returns"
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A finding with bounds on its violation."""
+    """Finding with bounds on its violation, and the method of verification (`route`)."""
 
     case: Case
     finding: Finding
@@ -113,9 +113,9 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 def _errors(found: Allocation, prop: Property) -> Array:
     """First-order bounds on relative errors of tasks, (users,): residual times condition number.
 
-    `MARGIN` where condition numbers are unknown, and where optima need not be unique (alpha = 0). Infinite at
-    degenerate ties, and where a price is smaller than the rounding error of another price of the same server, as at
-    large alpha.
+    The bounds are `MARGIN` if condition numbers are unknown, or optima need not be unique (alpha = 0). They are
+    infinite at degenerate ties, and if a price is smaller than the rounding error of another price of the same server,
+    as at large alpha.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions
@@ -139,12 +139,12 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
 
 
 def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text that states which of several solutions the violation concerns; '' where tasks are unique.
+    """Text that states which of several solutions the violation concerns; '' if tasks are unique.
 
     Tasks need not be unique at equilibria of the game (for finite alpha other than 1), for PS-DSF, and at alpha = 0. At
     finite alpha the violation is evaluated for every pair of equilibria of the cluster and of the changed cluster that
-    `fairopt.game.equilibria` finds, and for PS-DSF for every pair of allocations that best responses from random starts
-    find.
+    `fairopt.game.equilibria` finds. For PS-DSF it is evaluated for every pair of allocations that best responses from
+    random starts find.
     """
     if not mechanism.judged_by_criterion:
         return ""

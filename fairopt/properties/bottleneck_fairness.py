@@ -28,12 +28,12 @@ class BottleneckFairness(_MaxMin):
     .. math:: \rho \in \arg\max_r \frac{d_{nr}}{C_r} \ \text{ for all n} \quad \Rightarrow \quad
         x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
 
-    Dominance refers to the total capacities of all servers. Only users that can run tasks count for the existence of
-    such a resource; if there are several such resources, because of zeros or ties, max-min on one is max-min on all.
-    Placement constraints and task limits apply to max-min as well.
+    Dominance refers to the total capacities :math:`C_r` of all servers. Only users that can run tasks count for the
+    existence of the resource :math:`\rho`; if there are several such resources, because of zeros or ties, max-min on
+    one is max-min on all. Placement constraints and task limits apply to max-min as well. Max-min on the resource is
+    DRFH, since shares of the resource are then dominant shares.
 
-    Source: Ghodsi et al., NSDI 2011. Max-min on the resource is DRFH, since shares of the resource are then dominant
-    shares.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490).
     """
 
     name = "bottleneck-fairness"
@@ -50,7 +50,7 @@ class BottleneckFairness(_MaxMin):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    r"""Resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all r and usable pairs, or None."""
+    r"""Index of a resource with :math:`d_{n\rho} / c_{i\rho} \ge d_{nr} / c_{ir}` for all usable pairs, or None."""
     full = cluster.normalised_demand  # 1 for the resource that determines gamma[n,i]
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None
@@ -62,10 +62,11 @@ class PerServerBottleneckFairness(_MaxMin):
     .. math:: \frac{d_{n\rho}}{c_{i\rho}} \ge \frac{d_{nr}}{c_{ir}} \ \text{ for all r and usable (n, i)}
         \quad \Rightarrow \quad x \text{ is the lexicographic max-min of } \frac{x_n d_{n\rho}}{\phi_n}
 
-    Only usable (user, server) pairs count for the existence of such a resource. Users without demand for it cannot run
-    tasks on any server. Placement constraints and task limits apply to max-min as well (constrained max-min).
+    Only usable (user, server) pairs count for the existence of the resource :math:`\rho`. Users without demand for it
+    cannot run tasks on any server. Placement constraints and task limits apply to max-min as well (constrained
+    max-min).
 
-    Source: PF, definition 2.
+    Source: Khamse-Ashari et al., TPDS 2018, definition 2 (arXiv:1712.10114).
     """
 
     name = "per-server-bottleneck-fairness"
@@ -96,9 +97,11 @@ class SingleResourceFairness(_MaxMin):
 
     .. math:: R = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of } \frac{x_n d_n}{\phi_n}
 
-    Placement constraints and task limits apply to max-min as well. With one resource all demands are positive.
+    with R resources. Placement constraints and task limits apply to max-min as well. With one resource all demands are
+    positive.
 
-    Source: Ghodsi et al., NSDI 2011; with placement constraints Choosy (CMMF).
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490); with placement constraints Ghodsi et al., EuroSys
+    2013 (Choosy; doi:10.1145/2465351.2465387).
     """
 
     name = "single-resource-fairness"
@@ -116,9 +119,10 @@ class SingleServerDRF(_MaxMin):
     .. math:: K = 1 \quad \Rightarrow \quad x \text{ is the lexicographic max-min of }
         \frac{x_n}{\phi_n} \max_r \frac{d_{nr}}{C_r}
 
-    Task limits apply to DRF as well. Users that cannot run tasks on the server have no tasks in either allocation.
+    with K servers. Task limits apply to DRF as well. Users that cannot run tasks on the server have no tasks in either
+    allocation.
 
-    Source: Wang, Li, Liang, INFOCOM 2014 (DRFH).
+    Source: Wang, Li, Liang, INFOCOM 2014 (DRFH; arXiv:1308.0083).
     """
 
     name = "single-server-drf"

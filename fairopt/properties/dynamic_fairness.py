@@ -1,4 +1,4 @@
-"""Sharing incentive and envy-freeness within the levels of a queue."""
+"""Sharing incentive and envy-freeness within the levels of the queue of MQDRF."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ class DynamicSharingIncentive(Property):
     .. math:: x_n \max_r \frac{d_{nr}}{C_r} \ge \frac{DK_k}{N_k} \quad \text{or} \quad x_n = q_n
         \qquad \text{for all n of a level k with } N_k \text{ users}
 
-    :math:`DK_k` is the share of level k. With zero demands the dominant resource decides alone. The paper's model has
-    no placement constraints, like the pool. Users at their task limit, or unable to run tasks, are satisfied. Levels
-    that are not full have no guarantee.
+    :math:`DK_k` is the share of level k. The pool has no placement constraints. Users at their task limit, or unable to
+    run tasks, are satisfied. Levels that are not full have no guarantee. Weights are ignored.
 
-    Source: Liu, Liu (MQDRF), theorem 1. Weights are ignored.
+    Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", theorem 1.
     """
 
     name = "dynamic-sharing-incentive"
@@ -38,7 +37,7 @@ class DynamicSharingIncentive(Property):
         assert isinstance(rule, MQDRF)
         levels, sizes = rule.queue(len(case.cluster.users))
         full = np.bincount(levels, minlength=len(sizes) + 1)[1:] == sizes
-        # Fractions of levels have at most this denominator.
+        # A level's share is taken as the simple fraction that the floating-point number represents.
         parts = [
             Fraction(share).limit_denominator(10**6) / int(size) for share, size in zip(rule.shares, sizes, strict=True)
         ]
@@ -49,15 +48,15 @@ class DynamicSharingIncentive(Property):
 
 
 class DynamicEnvyFreeness(EnvyFreeness):
-    r"""No user could run more tasks with the resources of another user of its level.
+    r"""No user could run more tasks with the resources of another user of the same level.
 
     .. math:: x_n \ge \min\Big(q_n, \max_{m \text{ in the level of } n} \sum_i x_{mi}
         \min_{r : d_{nr} > 0} \frac{d_{mr}}{d_{nr}}\Big)
 
     A bundle without a resource that n demands has no value to n. The pool has no placement constraints. A user at its
-    task limit envies no other; envy between levels is permitted.
+    task limit envies no other user; envy between levels is permitted. Weights are ignored.
 
-    Source: Liu, Liu (MQDRF). Weights are ignored.
+    Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", theorem 4.
     """
 
     name = "dynamic-envy-freeness"

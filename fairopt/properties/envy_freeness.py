@@ -13,12 +13,14 @@ class EnvyFreeness(Property):
     .. math:: x_n \ge \min\Big(q_n, \max_m \frac{\phi_n}{\phi_m} \sum_{i : e_{ni}} x_{mi}
         \min_{r : d_{nr} > 0} \frac{d_{mr}}{d_{nr}}\Big)
 
-    Only the tasks of m on servers that are eligible to n count, each server separately, so that the property depends on
-    the split of tasks over servers, which the mechanism determines. A bundle without a resource that n demands has no
-    value to n; resources that n does not demand are ignored. A user at its task limit envies no other. With rates work
-    replaces tasks, and n uses the bundle of another user as well as possible within :math:`q_n`.
+    where :math:`e_{ni}` states whether server i is eligible for user n. Only the tasks of m on eligible servers of n
+    count, each server separately, so that the property depends on the split of tasks over servers, which the mechanism
+    determines. A bundle without a resource that n demands has no value to n; resources that n does not demand are
+    ignored. A user at its task limit envies no other user. With rates work replaces tasks, and n uses the bundle of
+    another user as well as possible within :math:`q_n`.
 
-    Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490); with weights and placement Khamse-Ashari et al.,
+    TPDS 2018, section 4 (arXiv:1712.10114).
     """
 
     name = "envy-freeness"
@@ -28,7 +30,7 @@ class EnvyFreeness(Property):
     in_work = True
 
     def parts(self, case: Case) -> Numbers:
-        r"""Factors of the tasks of others, :math:`\phi_n / \phi_m`, (users, others)."""
+        r"""Factors :math:`\phi_n / \phi_m` by which user n scales the tasks of user m, (users, others)."""
         weight = case.numbers(case.cluster.weight)
         return np.asarray(weight[:, None] / weight)
 

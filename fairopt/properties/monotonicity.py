@@ -16,10 +16,10 @@ class PopulationMonotonicity(Property):
 
     .. math:: x_n(\text{without } m) \ge x_n(\text{with } m) \quad \text{for all } n \ne m
 
-    Weights, placement constraints and task limits of the other users are unchanged, so that their relative weights
-    increase. The leaving user may have had no tasks, or demands for resources that no other user demands.
+    The weights, placement constraints and task limits of the remaining users are unchanged. The leaving user may have
+    had no tasks, or may have demanded resources that no other user demands.
 
-    Source: Ghodsi et al., NSDI 2011.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490).
     """
 
     name = "population-monotonicity"
@@ -55,7 +55,7 @@ class ResourceMonotonicity(Property):
     One or several capacities of existing servers increase; all other data are unchanged. A capacity may increase from
     zero, so that further users can run tasks.
 
-    Source: Ghodsi et al., NSDI 2011.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490).
     """
 
     name = "resource-monotonicity"

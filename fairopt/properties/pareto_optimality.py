@@ -1,4 +1,4 @@
-"""Pareto optimality."""
+"""Pareto optimality of tasks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ParetoOptimality(Property):
 
     .. math:: \nexists\, x' \in \mathcal{X} : \quad x'_n \ge x_n \text{ for all n}, \quad x' \ne x
 
-    Weights are ignored. The feasible set includes placement constraints and task limits, so that resources may be idle
-    if all users that demand them are at their limits. A user without tasks that could have tasks is a violation of 1,
-    the largest possible. The tasks required are the lexicographic max-min of :math:`x'_n / x_n`.
+    Weights are ignored. The feasible set :math:`\mathcal{X}` includes placement constraints and task limits, so that
+    resources may be idle if all users that demand them are at their limits. If a user without tasks could have tasks,
+    the violation is 1, the largest possible. The required tasks are the lexicographic max-min of :math:`x'_n / x_n`.
 
-    Source: Ghodsi et al., NSDI 2011; the choice of x' is defined here.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490); the choice of x' is defined here.
     """
 
     name = "pareto-optimality"
@@ -50,9 +50,9 @@ class ParetoOptimality(Property):
 
 
 def dominating(case: Case) -> Numbers:
-    """Feasible work (users,) that dominates that of the case, and equals it if and only if the case is Pareto optimal.
+    """Feasible work, (users,), that dominates the work of the case, and equals it if and only if it is Pareto optimal.
 
-    The work is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1. For users without
+    The result is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1. For users without
     tasks, which have no level, the work is determined by a linear program.
     """
     if case.exact:
@@ -81,8 +81,9 @@ def dominating(case: Case) -> Numbers:
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
     """Gains of tasks, (users,), that are feasible for all x between `low` and `high`; zeros if no gains are found.
 
-    `low <= x <= high`, (users, servers), in fractions. Let y be the lexicographic max-min of `y_n / low_n` within the
-    use of `low` plus the slack of `high`: for every such x, `x + y - low` is feasible and dominates x.
+    `low` and `high` are tasks (users, servers), in fractions. Let y be the lexicographic max-min of `y_n / low_n` in
+    capacities that are the use of `low` plus the slack of `high`. For every `low <= x <= high`, the tasks
+    `x + y - low` are feasible and dominate x.
     """
     least, most = low.sum(axis=1), high.sum(axis=1)
     none = np.full(len(least), Fraction(0), dtype=object)

@@ -19,7 +19,8 @@ class SharingIncentive(Property):
     With rates work replaces tasks, and the benchmark is the largest work that the user's part of the servers allows
     within :math:`q_n`.
 
-    Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490); over servers Khamse-Ashari et al., TPDS 2018,
+    section 4 (arXiv:1712.10114).
     """
 
     name = "sharing-incentive"
@@ -37,10 +38,11 @@ class UniformSharingIncentive(Property):
     .. math:: w_n \ge \min\Big(1, \frac{q_n}{\sum_i b_{ni}}\Big) \sum_i a_{ni} b_{ni}, \quad
         b_{ni} = \frac{\phi_n}{\sum_m \phi_m} \gamma_{ni}
 
-    Where the part allows more tasks than :math:`q_n`, all servers are used in proportion, including slow servers,
-    whereas `sharing-incentive` uses the fastest servers. Both properties are the same without limits or rates.
+    with work :math:`w_n` and rates :math:`a_{ni}`. If the part :math:`b_{ni}` allows more tasks than :math:`q_n`, all
+    servers are used in proportion, including slow servers, whereas `sharing-incentive` uses the fastest servers. The
+    two properties are the same without limits or rates.
 
-    Source: Narayanan et al., OSDI 2020 (Gavel): the equal allocation :math:`X^{equal}`.
+    Source: Narayanan et al., OSDI 2020 (Gavel; arXiv:2008.09213), the equal allocation :math:`X^{equal}`.
     """
 
     name = "uniform-sharing-incentive"
@@ -75,9 +77,10 @@ class StrongSharingIncentive(Property):
     .. math:: x_n \ge \min\Big(q_n, \sum_i \gamma_{ni},
         \frac{\phi_n}{\sum_m \phi_m} \min_{r : d_{nr} > 0} \frac{C_r}{d_{nr}}\Big)
 
-    The bound is the best for n of all divisions of the capacities in which n has :math:`\phi_n / \sum_m \phi_m` of the
-    total of every resource. Placement constraints and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's
-    monopoly tasks. Resources that n does not demand are ignored. A user at its task limit is satisfied.
+    Of all divisions of the capacities in which n has the fraction :math:`\phi_n / \sum_m \phi_m` of the total
+    :math:`C_r` of every resource, the bound is that of the division with the most tasks for n. Placement constraints
+    and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's monopoly tasks. Resources that n does not
+    demand are ignored. A user at its task limit is satisfied.
 
     Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D (arXiv:1308.0083); defined here.
     """
@@ -93,6 +96,6 @@ class StrongSharingIncentive(Property):
 
 
 def in_pool(case: Case) -> Numbers:
-    r"""Tasks of the pooled capacity, :math:`\min_{r : d_{nr} > 0} C_r / d_{nr}`, (users,)."""
+    r"""Tasks that each user could run alone on the pool, :math:`\min_{r : d_{nr} > 0} C_r / d_{nr}`, (users,)."""
     pooled = case.numbers(case.cluster.capacity).sum(axis=0)
     return tasks_per_task(case.numbers(case.cluster.demand), pooled[None])[:, 0]

@@ -13,22 +13,22 @@ from ..model._arrays import Array
 from ..model.cluster import Cluster
 from ._base import Case, Deviation, Dues, Numbers, Property, only, true_work
 
-#: Data that users report.
+#: Kinds of data that users report.
 REPORTS = ("demand", "eligible", "max_tasks")
 #: Factors by which misreports multiply demands that are not integers, or that span a wide range.
 _PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
 def reports(cluster: Cluster, about: Sequence[str]) -> Sequence[str]:
-    """Data that users report, of the kinds `about`; with rates, users that report demands report rates as well."""
+    """Names of the reported data: `about`, and rates if users report demands on a cluster with rates."""
     return [*about, "rate"] if cluster.rated and "demand" in about else about
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator) -> Cluster:
-    """Draw a misreport of a user, given by index, of one of the kinds `about` (see `REPORTS`): the changed cluster.
+    """Draw a misreport of a user, given by index, of one of the kinds `about` (`REPORTS`); return the changed cluster.
 
-    A misreport of the demand changes one of its coordinates, or all of them; integers remain integers. Rates are
-    multiplied by factors, one of them or all, or all are lowered to the least.
+    A misreport changes one coordinate of the demand, or all of them; integers remain integers. One rate or all rates
+    are multiplied by random factors, or all are reduced to the user's smallest positive rate.
     """
     about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]
@@ -47,14 +47,14 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator)
 
 
 def misreports(cluster: Cluster, about: Sequence[str], rng: Generator) -> Iterator[tuple[Cluster, int]]:
-    """Generate clusters with a misreport of one user, and its index, without end."""
+    """Generate infinitely many clusters with a misreport of one user, and the index of the user."""
     while True:
         for user in rng.permutation(len(cluster.users)).tolist():
             yield misreport(cluster, user, about, rng), user
 
 
 def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: Sequence[str]) -> bool:
-    """True if two clusters differ only in these reports of these users."""
+    """True if two clusters differ only in data of the kinds `about` that `users` report."""
     if other.shape != cluster.shape:
         return False
     reported = {name: np.array(getattr(cluster, name)) for name in reports(cluster, about)}
@@ -83,7 +83,7 @@ def _other_demand(demand: Array, rng: Generator) -> Array:
 
 
 def _other_amount(demand: Array, r: int, rng: Generator) -> Array:
-    """Random multiple of measured amounts, such as cores and bytes."""
+    """Multiply measured amounts, such as cores and bytes, by random factors."""
     parts = rng.choice(_PARTS, len(demand)) if rng.integers(4) == 0 else 1.0
     demand *= parts
     if demand[r] > 0:
@@ -112,12 +112,13 @@ class StrategyProofness(Property):
 
     .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
-    With rates, which are then reported as well, work replaces tasks, and true tasks run on the fastest servers first.
-    Weights are not reported. The value of a misreport is the number of true tasks that the allocated resources can run
-    on truly eligible servers, which is zero if the report has a zero demand where the true one is positive. More than
-    :math:`q_n` tasks count as :math:`q_n`.
+    with the reported demand d', the tasks x' after the misreport, and the eligibility e. With rates, which are then
+    reported as well, work replaces tasks, and true tasks run on the fastest servers first. Weights are not reported.
+    The value of a misreport is the number of true tasks that the allocated resources can run on eligible servers, which
+    is zero if the report has a zero demand where the true demand is positive. More than :math:`q_n` tasks count as
+    :math:`q_n`.
 
-    Source: Ghodsi et al., NSDI 2011.
+    Source: Ghodsi et al., NSDI 2011 (doi:10.5555/1972457.1972490).
     """
 
     name = "strategy-proofness"
@@ -142,9 +143,9 @@ class StrategyProofnessCounts(StrategyProofness):
 
     .. math:: x_n \ge \min(q_n, x'_n)
 
-    Reports may be infinite. Demands, placement and weights are not reported.
+    with the tasks x' after the misreport. Reports may be infinite. Demands, placement and weights are not reported.
 
-    Source: defined here, after the constrained max-min of Choosy.
+    Source: defined here, after the constrained max-min of Choosy (doi:10.1145/2465351.2465387).
     """
 
     name = "strategy-proofness-counts"
@@ -157,10 +158,11 @@ class StrategyProofnessPlacement(StrategyProofness):
 
     .. math:: x_n \ge \min\Big(q_n, \sum_{i : e_{ni}} x'_{ni} \min_{r : d_{nr} > 0} \frac{d'_{nr}}{d_{nr}}\Big)
 
-    with the true eligibility e. The value of a misreport depends on the split of tasks over servers, which the
-    mechanism determines. Weights and task limits are not reported.
+    with the reported demand d', the tasks x' after the misreport, and the true eligibility e. The value of a misreport
+    depends on the split of tasks over servers, which the mechanism determines. Weights and task limits are not
+    reported.
 
-    Source: Ghodsi et al., EuroSys 2013 (Choosy); Wang et al., SC 2016 (TSF).
+    Source: Ghodsi et al., EuroSys 2013 (Choosy; doi:10.1145/2465351.2465387); Wang et al., SC 2016 (TSF).
     """
 
     name = "strategy-proofness-placement"
@@ -171,10 +173,11 @@ class StrategyProofnessPlacement(StrategyProofness):
 class GroupStrategyProofness(StrategyProofness):
     """No coalition has a misreport of demands, eligibility or task limits by which all its members have more tasks.
 
-    Members may misreport all three kinds of data; values of misreports are as for single users. Weights are not
-    reported. This is the weak sense: if one member does not gain, the property is not violated.
+    Each member may misreport all three kinds of data, and values its resources as in `StrategyProofness`. Weights are
+    not reported. This is the weak sense: if one member does not gain, the property is not violated.
 
-    Source: Barbera, Berga, Moreno, JET 2010; for dominant shares Parkes, Procaccia, Shah, EC 2012.
+    Source: Barbera, Berga, Moreno, J. Economic Theory 145, 2010; for dominant shares Parkes, Procaccia, Shah, EC 2012
+    (doi:10.1145/2229012.2229075).
     """
 
     name = "group-strategy-proofness"
@@ -203,12 +206,12 @@ class GroupStrategyProofness(StrategyProofness):
 
 
 class StrongGroupStrategyProofness(GroupStrategyProofness):
-    """No coalition has a misreport by which no member loses tasks and a member, possibly a truthful one, gains tasks.
+    """No coalition has a misreport by which no member loses tasks, and some member gains tasks.
 
-    The difference to the weak sense is that not every member has to gain. With zero demands a user may affect resources
-    that it does not demand in favour of another user, without a loss.
+    Members may report truthfully. Unlike in the weak sense, not every member has to gain. With zero demands a user may
+    affect resources that it does not demand in favour of another user, without a loss of its own.
 
-    Source: Barbera, Berga, Moreno, JET 2010.
+    Source: Barbera, Berga, Moreno, J. Economic Theory 145, 2010.
     """
 
     name = "strong-group-strategy-proofness"
@@ -218,7 +221,7 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
         return case.work, true_work(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Index of the user of largest gain, or of the misreporting user of largest loss if there is a loss."""
+        """Index of the user with the largest gain, or of the misreporting user with the largest loss, if any loses."""
         misreporting = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         least = misreporting[np.argmin(missing[misreporting])]
         # Smaller relative losses are attributed to rounding.

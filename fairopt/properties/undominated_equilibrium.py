@@ -19,8 +19,8 @@ from .pareto_optimality import dominating
 
 #: Limits of the enumeration of equilibria.
 _OPTIONS = EnumerationOptions(seconds=10.0, starts=5)
-#: For PS-DSF, without enumeration: `_STARTS`, number of random starts of best responses; `_ALIKE`, relative difference
-#: up to which allocations count as equal.
+#: For PS-DSF best responses start from `_STARTS` random allocations; `_ALIKE` is the relative difference of tasks up to
+#: which their limits count as equal.
 _STARTS, _ALIKE = 24, 1e-6
 _NONE = Equilibria((), (), (), False, {})
 
@@ -44,7 +44,8 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
     """Known allocations that satisfy the mechanism's definition.
 
-    For the game at finite alpha they are all equilibria; for PS-DSF the limits of best responses from random starts.
+    They are the equilibria that are found for the game at finite alpha, and the limits of best responses from random
+    starts for PS-DSF.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)
@@ -62,7 +63,7 @@ def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
 
 
 def between(allocation: Allocation) -> Numbers | None:
-    """Rigorous lower bounds on users' tasks, (users,), as fractions; None without an enclosure."""
+    """Rigorous lower bounds, (users,), on the tasks at an equilibrium, as fractions; None without an enclosure."""
     box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.log_prices)
     return None if box is None else np.asarray(box.low.sum(axis=1))
 
@@ -76,10 +77,10 @@ class UndominatedEquilibrium(Property):
 
     .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all } n, \quad x' \ne x
 
-    This is weaker than Pareto optimality, since only equilibria are compared, and only equilibria that
-    `fairopt.game.equilibria` finds (on most small clusters it finds all). Weights, placement constraints and zero
-    demands are treated as in the game. With active task limits equilibria form continua, of which only some members are
-    found.
+    The property is weaker than Pareto optimality, since only equilibria are compared, namely those that
+    `fairopt.game.equilibria` finds; on most small clusters it finds all. Weights, placement constraints and zero
+    demands are treated as in the game. With active task limits equilibria can form continua, of which only some members
+    are found.
 
     Source: defined here; docs/equilibria.md.
     """

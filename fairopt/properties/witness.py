@@ -1,4 +1,4 @@
-"""`verify` and `Witness`: a violation that can be verified independently, with its file format."""
+"""`verify` and `Witness`: a violation that can be verified again, with its file format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._verify import EVERY, FRACTIONS, selection, verified
 #: Version of the file format.
 VERSION = 1
 Number = Fraction | float
-#: Tolerance for floating-point numbers of different machines.
+#: Tolerance for differences of floating-point numbers between machines.
 _SLACK = 1e-6
 #: Largest length of texts in a file.
 _LONGEST = 1000
@@ -36,26 +36,30 @@ class Witness:
 
     .. math:: \text{low} \le 1 - \frac{\text{has}}{\text{due}} \le \text{high}
 
+    with the tasks that the decisive user has, and the tasks that the property requires (`Finding`).
+
     Attributes
     ----------
-    mechanism, property : str
-        Names, with parameters: `alphapf-vds(alpha=2)`.
+    mechanism : str
+        Name with parameters, such as `alphapf-vds(alpha=2)`.
+    property : str
+        Name.
     cluster : Cluster
-        As prepared by the mechanism: the pool, for single-pool mechanisms.
+        Cluster as prepared by the mechanism, which is the pool for single-pool mechanisms.
     changed : Cluster or None
         The changed cluster: after a misreport, without a user, or with more capacity.
     users : tuple of str
         Users that misreport or leave.
     before, after : tuple of Fraction or float, (users,)
-        Tasks on both clusters, or work if there are rates; fractions are exact.
+        Tasks on `cluster` and on `changed`, or work if there are rates; fractions are exact.
     violation : (low, high)
-        Bounds on the violation, equal fractions in exact arithmetic.
+        Bounds on the violation; equal fractions in exact arithmetic.
     text : str
         Description of the violation.
     route : str
         Method of verification.
     selection : str
-        Which solution the violation concerns, for mechanisms with several solutions.
+        The solutions that the violation concerns, for mechanisms with several solutions.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])
@@ -82,7 +86,7 @@ class Witness:
 
     @cached_property
     def instance(self) -> Instance:
-        """The cluster and its change."""
+        """The cluster, and its change or None."""
         return self.cluster, None if self.changed is None else Deviation(self.changed, self.users)
 
     @cached_property
@@ -91,12 +95,14 @@ class Witness:
         return "; ".join([*described(*self.instance), self.text])
 
     def replay(self) -> Finding:
-        """Solve and verify again, and compare with the stated violation.
+        """Solve and verify again, and compare the result with the stated violation.
 
         Raises
         ------
         DataError
-            The property does not apply to this change, or the result differs from the stated violation.
+            The property does not apply to the change, or the result differs from the stated violation.
+        SolverError, NotConverged, CertificateError
+            The mechanism is not solved to 1e-9.
         """
         mechanism = one(self.mechanism)
         again = verified(mechanism, self.property, self.instance)
@@ -124,13 +130,13 @@ class Witness:
         return again.finding
 
     def document(self) -> files.Table:
-        """Plain data of the witness file, with two cluster files, and numbers as floats or texts of fractions."""
+        """Plain data of the witness file, in which clusters are cluster files, and fractions are texts."""
         stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
         return {"fairopt_witness": VERSION, **stated}
 
     @classmethod
     def of(cls, document: Any) -> Witness:
-        """Construct from plain data, strictly validated; the violation is verified only by `replay()`.
+        """Construct a witness from plain data after strict validation; only `replay()` verifies the violation.
 
         Raises
         ------
@@ -171,12 +177,12 @@ class Witness:
 
     @classmethod
     def load(cls, path: str | Path) -> Witness:
-        """Read a witness file; the violation is verified only by `replay()`.
+        """Read a witness file; only `replay()` verifies the violation.
 
         Raises
         ------
         DataError
-            The file is invalid; the message says where.
+            The file is invalid; the message states the place.
         """
         return files.read_json(path, "witness file", cls.of)
 
@@ -229,10 +235,10 @@ def verify(
     Parameters
     ----------
     mechanism : Mechanism or str
-        It is solved to 1e-9 where exact arithmetic is not available.
+        Mechanism, which is solved to 1e-9 if exact arithmetic is not available.
     property : Property or str
     cluster : Cluster
-        It is pooled for single-pool mechanisms.
+        For single-pool mechanisms, servers are pooled.
     deviation : Deviation, optional
         The change, for properties that compare two clusters.
 
@@ -258,7 +264,7 @@ def verify(
 
 
 def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
-    """Verify a violation in an instance on a prepared cluster, and return it as a witness."""
+    """Verify a violation in an instance, whose cluster the mechanism has prepared, and return it as a witness."""
     text = written(mechanism)
     found = verified(mechanism, name, instance)
     cluster, deviation = instance
@@ -279,12 +285,12 @@ def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
 
 
 def written(mechanism: Mechanism) -> str:
-    """Text of the mechanism that `fairopt.mechanisms.one` parses: `alphapf-vds(alpha=2.0)`.
+    """Text of the mechanism that `fairopt.mechanisms.one` parses, such as `alphapf-vds(alpha=2.0)`.
 
     Raises
     ------
     DataError
-        A parameter is not plain data, such as a function.
+        A parameter has no such text, for example a function.
     """
     text = _label.written(mechanism)
     if one(text) != mechanism:
