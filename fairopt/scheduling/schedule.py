@@ -258,7 +258,7 @@ class Schedule(Outcome):
         return _many_until(when, arrival[comes]) + _many_until(when, back) - _many_until(when, gone)
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
-        """Frame (times, users) of dominant shares, the largest fraction of any resource that a user uses.
+        """Frame (times [s], users) of dominant shares, the largest used fractions of the total capacity of a resource.
 
         Raises
         ------

@@ -122,7 +122,7 @@ def google_sample(
 
 
 def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
-    """Fit the durations of tasks that started in the trace, and the remaining times of tasks that started earlier."""
+    """Fit distributions of the durations of tasks that started in the trace, and of the remaining times of others."""
     started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
     seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
     old = rows["before"].to_numpy()
