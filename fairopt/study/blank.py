@@ -18,7 +18,7 @@ _FEW = 2
 #: Measures that are shown with `details` only, to keep the table narrow. So is welfare, if the tasks of users are
 #: columns.
 _DETAILS = ("min_share_wanting", "jain_wanting")
-#: Columns that are no measures.
+#: Columns that are not measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
 
 

@@ -149,7 +149,7 @@ def _answers(
 ) -> list[Labelled]:
     """Labels of all entries, and functions that return their allocations."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
-        every: list[object] = list(mechanisms.chosen(chosen))  # a single mechanism is an error
+        every: list[object] = list(mechanisms.chosen(chosen))  # raises an error for a single mechanism
     else:
         every = list(chosen) or list(mechanisms.chosen([]))
     answers: list[Labelled] = []

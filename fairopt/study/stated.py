@@ -163,7 +163,7 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
     log_budget = _log_budgets(alpha, own, share, place)
-    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # the range of linear programs
+    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # a range that linear programs resolve
     budgets = place.normals.nearest(np.exp(log_budget))
     log_budget = log_budget if budgets is None else np.log(budgets)
     found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
@@ -190,7 +190,8 @@ def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Arr
     least, inverse = np.ones(len(weights)), np.ones(len(weights))
     least[others] = [place.normals.least(n, reference) for n in others]
     inverse[others] = [place.normals.least(reference, n) for n in others]
-    # Max-min equalises levels, unless one user is bound without the reference or vice versa: its weight has no bound.
+    # Levels are equal, but a weight has no upper bound if the user can be bound without the reference, and no positive
+    # lower bound if the reference can be bound without the user.
     if np.isinf(rule.alpha):
         return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):

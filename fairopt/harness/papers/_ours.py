@@ -25,7 +25,7 @@ from ...workloads.jobs.paper_setups import mqdrf_figure2
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
 #: Relative difference that is attributed to whole tasks of 10 s.
 _GRAIN = 0.02
-#: Seconds: `_UNTIL` is the length of a simulation, `_LASTS` that of its tasks, which outlast the simulation.
+#: Durations in seconds: `_UNTIL` of a simulation, `_LASTS` of its tasks, which outlast the simulation.
 _UNTIL, _LASTS = 1000.0, 1e6
 
 

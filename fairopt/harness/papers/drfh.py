@@ -9,7 +9,7 @@ from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import monopoly_tasks, tasks
 
-#: Number of random clusters for claims about every cluster, and their seed, which is a constant of the claims.
+#: `_DRAWS`: number of random clusters for claims about every cluster. `_SEED`: seed of the clusters, always the same.
 _DRAWS, _SEED = 40, 1308
 
 
