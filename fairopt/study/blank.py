@@ -82,7 +82,7 @@ def _text(value: object) -> object:
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:
-    """Measures by name, and tasks by user for at most two users; a user with the name `jain` is `jain (tasks)`."""
+    """Measures by name, and tasks by user for at most two users; the key of a user named `jain` is `jain (tasks)`."""
     cluster, row = allocation.cluster, allocation.summary()
     if len(cluster.users) > _FEW:
         return row

@@ -171,11 +171,10 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
-    r"""Bounds (users,) of weights relative to the weight of a reference user m, times the given weight of m, and the
-    index m.
+    r"""Lower and upper bounds (users,) of weights for a fixed weight of a reference user m, and the index m.
 
     m is the user with the largest budget b among those with an inactive task limit. For finite alpha, with shares
-    :math:`\sigma_n = u_n X_n`,
+    :math:`\sigma_n = u_n X_n`, ratios of weights follow from ratios of budgets:
 
     .. math::
         \frac{\phi_n}{\phi_m} = \Big(\frac{b_n}{b_m} \Big(\frac{\sigma_n}{\sigma_m}\Big)^{\alpha-1}\Big)^{1/\alpha}
