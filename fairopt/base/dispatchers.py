@@ -212,7 +212,7 @@ def _typeof_bundle(value: Any, _: object) -> Bundle:
 def dispatcher(loop: Any) -> Any:
     """Build the dispatcher of a `Loop`, with a cache keyed by its content."""
     made = numba.njit(pipeline_class=compiler_for(loop.content), **loop.options)(loop.py_func)
-    if made is loop.py_func:  # NUMBA_DISABLE_JIT
+    if made is loop.py_func:  # numba is disabled by the environment variable NUMBA_DISABLE_JIT
         return made
     if not _LOOPS:
         typeof_impl.register(type(loop))(_typeof_loop)

@@ -65,12 +65,12 @@ def opened(path: Path) -> io.TextIOWrapper:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """Parse JSON; a duplicate key is an error, as one of the two values would be lost."""
+    """Parse JSON, or raise `DataError` with the line; a duplicate key is an error, as one value would be lost."""
     return _parsed("JSON", partial(json.loads, object_pairs_hook=_table), text, path)
 
 
 def parse_toml(text: str, path: Path) -> Table:
-    """Parse TOML."""
+    """Parse TOML, or raise `DataError` with the line of the fault."""
     return cast("Table", _parsed("TOML", tomllib.loads, text, path))
 
 

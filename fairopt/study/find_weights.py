@@ -305,7 +305,7 @@ def matched(
         return np.asarray(missing)
 
     with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, when successive steps are nearly parallel
+        warnings.simplefilter("ignore", RuntimeWarning)  # raised if successive steps are nearly parallel
         for start in starts:
             off(np.log(start))
         # Acceleration is fast for smooth dependence on weights; short plain steps also converge at a kink.

@@ -203,9 +203,9 @@ def latex(
     """Format a floating table for LaTeX: `table` in a column, or a wider `table*`, which spans both columns of a page.
 
     Row labels are the first columns. Half-widths follow means, ends of intervals follow medians. Values equal in all
-    rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important
-    first; comments in the first lines name them, and state whether the table is wider than requested. A table of more
-    than a page is continued in further tables with the same columns.
+    rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important first;
+    comments in the first lines name the omitted columns, and state whether the table is wider than requested. A table
+    of more than a page is continued in further tables with the same columns.
 
     Parameters
     ----------
