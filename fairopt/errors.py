@@ -1,3 +1,3 @@
-"""Exceptions of the package, by their public name."""
+"""Public name of the module `fairopt.base.errors`: the exceptions of the package."""
 
 from .base.errors import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The source papers as data, by their public name."""
+"""Public name of the module `fairopt.harness.papers`: the source papers as data."""
 
 import sys
 

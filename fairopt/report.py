@@ -1,4 +1,4 @@
-"""Tables, figures and LaTeX, by their public name."""
+"""Public name of the module `fairopt.harness.report`: tables, figures and LaTeX."""
 
 import sys
 

@@ -105,7 +105,7 @@ class Watch:
 
     @property
     def cpu(self) -> float:
-        """CPU time of this thread in seconds, since the process may compute other cells in parallel."""
+        """CPU time in seconds of this thread only, since the process may compute other cells in parallel."""
         return time.thread_time() - _COMPILING.spent_cpu - self._begun_cpu
 
     @property

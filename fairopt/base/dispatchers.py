@@ -2,9 +2,9 @@
 
 Numba's own cache is unsuitable for three reasons. First, it validates code by the date of the file that defines the
 function: callers in other files keep the old version of a changed loop. It also writes the index, under the name of the
-old code, before the code itself, so that a concurrent reader may run the old version. Here the name of a file is a
-digest of its content. Second, processes that start together all compile the same loops: here one process compiles, and
-the others wait for its file. Third, numba copies the code of callees into each caller, and compiles the copies again at
+old code, before the code itself, so that a concurrent reader may run the old version. Here the name of a file contains
+a digest of the content. Second, processes that start together all compile the same loops: here one process compiles,
+and the others wait for its file. Third, numba copies the code of callees into each caller, and compiles the copies at
 every level: here the code of a large loop remains in its own file, and is linked by its name, which is derived from its
 content. For the 16 loops of a first game, copying takes 1.56 times as long.
 
@@ -212,7 +212,7 @@ def _typeof_bundle(value: Any, _: object) -> Bundle:
 def dispatcher(loop: Any) -> Any:
     """Build the dispatcher of a `Loop`, with a cache keyed by its content."""
     made = numba.njit(pipeline_class=compiler_for(loop.content), **loop.options)(loop.py_func)
-    if made is loop.py_func:  # NUMBA_DISABLE_JIT
+    if made is loop.py_func:  # numba is disabled by the environment variable NUMBA_DISABLE_JIT
         return made
     if not _LOOPS:
         typeof_impl.register(type(loop))(_typeof_loop)

@@ -21,7 +21,7 @@ from .errors import DataError
 from .names import short
 
 Made = TypeVar("Made")
-#: A table of TOML or JSON, or an object in it.
+#: Table of TOML, or object of JSON.
 Table = dict[str, Any]
 
 #: Pattern of the folders of an absolute path, up to punctuation.
@@ -53,7 +53,7 @@ def _reaching(doing: str, path: Path) -> Iterator[None]:
         raise DataError(f"cannot {doing} {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except ValueError as error:  # a path that no file can have
+    except ValueError as error:  # an invalid path, such as a path with a null character
         raise DataError(f"cannot {doing} {str(path)!r}: {error}") from None
 
 
@@ -65,12 +65,12 @@ def opened(path: Path) -> io.TextIOWrapper:
 
 
 def parse_json(text: str, path: Path) -> Any:
-    """Parse JSON; a duplicate key is an error, as one of the two values would be lost."""
+    """Parse JSON, or raise `DataError` with the line; a duplicate key is an error, as one value would be lost."""
     return _parsed("JSON", partial(json.loads, object_pairs_hook=_table), text, path)
 
 
 def parse_toml(text: str, path: Path) -> Table:
-    """Parse TOML."""
+    """Parse TOML, or raise `DataError` with the line of the fault."""
     return cast("Table", _parsed("TOML", tomllib.loads, text, path))
 
 
@@ -86,7 +86,7 @@ def _parsed(form: str, loads: Callable[[str], Any], text: str, path: Path) -> An
         raise DataError(f"{path}: not readable {form}: lists or tables are nested too deeply") from None
     except DataError:
         raise
-    except ValueError:  # a number that Python cannot read
+    except ValueError:  # an integer with more digits than Python converts
         raise DataError(f"{path}: not readable {form}: a whole number has thousands of digits") from None
 
 
@@ -149,7 +149,7 @@ def folder(path: Path) -> None:
     """Create a folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except ValueError as error:  # a path that no folder can have
+    except ValueError as error:  # an invalid path, such as a path with a null character
         raise DataError(f"cannot make the folder {str(path)!r}: {error}") from None
 
 
@@ -157,7 +157,7 @@ def write(path: Path, content: str | bytes, what: str) -> None:
     """Write a file atomically, by renaming a temporary file, so that an old file survives a failure."""
     with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
-        target = Path(os.path.realpath(path))  # a link stays a link
+        target = Path(os.path.realpath(path))  # the target of a link is replaced, not the link
         if target.exists() and not target.is_file():  # a device or a pipe is written to, not replaced
             target.write_bytes(data)
         else:
@@ -167,7 +167,7 @@ def write(path: Path, content: str | bytes, what: str) -> None:
 def _replace(target: Path, data: bytes) -> None:
     old = target.exists()
     if old:
-        open(target, "r+b").close()  # a file that must not be written to is not replaced either
+        open(target, "r+b").close()  # fails if the file is write-protected, which a rename would ignore
     aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
     try:
         with open(aside, "wb") as file:

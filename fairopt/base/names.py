@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import DataError
 
-#: Largest number of servers that counts in files and edits may produce.
+#: Largest number of servers that the entries `count` of a file or an edit may produce.
 MOST_SERVERS = 1_000_000
 #: Spellings of booleans in files and options.
 TRUTHS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)

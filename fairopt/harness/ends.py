@@ -1,4 +1,4 @@
-"""Exceptions that end a sweep early; finished cells are stored, and the exception is stored as the error of no cell."""
+"""Exceptions that end a sweep early, and are not errors of a cell; finished cells are stored."""
 
 from __future__ import annotations
 

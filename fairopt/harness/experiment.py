@@ -332,7 +332,7 @@ class Experiment:
 
 
 def known() -> dict[str, Path]:
-    """Files of experiments by name; `experiments` in the current folder precedes the experiments of the package."""
+    """Files of experiments by name; files in `./experiments` take precedence over the experiments of the package."""
     found: dict[str, Path] = {}
     for folder in (Path("experiments"), shipped.folder("experiments")):
         for path in sorted(folder.glob("*.toml")):

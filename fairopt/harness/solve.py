@@ -40,7 +40,7 @@ MEASURES = (
     "utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations", "churn",
 )  # fmt: skip
 #: `VIOLATED`: properties whose violations the measure `violations` determines. `MISREPORTS`: number of misreports that
-#: it tries.
+#: the measure tries.
 VIOLATED = (
     "strategy-proofness",
     "pareto-optimality",

@@ -46,7 +46,7 @@ def deferred(make: Callable[[], V]) -> V:
 
 
 class Frozen:
-    """Base of frozen dataclasses whose arrays are read-only copies, and whose fields may be `deferred`."""
+    """Base class of frozen dataclasses whose arrays are read-only copies, and whose fields may be `deferred`."""
 
     def __post_init__(self) -> None:
         known = self.__dict__

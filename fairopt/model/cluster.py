@@ -102,7 +102,7 @@ class Cluster:
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
-        """Numbers (users, servers, resources)."""
+        """Numbers of users, servers and resources."""
         return len(self.users), len(self.servers), len(self.resources)
 
     @cached_property

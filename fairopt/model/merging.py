@@ -39,7 +39,7 @@ class Merging(Frozen):
     user_of: Index
     server_part: Array  # (servers,), fraction of the merged capacity
     user_part: Array  # (users,), fraction of the merged weight
-    task_size: Array  # (users,), demand of a task relative to that of the merged user
+    task_size: Array  # (users,), demand of a task relative to a task of the merged user
 
     @property
     def trivial(self) -> bool:

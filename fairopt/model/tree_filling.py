@@ -303,7 +303,7 @@ class Filling:
         events = np.zeros(room), np.zeros((room, len(cost))), np.zeros((room, len(rows.most)))
         for quotas in every:
             alive, quota, members = at.alive.copy(), self._table(quotas), np.full(len(most), quotas is every[-1])
-            members[quotas.user] = True  # a user that demands none of these resources has no guarantee
+            members[quotas.user] = True  # a user that demands no resource of a quota takes no part in this stage
             if final:  # the given final tasks have rounding errors, with which they may miss a quota
                 quota *= 1 - ROUNDING
             at.bound[:] = np.minimum(quota, limit)
@@ -314,7 +314,7 @@ class Filling:
             if refuse is not None and (unmet := np.unique(quotas.row[stuck[quotas.user]])).size:
                 refuse(stuck & members, [quotas.names[k] for k in unmet])
         time, paid, held = (one[:count] for one in events)
-        # Sums of later payments are not differences, of which rounding could make zeros.
+        # The cost still to come is a sum of later payments, since rounding could make a difference of totals zero.
         left = np.zeros(paid.shape)
         left[:-1] = np.cumsum(paid[:0:-1], axis=0)[::-1]
         return Path(time, left, held, at.stop, at.cut, at.rate, at.tasks)

@@ -132,7 +132,8 @@ def alpha_path(
         smallest and largest share, Jain's index, welfare, mean utilization, measures of plug-ins, and `certified`,
         False if the certificate misses `tol`. Attributes are `allocations` by alpha, and `user_tasks` (alphas, users);
         `draw()` plots the path. All alphas of a small cluster are solved jointly, and `seconds` in the details are
-        divided among alphas by their Newton steps; on a larger cluster every solve starts from the previous allocation.
+        divided among alphas in proportion to Newton steps; on a larger cluster every solve starts from the previous
+        allocation.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _FEW = 2
 #: Measures that are shown with `details` only, to keep the table narrow. So is welfare, if the tasks of users are
 #: columns.
 _DETAILS = ("min_share_wanting", "jain_wanting")
-#: Columns that are no measures.
+#: Columns that are not measures.
 _OTHERS = ("status", "notes", "pooled", "certified", "certificate", "seconds", "steps")
 
 
@@ -82,7 +82,7 @@ def _text(value: object) -> object:
 
 
 def summary(allocation: Allocation) -> dict[str, Any]:
-    """Measures by name, and tasks by user for at most two users; a user with the name `jain` is `jain (tasks)`."""
+    """Measures by name, and tasks by user for at most two users; the key of a user named `jain` is `jain (tasks)`."""
     cluster, row = allocation.cluster, allocation.summary()
     if len(cluster.users) > _FEW:
         return row

@@ -68,7 +68,7 @@ def compare(
         Total `tasks`, the tasks of each user if there are at most two, smallest and largest weighted dominant share,
         Jain's index of weighted dominant shares, welfare (sum of dominant shares), mean utilization over resources,
         measures of plug-ins, and measures relative to `entitled` (docs/measures.md); `certified`, True if the
-        certificate is that of a criterion, False if it shows feasibility only. Lines below the table name the entries
+        certificate covers optimality, False if it covers feasibility only. Lines below the table name the entries
         without an allocation. With `details` such entries are rows with missing values, and further columns are
         `status` (`ok`, `not applicable: ...`, or the error), `notes`, utilization per resource (`use_...`), measures
         of users below their task limits, certificate, CPU seconds. Missing values print as blanks.
@@ -149,7 +149,7 @@ def _answers(
 ) -> list[Labelled]:
     """Labels of all entries, and functions that return their allocations."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
-        every: list[object] = list(mechanisms.chosen(chosen))  # a single mechanism is an error
+        every: list[object] = list(mechanisms.chosen(chosen))  # raises an error for a single mechanism
     else:
         every = list(chosen) or list(mechanisms.chosen([]))
     answers: list[Labelled] = []
@@ -200,5 +200,5 @@ def pooled(requested: Cluster, found: Allocation) -> bool:
 
 
 def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:
-    """Labels of mechanisms, with a mark on those that were solved on the pool."""
+    """Labels of mechanisms, with a mark on the mechanisms that were solved on the pool."""
     return [f"{label}{MARK if one is True else ''}" for label, one in zip(labels, which, strict=True)]

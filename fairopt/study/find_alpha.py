@@ -31,7 +31,7 @@ MEASURES = {"utilization": (True, 1), "min_share": (False, -1)}
 
 
 class NotMonotone(UserWarning):
-    """A measure is not monotone in alpha, so that it may cross the target at other alphas than the one found."""
+    """A measure is not monotone in alpha, so that it may cross the target at further alphas, which are not found."""
 
 
 @dataclass(frozen=True)

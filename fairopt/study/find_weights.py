@@ -67,8 +67,8 @@ class WeightsFound:
     def ranges(self) -> pd.DataFrame | None:
         """Frame by user of the `lowest` and `highest` weight with the same tasks, for a fixed reference weight.
 
-        For each user n separately, these are the extremes of `phi_n / phi_ref` over all weights that yield the tasks,
-        times the weight of the reference user, by two linear programs. The reference (`ranges.attrs["reference"]`) is
+        For each user n separately, two linear programs yield the extremes of `phi_n / phi_ref` over all weights that
+        yield the tasks, times the weight of the reference user. The reference (`ranges.attrs["reference"]`) is
         the user with the largest budget among those with an inactive task limit. None for the per-server game and for
         servers without coordination, where other splits of the same tasks may have other weights.
         """
@@ -305,7 +305,7 @@ def matched(
         return np.asarray(missing)
 
     with suppress(StopIteration), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # LinAlgWarning, when successive steps are nearly parallel
+        warnings.simplefilter("ignore", RuntimeWarning)  # raised if successive steps are nearly parallel
         for start in starts:
             off(np.log(start))
         # Acceleration is fast for smooth dependence on weights; short plain steps also converge at a kink.

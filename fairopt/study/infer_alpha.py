@@ -55,7 +55,7 @@ class AlphaInferred:
     scale : float
         Common factor between observed and fitted tasks; 1 unless `free_scale`.
     others : tuple of float
-        Other local minima outside of the interval, with at most the misfit of its ends.
+        Other local minima outside of the interval, whose misfit is at most the misfit at the ends of the interval.
     mechanism : str
         Title of the family of mechanisms.
     notes : tuple of str
@@ -161,10 +161,10 @@ def infer_alpha(
         Argument of `Mechanism.solve`.
 
     The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum `S_min`, where m is the number of
-    compared users minus 1 (minus 2 with `free_scale`) and t the quantile of Student's distribution. Where log x is
-    linear in log alpha, the interval extends t standard errors `sigma / |d log x / d log alpha|` with
-    `sigma^2 = S_min/m` to both sides; where log x is constant it is unbounded. Local minima are refined from a grid
-    with a ratio of 1.3; minima between neighbours on the grid may be missed.
+    compared users minus 1 (minus 2 with `free_scale`) and t the two-sided quantile of Student's distribution with m
+    degrees of freedom. If log x is linear in log alpha, the interval extends t standard errors
+    `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m` to both sides; if log x is constant, it is unbounded.
+    Local minima are refined from a grid with a ratio of 1.3; minima between neighbours on the grid may be missed.
 
     Raises
     ------

@@ -136,7 +136,7 @@ def solve_many(
     Parameters
     ----------
     mechanism : Mechanism or str
-        Such as `"alpha-fair(alpha=3)"`.
+        A mechanism, or its name with parameters, such as `"alpha-fair(alpha=3)"`.
     capacity : (problems, servers, resources)
         Capacities in resource units; or a list of clusters, of any shapes, in place of all arrays.
     demand : (problems, users, resources)

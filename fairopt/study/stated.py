@@ -163,7 +163,7 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
     log_budget = _log_budgets(alpha, own, share, place)
-    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # the range of linear programs
+    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # a range that linear programs resolve
     budgets = place.normals.nearest(np.exp(log_budget))
     log_budget = log_budget if budgets is None else np.log(budgets)
     found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
@@ -171,11 +171,10 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
-    r"""Bounds (users,) of weights relative to the weight of a reference user m, times the given weight of m, and the
-    index m.
+    r"""Lower and upper bounds (users,) of weights for a fixed weight of a reference user m, and the index m.
 
     m is the user with the largest budget b among those with an inactive task limit. For finite alpha, with shares
-    :math:`\sigma_n = u_n X_n`,
+    :math:`\sigma_n = u_n X_n`, ratios of weights follow from ratios of budgets:
 
     .. math::
         \frac{\phi_n}{\phi_m} = \Big(\frac{b_n}{b_m} \Big(\frac{\sigma_n}{\sigma_m}\Big)^{\alpha-1}\Big)^{1/\alpha}
@@ -190,7 +189,8 @@ def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Arr
     least, inverse = np.ones(len(weights)), np.ones(len(weights))
     least[others] = [place.normals.least(n, reference) for n in others]
     inverse[others] = [place.normals.least(reference, n) for n in others]
-    # Max-min equalises levels, unless one user is bound without the reference or vice versa: its weight has no bound.
+    # Levels are equal, but a weight has no upper bound if the user can be bound without the reference, and no positive
+    # lower bound if the reference can be bound without the user.
     if np.isinf(rule.alpha):
         return np.where(least == 0, 0.0, size), np.where(inverse == 0, np.inf, size), reference
     with np.errstate(divide="ignore"):

@@ -30,7 +30,7 @@ PAPER_IN_ERROR = "paper in error, correct value"
 #: Verdict on times and observations, which cannot be proved: the paper's measurements differ from measurements here.
 MEASURED_OTHERWISE = "not reproduced under any set-up tried"
 NOT_REPRODUCED = "NOT REPRODUCED"
-#: Beginnings of the verdicts on statements without a computed value; the reason or the figure follows.
+#: Verdict on a definition, and beginning of the verdict on a statement that cannot be judged; the reason follows.
 DEFINITION, CANNOT = "definition", "cannot be judged here:"
 #: Words of `summary` for verdicts, by the beginnings of verdicts; if a statement has several verdicts, the last one in
 #: this order counts.

@@ -25,7 +25,7 @@ from ...workloads.jobs.paper_setups import mqdrf_figure2
 TOL, _SMOOTH_TOL = 1e-8, 1e-11
 #: Relative difference that is attributed to whole tasks of 10 s.
 _GRAIN = 0.02
-#: Seconds: `_UNTIL` is the length of a simulation, `_LASTS` that of its tasks, which outlast the simulation.
+#: Durations in seconds: `_UNTIL` of a simulation, `_LASTS` of its tasks, which outlast the simulation.
 _UNTIL, _LASTS = 1000.0, 1e6
 
 
@@ -370,14 +370,14 @@ def dominant_seconds(_: object, policy: str, until: float) -> Array:
 
 
 def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> Array:
-    """Dominant share x seconds if levels change at the ends of slots: after k slots a user is in level k + 1."""
+    """`dominant_seconds` if levels change at the ends of slots: after k slots a user is in level k + 1."""
     times = np.arange(0.0, until, slot)
     ages = [((times[times >= come] - come) // slot).astype(int) for come in _COME]
     return np.array([slot * np.array(caps)[np.minimum(age, len(caps) - 1)].sum() for age in ages])
 
 
 def earlier_have_more(_: object, policy: str, until: float) -> bool:
-    """True if no later user of the experiment has more dominant share x seconds than an earlier user (theorem 4)."""
+    """True if no later user of the experiment has more `dominant_seconds` than an earlier user (theorem 4)."""
     return bool((np.diff(dominant_seconds(_, policy, until)) <= TOL).all())
 
 
@@ -387,14 +387,14 @@ def earlier_have_more_in_slots(_: object, caps: tuple[float, ...], slot: float, 
 
 
 def later_have_as_much(_: object, policy: str, until: float) -> bool:
-    """True if every user has, since its arrival, as many dominant share x seconds as each earlier user (theorem 4)."""
+    """True if every user has, since its arrival, as many `dominant_seconds` as each earlier user (theorem 4)."""
     total = dominant_seconds(_, policy, until)
     since = [total - dominant_seconds(_, policy, come) for come in _COME[1:]]
     return all((had[k] >= had[:k] * (1 - _GRAIN)).all() for k, had in enumerate(since, start=1))
 
 
 def shortchanges_later(_: object, policy: str, until: float) -> bool:
-    """True if a user has fewer dominant share x seconds since its arrival than an earlier user."""
+    """True if a user has fewer `dominant_seconds` since its arrival than an earlier user."""
     return not later_have_as_much(_, policy, until)
 
 

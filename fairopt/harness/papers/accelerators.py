@@ -146,7 +146,7 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
     below = np.cumsum(sorted_level * sorted_use, axis=1) - sorted_level * sorted_use
     above = sorted_use[:, ::-1].cumsum(axis=1)[:, ::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Candidates for the cut, if the levels smaller than each are kept; the largest candidate is the cut.
+        # Each candidate for the cut keeps the smaller levels, and replaces the others by one; the largest is the cut.
         cut = np.where(above > 0, (capacity - below) / above, 0.0)
     fits = (sorted_level * sorted_use).sum(axis=1, keepdims=True) <= capacity
     return np.where(fits, level, np.minimum(level, cut.max(axis=1, keepdims=True)))

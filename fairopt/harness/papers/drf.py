@@ -14,7 +14,7 @@ from ...model.cluster import Cluster
 from ...scheduling.discrete_drf import _decisions, discrete_drf
 from ._ours import properties, shares, tasks
 
-#: Number of random clusters for theorem 7, and their seed, which is a constant of the claim.
+#: `_DRAWS`: number of random clusters for theorem 7. `_SEED`: seed of the clusters, always the same.
 _DRAWS, _SEED = 20, 2011
 
 
@@ -48,8 +48,8 @@ def ceei_of_three() -> tuple[float, ...]:
     def excess(p: float) -> float:
         return sum(d1 * x for (d1, _), x in zip(demand, bought(p), strict=True)) - 100
 
-    # Excess demand is 20 at the left end and negative at the right one; the root q = 0 violates the capacity of
-    # resource 2.
+    # Excess demand is 20 at the left end of the interval and negative at its right end; the other root, q = 0, violates
+    # the capacity of resource 2.
     return bought(optimize.brentq(excess, 0.015, 0.025, xtol=1e-16))
 
 

@@ -9,7 +9,7 @@ from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import monopoly_tasks, tasks
 
-#: Number of random clusters for claims about every cluster, and their seed, which is a constant of the claims.
+#: `_DRAWS`: number of random clusters for claims about every cluster. `_SEED`: seed of the clusters, always the same.
 _DRAWS, _SEED = 40, 1308
 
 
@@ -89,7 +89,7 @@ def non_wasteful(_: object) -> tuple[bool, bool]:
 def equal_divisions(cluster: Cluster) -> tuple[bool, int]:
     """Tasks of user 1 under mixtures of the divisions (a) and (b) of section IV-D.
 
-    Returns whether all mixtures give user 1 half of the pool, and the number of different numbers of tasks.
+    Returns whether all mixtures give user 1 half of the pool, and how many different results the tasks have.
     """
     other = np.array([[1.5, 5.5], [5.5, 1.5]])
     parts = [weight * other + (1 - weight) * cluster.capacity for weight in np.linspace(0, 0.3, 5)]

@@ -11,7 +11,7 @@ from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import solve, tasks
 
-#: Further admissible parameters (a1, a2, a4, b), including corners of the admissible set.
+#: Further parameters (a1, a2, a4, b) of `figure1` that the text admits, including corners of their set.
 OTHERS: tuple[tuple[float, float, float, float], ...] = (
     (0, 0, 0, 6.25),
     (1.6, 1, 0.5, 6),

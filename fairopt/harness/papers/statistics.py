@@ -22,7 +22,7 @@ from ...scheduling import policies
 _TRIMMED = 0.05
 #: Smallest mean utilization at which a resource counts in comparisons; a resource that is hardly used is no evidence.
 _COUNTS = 0.1
-#: Sizes of jobs by number of tasks: DRF figure 14, of which the paper prints two, and five bins for DRFH figure 6.
+#: Bounds of bins of jobs by number of tasks: for DRF figure 14, and for DRFH figure 6, which does not state its bins.
 SIZES = {"DRF": (1, 2, 11, 51, np.inf), "DRFH": (1, 2, 11, 101, 501, np.inf)}
 
 #: Comparisons of a value a with a value b, in per cent or in points, except `times`, which is a ratio.

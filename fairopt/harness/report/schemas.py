@@ -67,7 +67,7 @@ def experiments() -> dict[str, Any]:
     """JSON Schema of experiment files (docs/experiments.md), with mechanisms on clusters or policies on workloads."""
     kinds, structs = msgspec.json.schema_components([MECHANISMS.file, POLICIES.file], ref_template="#/$defs/{name}")
     schema = {"$schema": _DRAFT, "title": "fairopt: an experiment", "oneOf": kinds, "$defs": structs}
-    return dict(msgspec.json.decode(msgspec.json.encode(schema)))  # lists in place of tuples
+    return dict(msgspec.json.decode(msgspec.json.encode(schema)))  # converts tuples to lists
 
 
 def report() -> dict[str, Any]:

@@ -433,7 +433,7 @@ def with_means(
     for measure, name in names.items():
         if cells[measure].notna().any():
             means = interval(cells, by, measure, level).drop(columns="n")
-            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # half-widths of equal values are rounding errors
+            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # rounding errors if values are equal
             half = means["half"].where(~rounding, 0.0)
             spread = {f"+- {name}": half} if half.gt(0).any() else {}
             means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
@@ -477,7 +477,8 @@ def reached(found: StoredCells) -> pd.DataFrame:
         late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
         of = median_interval(late, by, column)
         names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
-        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are a multiple of rounds
+        # Intervals of messages are omitted, since messages are a multiple of rounds.
+        kept = [*by, *(names if column != "messages" else ["median"])]
         counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
     return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
 

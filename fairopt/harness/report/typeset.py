@@ -26,7 +26,7 @@ from ...mechanisms import REGISTRY
 from ...model._arrays import Array
 from ...scheduling.policies import REGISTRY as POLICIES
 
-#: Headings of columns that differ from the name with spaces for underscores.
+#: Headings of columns that differ from the name of the column with spaces in place of underscores.
 HEADS = {
     "min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index",
     "tol": "tolerance", "simulate": "seconds to simulate",
@@ -61,7 +61,7 @@ _CMR8 = """333 278 500 833 500 833 778 278 389 389 500 778 278 333 278 500 500 5
 749 749 611 278 500 278 500 360 500 500 556 444 556 444 306 500 556 278 306 528 278 833 556 500 556 528 390 394
 389 556 528 722 528 528 444 500 278 500 500"""
 _WIDTHS = dict(zip(map(chr, range(32, 127)), map(int, _CMR8.split()), strict=True))
-#: Widths of macros, in thousandths of an em, without the spaces that TeX adds; others are estimated as 0.6 em.
+#: Widths of macros, in thousandths of an em, without the spaces that TeX adds; other macros count as 0.6 em.
 _MACROS = {"pm": 555, "cdot": 55, "infty": 1000, "allowbreak": 0, "sum": 1300, "max": 1700, "min": 1500}
 _TOKEN = re.compile(r"\\(?P<macro>[a-zA-Z]+)(?:\{\})?|\\?(?P<plain>.)")
 
@@ -165,7 +165,7 @@ _LAST = ("max_share", "fraction_of_tasks_done", "missed", "certificate", "correc
          "seconds")  # fmt: skip
 #: Fractions that are printed in percent, in addition to utilizations.
 FRACTIONS = ("fraction_of_jobs_done", "fraction_of_tasks_done")
-#: Expected values; a column in which every row has its value is omitted as uninformative.
+#: Expected values by column; a column that has the expected value in every row is omitted as uninformative.
 _EXPECTED = {"certified": True, "pooled": False, "status": "ok", "missed": 0, "notes": ""}
 #: Characters after which a name without spaces may be broken.
 _BREAK = re.compile(r"(\?|\\&|\\_|/|,|\(|=)(?=\S)")
@@ -203,9 +203,9 @@ def latex(
     """Format a floating table for LaTeX: `table` in a column, or a wider `table*`, which spans both columns of a page.
 
     Row labels are the first columns. Half-widths follow means, ends of intervals follow medians. Values equal in all
-    rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important
-    first; comments in the first lines name them, and state whether the table is wider than requested. A table of more
-    than a page is continued in further tables with the same columns.
+    rows are stated below the table, with the notes. Columns that do not fit are omitted, the least important first;
+    comments in the first lines name the omitted columns, and state whether the table is wider than requested. A table
+    of more than a page is continued in further tables with the same columns.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def latex(
     kept = [name for name in map(str, frame.columns) if any(fnmatchcase(name, each) for each in keep)]
     given = {"alpha", "mechanism"} <= {*frame} and "alpha" not in kept
     if given and frame.groupby("mechanism")["alpha"].nunique().max() <= 1:
-        frame = frame.drop(columns="alpha")  # the labels of mechanisms include it
+        frame = frame.drop(columns="alpha")  # the labels of mechanisms state alpha
     rows, same = _without_constants(frame, kept)
     every = _columns(rows, groups or {}, room)
     different = [one for k, one in enumerate(every) if one.name in kept or one.number
