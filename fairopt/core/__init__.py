@@ -33,7 +33,7 @@ xi, v    (limits,)             price and slack of a limit or floor
 =======  ====================  =================================================================================
 
 `power` and `ratio` (B,) are A and :math:`\alpha / A`; alpha, phi and u are those of the model. `choices`,
-`first_order`, `last_digits` and some modules of `game` define further letters at their beginning; there l is a level
+`first_order`, `refinement` and some modules of `game` define further letters at their beginning; there l is a level
 or its logarithm, X are tasks of a user and x its tasks on one server, and y (K, R) is the use of rows.
 
 Constants that several methods share are in `accuracy` (relative accuracies) and `central_path` (rules of interior-point

@@ -16,7 +16,7 @@ from ..model._arrays import Array, Index, Mask
 from .accuracy import ACCURATE, CORRECTIONS, SINGLE_ROUNDING
 from .factors import TINY
 from .judge import backward_errors
-from .last_digits import DENSE
+from .refinement import DENSE
 from .system import OfLimits, Stack
 
 #: Largest relative decrease in a step of tasks (`_MOST_DECREASE`), and of prices v^A (`_MOST_PRICE_DECREASE`).

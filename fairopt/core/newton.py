@@ -35,7 +35,7 @@ class System:
         \kappa_n = \Big(1 + \rho \sum_{j \in n} \frac{t_j}{s_j}\Big)^{-1},
 
     which leaves a Schur complement over rows and limits. It squares the condition number where the active set is nearly
-    degenerate, so that the accuracy is limited; `last_digits` refines such solutions.
+    degenerate, so that the accuracy is limited; `refinement` refines such solutions.
     """
 
     def __init__(self, q: Stack, at: State, now: Measured) -> None:

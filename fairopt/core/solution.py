@@ -8,8 +8,8 @@ import numpy as np
 
 from ..model._arrays import Array
 
-#: Solver name of runs that refine the solution of another engine (`last_digits`).
-LAST_DIGITS = "augmented Newton"
+#: Solver name of runs that refine the solution of another engine (`refinement`).
+REFINEMENT = "augmented Newton"
 
 
 @dataclass(frozen=True)

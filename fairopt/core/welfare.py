@@ -99,7 +99,7 @@ _STEPS = 90
 #: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
-#: mu below which short steps or growing residuals are mostly due to rounding, which `last_digits` reduces.
+#: mu below which short steps or growing residuals are mostly due to rounding, which `refinement` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
 #: Length below which a step counts as no progress (`_NO_ADVANCE`), and number of consecutive short steps after which a
 #: run at large alpha ends (`_MOST_SHORT_STEPS`).

@@ -26,7 +26,7 @@ from ..core.game import engine
 from ..core.game.equilibrium_system import EquilibriumSystem
 from ..core.game.index import active_at, index, spectral_radius
 from ..core.game.rounds import Sweeps, settle
-from ..core.settled import settled
+from ..core.identification import identified
 from ..model import _validate
 from ..model._arrays import Array, Index
 from ..model.cluster import Cluster, expected
@@ -214,7 +214,7 @@ class Collected:
         """
         problem, polytope = self.problem, self.problem.polytope
         try:
-            active = settled(
+            active = identified(
                 polytope, problem.criterion, polytope.allocation(tasks / self.system.gamma), log_rows, None
             )
         except SolverError:

@@ -14,10 +14,10 @@ from ..base.errors import DataError, EngineWarning, FairoptError, NotConverged, 
 from ..certificates import Certificate, advice, feasibility
 from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
-from ..core import last_digits
+from ..core import refinement
 from ..core.engines import sparse_pool
 from ..core.engines.maxmin import check_floors
-from ..core.solution import LAST_DIGITS, Run, Solution
+from ..core.solution import REFINEMENT, Run, Solution
 from ..model import _validate
 from ..model._arrays import Array, deferred, frozen
 from ..model._same import unfit_start
@@ -59,9 +59,9 @@ _VERTEX, _STALLED = (2_000, 20_000), 1e-3
 BEYOND_RANGE_SECONDS = 1.0
 
 
-def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
+def with_refinement(problem: Problem, offer: Solution) -> Solution | None:
     """Refine a candidate by Newton steps on its active set; None without prices, or for an unsuitable criterion."""
-    return _moved(problem, offer, LAST_DIGITS, partial(last_digits.refined, aim=1e-12))
+    return _moved(problem, offer, REFINEMENT, partial(refinement.refined, aim=1e-12))
 
 
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
@@ -72,11 +72,11 @@ def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
     criterion = problem.criterion
     if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
         return None
-    return _moved(problem, offer, "HiGHS", last_digits.vertex)
+    return _moved(problem, offer, "HiGHS", refinement.vertex)
 
 
 def _moved(
-    problem: Problem, offer: Solution, by: str, find: Callable[..., last_digits.Refined | None]
+    problem: Problem, offer: Solution, by: str, find: Callable[..., refinement.Refined | None]
 ) -> Solution | None:
     polytope, criterion, begun = problem.polytope, problem.criterion, clock.cpu()
     unfit = isinstance(criterion, FairnessEfficiency) or criterion.floor.any() or len(polytope.timed) > 0
@@ -261,7 +261,7 @@ class Candidates:
         # Newton steps evaluate a concave utility in CVXPY, which takes seconds far from an equilibrium.
         if name == "best-response" and isinstance(self.problem.criterion, ConcaveWelfare):
             return None
-        better = with_last_digits(self.problem, offer)
+        better = with_refinement(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._change(offer, better) > _FORMULATED) else better
 
@@ -558,7 +558,7 @@ def _idle(merging: Merging) -> tuple[str, ...]:
 def _stats(solution: Solution, build: float, certify: float, loops: float) -> Stats:
     return Stats(
         engine=solution.engine,
-        solver=next((run.solver for run in reversed(solution.runs) if run.solver != LAST_DIGITS), "none"),
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != REFINEMENT), "none"),
         status=solution.status,
         rounds=solution.rounds,
         build=build + solution.build,

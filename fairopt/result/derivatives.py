@@ -23,7 +23,7 @@ from ..base.names import listed
 from ..certificates.backward import log_price_per_task
 from ..certificates.leximin import by_level, held, hints
 from ..core.first_order import Active, Entries, Equations, Factors, Prices, assembled, parts, summed
-from ..core.settled import ZERO, settled
+from ..core.identification import ZERO, identified
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
@@ -496,7 +496,7 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
             raise DataError("this allocation came without prices: certify it (allocation.certify()) or solve again")
         with np.errstate(divide="ignore"):
             rows = polytope.log_row_prices(prices)
-        active = settled(polytope, criterion, table, rows)
+        active = identified(polytope, criterion, table, rows)
     return Derivatives(active, merging, pools)
 
 

@@ -77,7 +77,7 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
         yield ours
 
     monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
-    monkeypatch.setattr(_solve, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(_solve, "with_refinement", lambda *_: None)
     with pytest.raises(CertificateError, match="This is a bug: please report it"):
         get("ceei").solve(EXAMPLE, engine="native")
 

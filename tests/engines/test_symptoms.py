@@ -70,7 +70,7 @@ def test_no_overflow_next_to_a_user_at_its_limit(alpha: float, engine: str) -> N
 
 
 def test_rich_users_are_not_left_anywhere() -> None:
-    """Solving once leaves rich users anywhere: why they are settled one scale at a time. Their welfare is invisible."""
+    """Solving once leaves rich users anywhere: why they are fixed one scale at a time. Their welfare is invisible."""
     rich = TWO_LEVELS.with_capacity("server3", [3e5, 7e3])
     share = tuple(rich.dominant_share_per_task * np.array([1.0, 1.0, 1.0, 1e3]))
     mechanism = get("alpha-fair", alpha=3.0, share=share)

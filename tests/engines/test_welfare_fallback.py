@@ -19,7 +19,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without other engines and without last digits."""
     monkeypatch.setattr(welfare, "run", partial(welfare.run, max_steps=1))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(_solve, "with_last_digits", lambda *_: None)
+    monkeypatch.setattr(_solve, "with_refinement", lambda *_: None)
 
 
 def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from families import some_zero
 
 import fairopt as fo
-from fairopt.core import interior, settled
+from fairopt.core import identification, interior
 from fairopt.core.game.curve_system import CurveOptions
 from fairopt.core.game.selection import MAYBE_OTHERS, SELECTIONS
 from fairopt.errors import DataError
@@ -177,7 +177,7 @@ def test_the_engine_begins_where_the_core_does_not(monkeypatch: pytest.MonkeyPat
     )
     curve = fo.game.equilibrium_curve(SEVERAL, [3.0])
     np.testing.assert_allclose(curve.crossings(3.0)[0].user_tasks, FIRST, rtol=1e-6)
-    monkeypatch.setattr(settled, "VIOLATED", 1e-30)
+    monkeypatch.setattr(identification, "VIOLATED", 1e-30)
     [missing] = fo.game.equilibrium_curve(SEVERAL, [3.0]).missing
     assert "no regular equilibrium was found near alpha = 1" in missing
 

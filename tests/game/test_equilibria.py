@@ -180,14 +180,14 @@ def test_what_is_not_proved_complete(out_of_reach: float) -> None:
 
 def test_a_candidate_that_is_lost_leaves_the_list_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although all are found: what was lost may have been another."""
-    losses, settled = iter([SolverError("not near enough")]), all_equilibria.settled
+    losses, identified = iter([SolverError("not near enough")]), all_equilibria.identified
 
     def first_lost(*given: Any) -> Any:
         for error in losses:
             raise error
-        return settled(*given)
+        return identified(*given)
 
-    monkeypatch.setattr(all_equilibria, "settled", first_lost)
+    monkeypatch.setattr(all_equilibria, "identified", first_lost)
     found = fo.game.equilibria(SEVERAL, 3, rng=0)
     assert sum(found.indices) == 1
     assert not found.complete

@@ -10,7 +10,7 @@ import pytest
 import fairopt as fo
 from benchmarks.families import FAMILIES
 from fairopt.core.game import equilibria
-from fairopt.mechanisms._solve import with_last_digits
+from fairopt.mechanisms._solve import with_refinement
 from fairopt.model.problem import Problem
 
 from .clusters import equations
@@ -36,7 +36,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         assert by.count("best responses") >= (2 if alpha <= 8 else 1)
         found = offers[by.index("best responses") - 1]
         assert found.status == "converged", f"seed {seed}"
-        better = with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
+        better = with_refinement(Problem(shared, mechanism.criterion(shared)), found)
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)

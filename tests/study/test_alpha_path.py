@@ -236,7 +236,7 @@ def test_digits_that_a_page_does_not_show_are_not_computed(monkeypatch: pytest.M
         monkeypatch.setattr(module, name, lambda *given: calls.append(name) or function(*given))  # type: ignore[func-returns-value]
 
     counted(small, "finite")
-    counted(_solve, "with_last_digits")
+    counted(_solve, "with_refinement")
     found, refinements = [], []
     for refine in (True, False):
         follower = Follower(shared, fo.AlphaPFVDS, None, refine=refine)
@@ -244,6 +244,6 @@ def test_digits_that_a_page_does_not_show_are_not_computed(monkeypatch: pytest.M
         calls.clear()
         found.append([follower(alpha).arrays.user_tasks for alpha in (1.5, 2.0, 3.0)])
         assert calls.count("finite") == 1
-        refinements.append(calls.count("with_last_digits"))
+        refinements.append(calls.count("with_refinement"))
     assert refinements[0] == 3 > refinements[1]
     assert_allclose(found[0], found[1], rtol=1e-6)

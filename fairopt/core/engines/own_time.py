@@ -86,10 +86,10 @@ class _Point(NamedTuple):
 
 
 class _Program:
-    """Alpha-fair welfare of work, in a unit for each user at which marginal welfare is `worth` (users,)."""
+    """Alpha-fair welfare of work, in a unit for each user at which marginal welfare is `marginal` (users,)."""
 
-    def __init__(self, polytope: Polytope, unit: Array, worth: Array, alpha: float) -> None:
-        self.start, self.user, self.worth, self.alpha = polytope.start[:-1], polytope.pair_user, worth, alpha
+    def __init__(self, polytope: Polytope, unit: Array, marginal: Array, alpha: float) -> None:
+        self.start, self.user, self.marginal, self.alpha = polytope.start[:-1], polytope.pair_user, marginal, alpha
         self.use, self.gain = polytope.use.T.tocsr(), polytope.gamma / unit[self.user]
         self.has = np.zeros(len(unit), dtype=bool)
         self.has[polytope.limited] = True
@@ -99,7 +99,7 @@ class _Program:
         self.place = np.arange(len(self.user)) - polytope.start[self.user]
         same = sp.csr_matrix((np.ones(len(self.user)), (np.arange(len(self.user)), self.user)))
         self.both = (same @ same.T).tocoo()
-        self.paid = worth.sum() / self.use.shape[1]
+        self.paid = marginal.sum() / self.use.shape[1]
 
     def sums(self, of_pairs: Array) -> Array:
         """Sums over each user's pairs, (users,)."""
@@ -107,17 +107,17 @@ class _Program:
 
     def begin(self, z: Array) -> _Point:
         """Interior point at fractions z, at which no capacity or own time is exhausted."""
-        value = self.gain * self.worth[self.user]
+        value = self.gain * self.marginal[self.user]
         lam = np.maximum(self.use.T @ (value * z), LEAST * self.paid) / np.maximum(self.use.T @ z, TINY)
-        mu = np.where(self.has, self.worth, 1.0)
+        mu = np.where(self.has, self.marginal, 1.0)
         cost = self.use @ lam + self.time * mu[self.user]
         u = np.where(self.has, 1 - self.sums(self.time * z), 1.0)
-        return _Point(z, np.maximum(cost - value, LEAST * value), lam, 1 - self.use.T @ z, mu, u, self.worth)
+        return _Point(z, np.maximum(cost - value, LEAST * value), lam, 1 - self.use.T @ z, mu, u, self.marginal)
 
     def gap(self, at: _Point) -> float:
         """Mean complementarity product, relative to expenditures."""
-        of_users = np.bincount(self.user, at.z * at.s, len(self.worth)) + np.where(self.has, at.mu * at.u, 0.0)
-        total = (of_users / self.worth).sum() + (at.lam * at.v).sum() / self.paid
+        of_users = np.bincount(self.user, at.z * at.s, len(self.marginal)) + np.where(self.has, at.mu * at.u, 0.0)
+        total = (of_users / self.marginal).sum() + (at.lam * at.v).sum() / self.paid
         return float(total / (len(at.z) + len(at.lam) + np.count_nonzero(self.has)))
 
     def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
@@ -163,7 +163,7 @@ class _Newton:
         self.rows = 1 - q.use.T @ at.z - at.v
         self.own = np.where(q.has, 1 - q.sums(q.time * at.z) - at.u, 0.0)
         #: Linearised marginal utility: `dp = misfit - slope dw`.
-        off = np.log(q.worth / at.p) - q.alpha * np.log(w)
+        off = np.log(q.marginal / at.p) - q.alpha * np.log(w)
         self.slope, self.misfit = q.alpha * at.p / w, at.p * off
         residuals = self.dual / (q.gain * at.p[user]), self.rows, self.own, off
         self.residual = max(float(np.abs(each).max()) for each in residuals)
@@ -190,7 +190,7 @@ class _Newton:
 
     def direction(self, target: float, second: _Point) -> _Point:
         """Direction to complementarity products `target`, with the products of the direction `second` subtracted."""
-        q, at, aim = self.program, self.at, target * self.program.worth
+        q, at, aim = self.program, self.at, target * self.program.marginal
         of_pairs = aim[q.user] - second.z * second.s - at.z * at.s
         of_rows = target * q.paid - second.lam * second.v - at.lam * at.v
         of_time = np.where(q.has, self.own - (aim - second.mu * second.u - at.mu * at.u) / at.mu, 0.0)

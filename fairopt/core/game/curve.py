@@ -38,8 +38,8 @@ from ...model.problem import Problem
 from .. import accuracy
 from ..engines.native import everybody_served
 from ..factors import LOG_RANGE
+from ..identification import identified
 from ..interior import solved
-from ..settled import settled
 from ..system import stacked
 from . import engine
 from .curve_system import OPTIONS, Active, CurveOptions, Game, Place, Values, gauge
@@ -354,7 +354,7 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
     if equilibrium is None:
         return None
     try:
-        active = settled(polytope, rule, *equilibrium, None)
+        active = identified(polytope, rule, *equilibrium, None)
     except SolverError:
         return None
     on = np.concatenate([active.pairs, active.rows, active.limits])
@@ -623,7 +623,7 @@ def _refined(problem: Problem, alpha: float, g: Game, at: Place) -> tuple[float,
     found = judged(np.maximum(there.z, 0.0), there.log_prices(alpha))
     if found[0] > _REFINED_ERROR:
         with suppress(SolverError):
-            active = settled(polytope, rule, found[1], there.log_prices(alpha), None)
+            active = identified(polytope, rule, found[1], there.log_prices(alpha), None)
             refined = judged(active.part * active.total[g.user] / polytope.gamma, active.prices[0].log_rows)
             found = min(found, refined, key=lambda one: one[0])
     return found

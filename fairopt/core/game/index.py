@@ -40,8 +40,8 @@ from ...model.criterion import Criterion
 from ...model.problem import Problem
 from ..accuracy import CONVERGED, HALF_PRECISION, NEGLIGIBLE, REFINED
 from ..active_set import ActiveSet
+from ..identification import Indicated
 from ..maxmin import fractions
-from ..settled import Indicated
 from ..solve import Found
 from ..system import AT_LIMIT, OfLimits, Stack, stacked
 

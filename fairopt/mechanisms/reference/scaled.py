@@ -66,12 +66,12 @@ class Scaled(Program):
         return self.polytope.unit_prices(rows)
 
 
-def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
+def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Mask) -> tuple[Array, float]:
     """Coefficients `weight^alpha unit^(1-alpha)` divided by their maximum, and the log of this maximum.
 
-    Coefficients are 0 for fixed users, whom `settled` marks.
+    Coefficients are 0 for fixed users, whom `fixed` marks.
     """
-    log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
+    log_factor = np.where(fixed, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
     return np.asarray(np.exp(log_factor - most)), most
 

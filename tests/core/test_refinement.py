@@ -10,9 +10,9 @@ from families import FAMILIES, draw
 
 import fairopt as fo
 from fairopt.certificates.backward import backward_error
-from fairopt.core import last_digits
+from fairopt.core import refinement
 from fairopt.core.solution import Solution
-from fairopt.mechanisms._solve import at_vertex, with_last_digits
+from fairopt.mechanisms._solve import at_vertex, with_refinement
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
@@ -42,9 +42,9 @@ def error(problem: Problem, found: Solution | None) -> float:
 def test_whole_or_eliminated(family: str, mechanism: fo.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the whole matrix leads to an answer, that of prices alone does; a rough start is put right by both."""
     problem, offer = off(merge(draw(family, 4)).cluster, mechanism, 1e-5, 4)
-    whole = error(problem, with_last_digits(problem, offer))
-    monkeypatch.setattr(last_digits, "DENSE", 0)
-    eliminated = error(problem, with_last_digits(problem, offer))
+    whole = error(problem, with_refinement(problem, offer))
+    monkeypatch.setattr(refinement, "DENSE", 0)
+    eliminated = error(problem, with_refinement(problem, offer))
     assert max(whole, eliminated) < 1e-9
 
 
@@ -58,7 +58,7 @@ def test_users_of_many_servers_count_by_their_own_parts() -> None:
         (cluster, cluster.select(servers=cluster.servers[:4])), (fo.AlphaFair(3.0), fo.AlphaPFVDS(3.0))
     ):
         problem, offer = off(shared, mechanism, 1e-7, 1)
-        assert error(problem, with_last_digits(problem, offer)) < 1e-9
+        assert error(problem, with_refinement(problem, offer)) < 1e-9
 
 
 def test_with_task_counts_games_are_left_alone() -> None:
@@ -76,7 +76,7 @@ def test_few_users_on_thousands_of_servers_need_no_table_of_rows(
     seed: int, alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interior point misses these by 5e-6; a matrix of 6,600 rows took 20 seconds, or a path 34."""
-    monkeypatch.setattr(last_digits, "lapack", None)
+    monkeypatch.setattr(refinement, "lapack", None)
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(10 * np.exp(rng.normal(size=(3000, 3))), np.exp(0.7 * rng.normal(size=(10, 3))))
     found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)

@@ -2,7 +2,7 @@
 
 Tasks and log prices that are accurate to a tolerance do not show which small numbers are zero. An active set is
 accepted if its equations hold, and inactive constraints are satisfied, up to `VIOLATED`; otherwise the solution is
-first refined (`last_digits`).
+first refined (`refinement`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model.polytope import Polytope
 from .accuracy import REFINED, SINGLE_ROUNDING, SOLVE_ROUNDING, VISIBLE
 from .factors import LOG_NOTHING
 from .first_order import Active, Prices
-from .last_digits import refined
+from .refinement import refined
 
 #: Tasks, prices and slacks up to this value, as fractions, count as zero.
 ZERO = SINGLE_ROUNDING
@@ -34,7 +34,7 @@ _MOST_CHANGE = 1e-3
 FREE = LOG_NOTHING
 
 
-def settled(
+def identified(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, zero: float | None = ZERO
 ) -> Active:
     """Active set at tasks (all users, servers) and log prices of whole capacities (rows,), which are refined if needed.
