@@ -1,13 +1,12 @@
 r"""Condition numbers of alpha-fair allocations by user: the relative change of tasks by a relative change of the data.
 
 Let J be the Jacobian of the optimality conditions of `backward`. Its unknowns are the tasks of kept pairs over
-:math:`x_n`, log prices, and duals of limits and floors; its rows of pairs are divided by A, the
-criterion's `stiffness` (max(alpha, 1) under alpha-fairness). A
-relative change e of the data changes :math:`\log x_n` to first order by at most :math:`e \sum_k |(C J^{-1})_{nk}|`,
-where C sums over a user's pairs. (In a global program a change of a user's weight is common to the user's pairs, and
-changes of the demands of a pair are weighted by 1/A.) J is singular where the split of tasks or prices are not unique,
-although tasks of users are unique: it is regularised by the multiple 1e-11 of the identity, or 1e-14 for large
-condition numbers.
+:math:`x_n`, log prices, and duals of limits and floors; its rows of pairs are divided by A, the criterion's `stiffness`
+(max(alpha, 1) under alpha-fairness). A relative change e of the data changes :math:`\log x_n` to first order by at most
+:math:`e \sum_k |(C J^{-1})_{nk}|`, where C sums over a user's pairs. (In a global program a change of a user's weight
+is common to the user's pairs, and changes of the demands of a pair are weighted by 1/A.) J is singular where the split
+of tasks or prices are not unique, although tasks of users are unique: it is regularised by the multiple 1e-11 of the
+identity, or 1e-14 for large condition numbers.
 
 The bound holds for a constant active set. Constraints whose price or tasks the error could reduce to zero are removed
 one at a time, and nearly active constraints are added one at a time (rank-one updates); the largest condition number

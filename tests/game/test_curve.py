@@ -173,7 +173,7 @@ def test_the_engine_begins_where_the_core_does_not(monkeypatch: pytest.MonkeyPat
     """And no curve begins at what is not near enough to an equilibrium."""
     found = interior.solved
     monkeypatch.setattr(
-        "fairopt.core.game.curve.solved", lambda *given: replace(found(*given), error=np.full(1, error))
+        "fairopt.core.game.curve_start.solved", lambda *given: replace(found(*given), error=np.full(1, error))
     )
     curve = fo.game.equilibrium_curve(SEVERAL, [3.0])
     np.testing.assert_allclose(curve.crossings(3.0)[0].user_tasks, FIRST, rtol=1e-6)
