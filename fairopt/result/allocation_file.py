@@ -1,8 +1,8 @@
 """Allocation files: tasks with all that is needed to check them, in JSON. See `docs/allocation-file.md`.
 
 A file has the cluster as the arrays of `Cluster`, so that any program can write and read it in a few lines. Numbers
-keep all digits; null stands for infinity, or in log prices for minus infinity. The tasks of a file are a claim: the
-file does not state how good they are, and a reader computes that.
+have all digits; null stands for infinity, or in log prices for minus infinity. A file claims that its tasks satisfy its
+criterion. It contains no certificate: the reader computes one.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _NAMES = ("resources", "servers", "users")
 
 @dataclass(frozen=True, eq=False)
 class StatedAnswer:
-    """The claim of an allocation file: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
+    """Claim of an allocation file: `tasks` (users, servers) are optimal under `criterion` on `cluster`.
 
-    `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
-    `tol` bounds the certificate of tasks and prices. Without a criterion the claim is only that tasks are feasible.
+    `log_prices`, (servers, resources) or (levels, servers, resources) for max-min, per resource unit, prove the claim;
+    `tol` bounds the residual of the certificate. Without a criterion the claim is only that tasks are feasible.
     """
 
     mechanism: str
@@ -69,7 +69,7 @@ class StatedAnswer:
 
 
 def write(path: str | Path, claim: StatedAnswer) -> None:
-    """Write an allocation file, through another file, so that a failure does not change an existing file."""
+    """Write an allocation file by way of a temporary file, so that a failure does not change an existing file."""
     files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
@@ -87,7 +87,7 @@ def read(path: str | Path) -> StatedAnswer:
 
 
 def tables(cluster: Cluster) -> Table:
-    """Entry `cluster` of a file, with 1 and 0 for true and false, and without rates if all rates are 1."""
+    """Entry `cluster` of a file, with 1 and 0 for true and false, and without `rate` if all rates are 1."""
     names: Table = {name: list(getattr(cluster, name)) for name in _NAMES}
     arrays = {name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated}
     return names | arrays
