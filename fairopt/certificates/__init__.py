@@ -130,8 +130,8 @@ def feasibility(
     .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{\underline{x}_n},\
         -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
 
-    The violation is infinite for tasks on a server that cannot run them. For tasks split over merged servers, all terms
-    except those of capacities are evaluated on the merged servers, which is equivalent.
+    The violation is infinite for tasks on a server that cannot run them. For tasks on merged servers, only the term of
+    capacities is evaluated on the original servers; the other terms are equivalent on merged servers.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
             lacking = (np.exp(log_marginal - top)[user] - cost) * polytope.rate
             left, price = np.maximum(1 - polytope.part_of_limit(here), 0.0), np.zeros(len(x))
             price[polytope.timed] = np.maximum(np.maximum.reduceat(lacking, first), 0.0)[polytope.timed]
-            price = np.where(left <= _USED_UP, price, 0.0)  # all prices prove a bound; these are close to the best
+            price = np.where(left <= _USED_UP, price, 0.0)  # any price proves a bound; this choice is nearly the best
             cost, time = (
                 cost + price[user] / polytope.rate,
                 float(price @ np.nan_to_num(left * polytope.quota, posinf=0.0)),

@@ -65,7 +65,7 @@ class GameMechanism(Mechanism):
     def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
         """Formulate the game at alpha = 1 as one program: proportional fairness of work over all servers.
 
-        `scaled` and `parameters` are those of `Mechanism.problem`.
+        `scaled` and `parameters` are parameters of `Mechanism.problem`.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class GameMechanism(Mechanism):
         """Formulate the problem of one server, by name or index from 0, over its column of `tasks` (users, servers).
 
         All other columns are fixed. The server's own column does not change the problem, and is a solution at an
-        equilibrium. `scaled` is that of `Mechanism.problem`.
+        equilibrium. `scaled` is the parameter of `Mechanism.problem`.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class GameMechanism(Mechanism):
 
             fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
 
-        `scaled` is that of `Mechanism.problem`.
+        `scaled` is the parameter of `Mechanism.problem`.
 
         Raises
         ------

@@ -222,7 +222,7 @@ class Columns(Frozen):
         alone = np.array([len(name) == 2 for name in found], dtype=bool)
         capacity = _intake.plain(list(workers.values()), "workers")
         if isinstance(share, str):
-            with np.errstate(all="ignore"):  # numbers of GPUs are checked with the other data
+            with np.errstate(all="ignore"):  # numbers of GPUs are checked by the constructor
                 mean = rate[:, alone] @ capacity[row[alone].astype(int)] / (capacity.sum() or 1.0)
             lost = (mean == 0) & (rate.getnnz(axis=1) > 0)
             if lost.any():
@@ -245,7 +245,7 @@ class Columns(Frozen):
 
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
-        """Construct the columns of a cluster, one for each (user, server) pair; `share` is that of `AlphaFair`."""
+        """Construct a column for each (user, server) pair of a cluster; `share` is the parameter of `AlphaFair`."""
         user, server = np.nonzero(expected(cluster).usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))

@@ -77,10 +77,10 @@ class UndominatedEquilibrium(Property):
 
     .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all } n, \quad x' \ne x
 
-    The property is weaker than Pareto optimality, since only equilibria are compared, namely those that
-    `fairopt.game.equilibria` finds; on most small clusters it finds all. Weights, placement constraints and zero
-    demands are treated as in the game. With active task limits equilibria can form continua, of which only some members
-    are found.
+    The property is weaker than Pareto optimality, since only equilibria are compared, as far as
+    `fairopt.game.equilibria` finds them; on most small clusters it finds all equilibria. Weights, placement constraints
+    and zero demands are treated as in the game. With active task limits equilibria can form continua, of which only
+    some members are found.
 
     Source: defined here; docs/equilibria.md.
     """

@@ -240,7 +240,7 @@ class Allocation(Frozen):
 
     @property
     def _optimal(self) -> bool:
-        """False if the mechanism's tasks do not maximise `criterion`, as those of partial allocation."""
+        """False if the mechanism's tasks do not maximise `criterion`, as for `PartialAllocation`."""
         return bool(getattr(getattr(self.judge, "__self__", None), "met_by_criterion", True))
 
     @property
@@ -333,7 +333,7 @@ class Allocation(Frozen):
     def load(cls, path: str | Path) -> Self:
         """Read an allocation file, and recompute the certificate from its cluster, criterion, tasks and log prices.
 
-        The certificate is that of the criterion, even if the mechanism has a certificate of its own (bottleneck
+        The criterion determines the certificate, even if the mechanism has a certificate of its own (bottleneck
         fairness). An allocation whose certificate exceeds the tolerance of the file is returned `flagged`.
 
         Raises
@@ -483,8 +483,8 @@ class Allocation(Frozen):
         """Derivatives of tasks and measures with respect to alpha, weights, demands, capacities and limits, as frames.
 
         Derivatives follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md). Where
-        tasks are not differentiable, derivatives are NaN, with a reason. For single-pool mechanisms capacities are
-        those of the pool.
+        tasks are not differentiable, derivatives are NaN, with a reason. For single-pool mechanisms derivatives are
+        with respect to capacities of the pool.
 
         Raises
         ------

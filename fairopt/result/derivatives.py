@@ -66,9 +66,9 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
 
     by Farkas' lemma, with multipliers :math:`\nu` of the resources exhausted on i, and :math:`\eta` of the totals of
     users. The condition is verified server by server. Server i joins a group if the demands of the users that run both
-    on i and on a server of the group have full rank in the resources exhausted on i. Derivatives of totals are then
-    those of the cluster with one server per group. The split of tasks over servers is determined neither by the
-    derivatives nor by the solution. In the game servers are not grouped, since :math:`\gamma_{ni}` of every single
+    on i and on a server of the group have full rank in the resources exhausted on i. Derivatives of totals then equal
+    the derivatives of the cluster with one server per group. The split of tasks over servers is determined neither by
+    the derivatives nor by the solution. In the game servers are not grouped, since :math:`\gamma_{ni}` of every single
     server matters.
 
     Parameters
@@ -361,7 +361,7 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
 
 
 #: Kinds of data, in the order of rows, each with its field of the cluster and the levels of its index. Derivatives are
-#: by logarithms, except for alpha. `capacities` are those of single servers, `counts` are numbers of servers of a type.
+#: by logarithms, except for alpha. `counts` are the numbers of servers of each type.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
     "weights": ("weight", ("user",)),

@@ -25,8 +25,8 @@ MEASURES: dict[str, Measure] = {}
 def measure(function: M, name: str = "") -> M:
     """Register a function of an allocation as a measure: an entry of summaries, a column of comparisons and paths.
 
-    The function is returned, so that `measure` is also a decorator. The default name is that of the function. Sweeps
-    store a measure if the experiment lists it: `measures = ["utilization", "my_measure"]`.
+    The function is returned, so that `measure` is also a decorator. The default name is the name of the function.
+    Sweeps store a measure if the experiment lists it: `measures = ["utilization", "my_measure"]`.
 
     Raises
     ------

@@ -312,7 +312,7 @@ class Sensitivity:
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, row: int, step: float) -> Array:
-        """One-sided difference quotients of log tasks from certified solves, NaN where those of two steps disagree."""
+        """One-sided difference quotients of log tasks from certified solves; NaN where two steps disagree."""
         assert self.solve is not None
         runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks

@@ -69,7 +69,7 @@ class Scaled(Program):
 def welfare_factor(weight: Array, unit: Array, alpha: float, settled: Mask) -> tuple[Array, float]:
     """Coefficients `weight^alpha unit^(1-alpha)` divided by their maximum, and the log of this maximum.
 
-    Coefficients are 0 for fixed users, whom `settled` marks.
+    Coefficients are 0 for the fixed users, which the mask `settled` selects.
     """
     log_factor = np.where(settled, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
@@ -81,7 +81,7 @@ class ClusterProgram(Scaled):
 
     `tasks`, (users,), are estimates of the solution, by which variables are scaled. `fixed`, (users,), are the tasks
     of fixed users, and 0 for free users. A solver's tolerance exceeds the welfare of users whose marginal welfare is
-    far below the largest: such users are optimised with the tasks of the others fixed.
+    far below the largest: such users are optimised with the tasks of all other users fixed.
     """
 
     def __init__(

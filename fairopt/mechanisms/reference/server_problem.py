@@ -304,7 +304,7 @@ class ServerProblem:
     def _run(self, solver: str | None) -> Run:
         if self._problem.is_lp():
             return solvers.first_success(self._problem, solver)
-        # Only the first solver is used, as the others are less accurate.
+        # Only the first solver is used, as further solvers are less accurate.
         return solvers.solve(self._problem, solvers.solvers_for(self._problem, solver)[0])
 
     def _response(self, elsewhere: Array, fraction: Array, log_price: Array) -> Response:
@@ -313,7 +313,7 @@ class ServerProblem:
         return Response(fraction, log_price, residual(p, elsewhere, fraction, log_price))
 
     def _log_price(self) -> Array:
-        """Log duals of capacity, -inf for those below the solver's accuracy."""
+        """Log duals of capacity, (rows here,); -inf for duals below the solver's accuracy."""
         prices = self.statement.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         with np.errstate(divide="ignore"):
