@@ -422,7 +422,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     if solved is None:
         return None
     prices = np.maximum(solved[0][:count], 0.0)
-    # Prices below the program's accuracy are increased for users that demand only rows with negligible prices.
+    # Prices below the accuracy of the linear program are increased for users whose rows all have negligible prices.
     order = np.lexsort((-log_cost, entries.col))  # the first row of a pair has the largest cost
     row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]
     missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)

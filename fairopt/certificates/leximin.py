@@ -1,4 +1,4 @@
-"""Certificate of lexicographic max-min: no user can gain tasks unless another user at or below its level loses some.
+"""Certificate of lexicographic max-min: no user can gain tasks unless another user at or below its level loses tasks.
 
 An allocation x in a convex set is the lexicographic optimum if and only if this condition holds for every user, where
 tasks may move between servers and users at higher levels keep their floors. Prices prove the condition by arithmetic

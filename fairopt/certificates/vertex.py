@@ -36,7 +36,7 @@ _LEVELS = (1e-3, 1e-6, 1e-9)
 _CHANGES = 6.0
 #: Number of entries of the dense system above which condition numbers are unknown.
 _DENSE = 4_000_000
-#: The error of a user with less than this fraction of its largest possible tasks is relative to the latter.
+#: Fraction of a user's largest possible tasks. With fewer tasks, its error is relative to its largest possible tasks.
 _NOTHING = 1e-9
 #: Residual of the equations of w, relative to the largest coefficient, that is attributed to rounding.
 _ROUNDING = 1e-10

@@ -127,7 +127,7 @@ class GameMechanism(Mechanism):
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion
         if rule is not None and rule.alpha == 0:
-            return ("equilibrium", "declarative")  # the servers' linear programs are independent: no best responses
+            return ("equilibrium", "declarative")  # independent linear programs of servers need no best responses
         return ("equilibrium", "best-response", "declarative")
 
     def tolerance(self, engine: str) -> float:

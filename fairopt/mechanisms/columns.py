@@ -253,7 +253,7 @@ class Columns(Frozen):
             use[server * resources + r, pairs] = cluster.demand[user, r]
         rule = AlphaFair(share=share)
         rule.check(cluster)
-        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # per unit of work
+        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # shares per unit of work
         return cls(
             cluster.capacity.ravel(),
             use,
@@ -606,7 +606,7 @@ def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None
             return None
         x, y = np.maximum(problem.variables()[0].value, 0.0), np.maximum(problem.constraints[0].dual_value, 0.0)
         values = part.weight * (part.gain @ x) ** -alpha
-        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # the solved objective has another unit than welfare
+        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # unit of welfare over unit of the solved objective
         return Found(x, y[None] * scale, values[None])
 
     found = engine.generated(program, np.flatnonzero(start), solve)

@@ -73,7 +73,7 @@ class Tree(Mechanism):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        return ()  # a tree without queues is DRFH
+        return ()  # comparisons include it only by name, since a tree without queues is DRFH
 
     def declared(self, queues: Queues, combine: Combine) -> Tree:
         """Return this tree if it has queues, and otherwise a tree with the given queues.

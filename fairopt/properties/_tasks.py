@@ -65,7 +65,7 @@ def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = Non
 
 
 def _fractions(values: Array, some: Mask) -> Numbers | None:
-    """Simple fractions that the values of the users in mask `some` represent; None if a value represents none."""
+    """Simple fractions that the values of the users in mask `some` represent; None if a value has no such fraction."""
     found = values.astype(object)
     # Shares per task with larger denominators cannot be identified.
     found[some] = [Fraction(value).limit_denominator(10**6) for value in values[some].tolist()]

@@ -182,7 +182,7 @@ class Allocation(Frozen):
         The objective; access raises `DataError` if tasks are certified for feasibility only (`Allocation.of`).
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
         Log prices :math:`\log \lambda_{ir}` per resource unit, with which the certificate is proved; -inf for zero
-        prices. Prices are in units of welfare, or of an arbitrary unit for max-min. They are logarithms since prices at
+        prices. Prices are in units of welfare, for max-min in an arbitrary unit. Logarithms are stored since prices at
         large alpha exceed the range of floating point.
     stats : Stats
         Engine, solver, CPU seconds and versions.

@@ -27,7 +27,7 @@ from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_
 from ..model.queues import Queues
 from ..model.tree_filling import TreeCriterion, tree_criterion
 
-#: The version of the format that is written, and the only one that is read.
+#: Version of the format that is written, and the only version that is read.
 VERSION = 1
 #: Keys of a file.
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
@@ -39,7 +39,7 @@ _TREE = ("queues", "combine")
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS, *_TREE)
 #: Scopes of criteria whose shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
-#: Axes of the arrays of a cluster, and the value for which null stands.
+#: Axes of each array of a cluster, and the value that null represents in it, if null is allowed.
 _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "capacity": (("servers", "resources"), None),
     "demand": (("users", "resources"), None),
@@ -48,7 +48,7 @@ _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "eligible": (("users", "servers"), None),
     "rate": (("users", "servers"), None),
 }
-#: Axes of the arrays, whose names a file lists.
+#: Axes of arrays for which a file lists names.
 _NAMES = ("resources", "servers", "users")
 
 

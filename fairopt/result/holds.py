@@ -31,8 +31,8 @@ class Holds(NamedTuple):
     """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
     the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
 
-    `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`; merged servers
-    are represented by the first.
+    `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`. Of several
+    merged servers the first is named.
     """
 
     by: NDArray[np.str_]
@@ -77,7 +77,7 @@ def _read_off(allocation: Allocation) -> Holds:
     table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
     at, log_prices = table.argmax(axis=1), allocation.log_prices
     with np.errstate(invalid="ignore", over="ignore"):
-        if log_prices is not None and log_prices.ndim == 2:  # shares in the cost of a task
+        if log_prices is not None and log_prices.ndim == 2:  # `cost` is proportional to the cost of each resource
             own = log_prices[first[at]]
             cost = np.nan_to_num(np.exp(own - own.max(axis=1, keepdims=True))) * cluster.demand
         else:

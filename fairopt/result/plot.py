@@ -33,7 +33,7 @@ __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 _LONGEST = 28
 #: Hatches of stacked bars, each for two successive colours, so that bars that are similar in greyscale differ by hatch.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
-#: Dashes of lines, in turn.
+#: Styles of dashes, which lines have in turn.
 _DASHES = ("-", "--", "-.", ":")
 #: Colour of the users that are combined.
 OTHERS = palette.OTHERS[0]
@@ -133,7 +133,7 @@ def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
 
 #: From `_MANY` users on, only the `_SHOWN` users of largest use are plotted one by one, and the others are combined.
 _MANY, _SHOWN = 20, 11
-#: Default measures.
+#: Measures that plots show by default.
 _MEASURES = ("utilization", "min_share", "jain")
 #: Titles of the measures whose titles differ from their names.
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}

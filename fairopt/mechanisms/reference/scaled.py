@@ -209,8 +209,7 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
 def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
     r"""Welfare :math:`\sum_n \phi_n U(t_n)` at levels :math:`t_n = \sigma_n / \phi_n`, under a user-defined utility U.
 
-    Unless the program is one server's, welfare is divided by the largest :math:`\phi_n U'(t_n) t_n` at the levels of
-    `unit`.
+    Except in the game, welfare is divided by the largest :math:`\phi_n U'(t_n) t_n` at the levels of `unit`.
     """
     slope = rule.slope
     assert isinstance(slope, UtilitySlope)

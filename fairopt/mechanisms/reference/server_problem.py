@@ -432,15 +432,15 @@ def _best_responses(
     gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
 
     def respond(server: int) -> Array:
-        # Servers with a negligible gain are skipped, except under max-min, where skipping has produced cycles, and
-        # after five rounds without progress.
+        # Servers with a negligible gain are skipped, but neither under max-min, where skipping has produced cycles, nor
+        # after more than five rounds without progress.
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         column, problem = tasks[:, server].copy(), problems[server]
         if gaps[server] > idle:
             program, here = problem.program, polytope.cluster.rate[problem.program.users, server]
             users, total = program.users, polytope.cluster.work(tasks)[program.users]
             elsewhere = np.maximum(total - here * column[users], 0.0)
-            if polytope.rate is not None:  # work here is limited by the tasks of the user's limit not run elsewhere
+            if polytope.rate is not None:  # the part of a user's task limit not used elsewhere limits its work here
                 left = polytope.quota[program.members] - tasks[users].sum(axis=1) + column[users]
                 program.limit = elsewhere + here * np.maximum(left, 0.0)
             fraction, prices[program.rows] = problem.respond(elsewhere, total / program.gamma, solver)
