@@ -44,8 +44,8 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
     """Known allocations that satisfy the mechanism's definition.
 
-    They are the equilibria that are found for the game at finite alpha, and the limits of best responses from random
-    starts for PS-DSF.
+    For the game at finite alpha they are the equilibria that `all_equilibria` finds, and for PS-DSF the limits of best
+    responses from random starts.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)
