@@ -112,7 +112,9 @@ class Certificate(Frozen):
 
 
 def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
-    """Certify feasibility only, for tasks (users, servers); `log_prices` are ignored, and no prices are returned.
+    """Certify feasibility only (`feasibility`), for tasks (users, servers).
+
+    `log_prices` are ignored, and the second result is None, so that the function has the signature of `Judge`.
 
     >>> import numpy as np, fairopt as fo
     >>> fo.certificates.feasible(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))[0].measure
@@ -247,7 +249,7 @@ def certify(
     DataError
         `log_prices` are not numbers, or have another shape.
 
-    Source: the bounds are proved in docs/certificates.md.
+    Source: docs/certificates.md has the proofs.
 
     >>> import numpy as np, fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])

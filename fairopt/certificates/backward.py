@@ -83,6 +83,8 @@ class BackwardError:
     of_rows : (rows,)
         Error of each row.
 
+    Source: docs/certificates.md, "The backward error".
+
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
     >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.6]])
@@ -130,7 +132,7 @@ def backward_error(
     BackwardError
         Infinite, with the reason in `where`, for tasks without finite marginal utilities (zero tasks, if alpha > 0).
 
-    Source: the bound is proved in docs/certificates.md.
+    Source: docs/certificates.md, "The backward error", has the proof.
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope

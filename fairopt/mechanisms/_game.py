@@ -55,6 +55,8 @@ class GameMechanism(Mechanism):
     :math:`q_n` couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
     :math:`q_n - \sum_{j \ne i} x_{nj}` tasks of user n.
 
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018, section 3 (arXiv:1712.10114).
+
     >>> import fairopt as fo
     >>> issubclass(fo.PSDSF, fo.mechanisms.GameMechanism)
     True

@@ -346,7 +346,14 @@ class Columns(Frozen):
         return answer
 
     def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
-        """Certify given amounts, (columns,), by the largest relative distance of their levels from the fair levels.
+        """Certify given amounts by the largest relative distance of their levels from the fair levels.
+
+        Parameters
+        ----------
+        amounts : (columns,)
+            :math:`x_k`.
+        alpha, tol
+            Parameters of `solve`.
 
         Raises
         ------

@@ -162,6 +162,8 @@ def jain(allocation: Answer) -> float:
 
     .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
+    Source: Jain, Chiu, Hawe, 1984 (`jain_index`).
+
     >>> import fairopt as fo
     >>> round(fo.metrics.jain(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
     0.941
@@ -189,11 +191,16 @@ welfare = measure(social_welfare, "welfare")
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
-    r"""Price of fairness: relative loss of welfare W (`social_welfare`) of x compared with an efficient allocation x*.
+    r"""Price of fairness: relative loss of welfare W (`social_welfare`) compared with an efficient allocation.
 
     .. math:: 1 - W(x) / W(x^*)
 
-    `efficient` is usually `Utilitarian().solve(cluster)`.
+    Parameters
+    ----------
+    allocation : Allocation
+        Tasks x.
+    efficient : Allocation
+        Tasks :math:`x^*`, usually of `Utilitarian().solve(cluster)`.
 
     Raises
     ------
