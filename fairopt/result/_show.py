@@ -158,7 +158,7 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
-        # The first three columns are tasks, share and weight, further columns are servers.
+        # Without rates, the first three columns are tasks, share and weight, and further columns are servers.
         kept = np.where((nothing & (place != 2)) | ((values < dust) & (place >= 3)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip

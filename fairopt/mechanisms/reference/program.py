@@ -305,7 +305,7 @@ def _check_objective(mechanism: object, program: Program, statement: Statement, 
             slope = objective.expr.grad[program.x]
             if slope is None:
                 raise DataError(f"CVXPY has no derivative of the objective of {mechanism}; choose a differentiable one")
-            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # CVXPY's is a scalar for one variable
+            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # for a single entry it is a scalar
             log_found = np.log(np.reshape(table, program.x.shape, order="F"))[program.usable]
             log_right = _by_pair(program, rule.log_marginal(program.cluster.work(tasks)))
             if program.cluster.rated:

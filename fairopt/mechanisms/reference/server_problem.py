@@ -359,7 +359,7 @@ def server_problem(
     Raises
     ------
     DataError
-        There is no such server, no user can run there, or the tasks are not nonnegative (users, servers).
+        There is no such server, no user can run tasks on it, or `tasks` is not a nonnegative (users, servers) array.
     """
     from .named_problem import named_problem, scaled_by_default
 
