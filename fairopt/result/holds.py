@@ -77,7 +77,7 @@ def _read_off(allocation: Allocation) -> Holds:
     table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
     at, log_prices = table.argmax(axis=1), allocation.log_prices
     with np.errstate(invalid="ignore", over="ignore"):
-        if log_prices is not None and log_prices.ndim == 2:  # `cost` is proportional to the cost of each resource
+        if log_prices is not None and log_prices.ndim == 2:  # cost of each resource in a task, up to a factor per user
             own = log_prices[first[at]]
             cost = np.nan_to_num(np.exp(own - own.max(axis=1, keepdims=True))) * cluster.demand
         else:
