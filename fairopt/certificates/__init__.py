@@ -112,7 +112,9 @@ class Certificate(Frozen):
 
 
 def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
-    """Certify feasibility only, for tasks (users, servers); `log_prices` are ignored, and no prices are returned.
+    """Certify feasibility only (`feasibility`), for tasks (users, servers).
+
+    `log_prices` are ignored, and the second result is None, so that the function has the signature of `Judge`.
 
     >>> import numpy as np, fairopt as fo
     >>> fo.certificates.feasible(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))[0].measure
@@ -130,8 +132,8 @@ def feasibility(
     .. math:: \max\Big(\frac{\sum_n x_{ni} d_{nr}}{c_{ir}} - 1,\ \frac{x_n}{q_n} - 1,\ 1 - \frac{x_n}{\underline{x}_n},\
         -\frac{x_{ni}}{\gamma_{ni}},\ 0\Big)
 
-    The violation is infinite for tasks on a server that cannot run them. For tasks split over merged servers, all terms
-    except those of capacities are evaluated on the merged servers, which is equivalent.
+    The violation is infinite for tasks on a server that cannot run them. For tasks on merged servers, only the term of
+    capacities is evaluated on the original servers; the other terms are equivalent on merged servers.
 
     Parameters
     ----------
@@ -247,7 +249,7 @@ def certify(
     DataError
         `log_prices` are not numbers, or have another shape.
 
-    Source: the bounds are proved in docs/certificates.md.
+    Source: docs/certificates.md has the proofs.
 
     >>> import numpy as np, fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
@@ -505,7 +507,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
             lacking = (np.exp(log_marginal - top)[user] - cost) * polytope.rate
             left, price = np.maximum(1 - polytope.part_of_limit(here), 0.0), np.zeros(len(x))
             price[polytope.timed] = np.maximum(np.maximum.reduceat(lacking, first), 0.0)[polytope.timed]
-            price = np.where(left <= _USED_UP, price, 0.0)  # all prices prove a bound; these are close to the best
+            price = np.where(left <= _USED_UP, price, 0.0)  # any price proves a bound; this choice is nearly the best
             cost, time = (
                 cost + price[user] / polytope.rate,
                 float(price @ np.nan_to_num(left * polytope.quota, posinf=0.0)),

@@ -83,6 +83,8 @@ class BackwardError:
     of_rows : (rows,)
         Error of each row.
 
+    Source: docs/certificates.md, "The backward error".
+
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
     >>> cluster, tasks = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[4.0], [1.6]])
@@ -130,7 +132,7 @@ def backward_error(
     BackwardError
         Infinite, with the reason in `where`, for tasks without finite marginal utilities (zero tasks, if alpha > 0).
 
-    Source: the bound is proved in docs/certificates.md.
+    Source: docs/certificates.md, "The backward error", has the proof.
 
     >>> import numpy as np, fairopt as fo
     >>> from fairopt.model.polytope import Polytope
@@ -158,8 +160,8 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
 class _Conditions:
     """Terms of the optimality conditions that do not depend on prices.
 
-    The conditions are those of markets. Each seller has a scale of prices of its own: in the game every server is a
-    seller and every pair a buyer, and otherwise the whole cluster is the only seller and every user a buyer.
+    The conditions describe a market in which each seller has its own scale of prices. In the game every server is a
+    seller and every pair a buyer; otherwise the whole cluster is the only seller, and every user a buyer.
     """
 
     def __init__(
@@ -219,12 +221,12 @@ class _Conditions:
         return best
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
-        """Error at one threshold, for the given or the fitted scale of prices, whichever has the smaller error."""
+        """Error at the threshold tau: the smaller of the errors for the given and for the fitted scale of prices."""
         found = self.at(log_rows, tau, False)
         return found if found.error <= tau else min(found, self.at(log_rows, tau, True), key=lambda one: one.error)
 
     def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
-        """Error at one threshold, with the scale of prices fitted to the tasks (`fitted`) or given."""
+        """Error at the threshold tau, with the scale of prices fitted to the tasks (`fitted`) or given."""
         polytope, live = self.polytope, (self.idle <= tau) & (log_rows > -np.inf)
         of_rows = polytope.row_server if self.game else np.zeros(len(live), dtype=np.intp)
         top = np.full(self.sellers, -np.inf)
@@ -382,7 +384,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     polytope, pairs, idle = problem.polytope, np.arange(len(problem.part)), np.maximum(problem.idle, 0.0)
     servers, count = polytope.cluster.shape[1], len(idle)
     entries = polytope.use.tocoo()
-    # Log marginal utility per unit of the row is the log of the price at which this row alone costs the utility.
+    # Log of the price of a row at which a pair's cost of this row alone equals its marginal utility.
     log_value = problem.marginal[problem.buyer] + np.log(polytope.gamma)
     can_pay = log_value[entries.col] - np.log(entries.data)
     present = problem.part > leeway
@@ -422,7 +424,7 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
     if solved is None:
         return None
     prices = np.maximum(solved[0][:count], 0.0)
-    # Prices below the program's accuracy are increased for users that demand only rows with negligible prices.
+    # Prices below the accuracy of the linear program are increased for users whose rows all have negligible prices.
     order = np.lexsort((-log_cost, entries.col))  # the first row of a pair has the largest cost
     row = entries.row[order[np.unique(entries.col[order], return_index=True)[1]]]
     missing = np.where(problem.room[problem.buyer] > leeway, small - cost @ prices, 0.0)

@@ -172,7 +172,7 @@ def _without_rounding(
 
 
 def _bottleneck(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
-    """Cheapest server of every user, and the resource of largest share in its cost there, at prices (rows,)."""
+    """Cheapest server of every user, and the resource with the largest cost of its tasks there, at prices (rows,)."""
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
     cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + 1e-6)

@@ -1,9 +1,9 @@
 """Max-min on one server: every user has an exhausted resource that only users at or below its level use.
 
-Resource r permits user n an increase of tasks by its slack and by its use of users at higher levels, relative to all
-tasks of n. In the per-server game these include tasks on other servers, and the condition is that of PS-DSF
-(arXiv:1712.10114, section 3). The certificate is the largest over n of the smallest such increase over r (`rises`).
-Levels within a factor 1 + t count as equal, at an error of t.
+On resource r, the tasks of user n can increase by the slack and by the use of users at higher levels. The rise of n is
+the smallest such increase over its resources, relative to all tasks of n (`rises`), and the certificate is the largest
+rise. In the per-server game the tasks of n include tasks on other servers, and the condition defines PS-DSF
+(arXiv:1712.10114, section 3). Levels within a factor 1 + t count as equal, at an error of t.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Certificate of lexicographic max-min: no user can gain tasks unless another user at or below its level loses some.
+"""Certificate of lexicographic max-min: no user can gain tasks unless another user at or below its level loses tasks.
 
 An allocation x in a convex set is the lexicographic optimum if and only if this condition holds for every user, where
 tasks may move between servers and users at higher levels keep their floors. Prices prove the condition by arithmetic
@@ -151,10 +151,10 @@ def proved(polytope: Polytope, tasks: Array, level: Array, prices: Array, floor:
     .. math:: \sum_{n \in B} P_n \Big(\frac{x'_n}{x_n} - 1\Big) \le \sum_{ir} \lambda_{ir} \text{slack}_{ir}
         + \sum_n (E_n - P_n) + \sum_{n \notin B} P_n \Big(1 - \frac{\underline{x}_n}{x_n}\Big),
 
-    where :math:`\text{slack}_{ir}` is the idle capacity. With the gap as the name of the right-hand side, tasks of n
-    increase by at most the fraction gap / :math:`P_n`. All terms of the gap are nonnegative, and no term suffers from
-    cancellation. The result for each user is the least bound over all price vectors and over all levels not below the
-    user's level (`least_rises`). `prices` are (sets, servers, resources), per unit of resource.
+    where :math:`\text{slack}_{ir}` is the idle capacity. The right-hand side is called the gap. Tasks of n increase by
+    at most the fraction gap / :math:`P_n`. All terms of the gap are nonnegative, and no term suffers from cancellation.
+    The result for each user is the least bound over all price vectors and over all levels not below the user's level
+    (`least_rises`). `prices` are (sets, servers, resources), per unit of resource.
     """
     fractions = polytope.fractions(tasks)
     x = polytope.user_tasks(fractions)
@@ -218,7 +218,7 @@ def own_time(polytope: Polytope, fractions: Array, cost: Array) -> tuple[Array, 
         )
         best = height.reshape(len(users), -1).argmin(axis=1)
         tangent = slope.reshape(len(users), -1)[np.arange(len(users)), best]
-        # If the mean rate is that of the fastest server, the tangent is the edge of the hull to a slower server.
+        # If the mean rate is the rate of the fastest server, the tangent is the edge of the hull to a slower server.
         top = np.where(np.isfinite(rate), rate, -1.0).argmax(axis=1)
         edge = np.where(rate < rate.max(axis=1, initial=0.0, where=np.isfinite(rate))[:, None],
                         slope[np.arange(len(users)), top], -np.inf).max(axis=1)  # fmt: skip
@@ -283,7 +283,7 @@ def rise_and_prices(
 ) -> tuple[float, Array | None]:
     """Bound the relative increase of tasks of the users `hungry` if all users keep `least` of x, both (users,).
 
-    The second result are the prices of whole capacities, (rows,), that prove the bound. The bound is infinite and the
+    The prices of whole capacities, (rows,), that prove the bound are returned as well. The bound is infinite and the
     prices are None if the linear program (`_linear.rises`) fails or takes more than `seconds`. The bound holds for the
     exact problem, without the slack that the program allows.
     """

@@ -35,8 +35,8 @@ class Dictionary:
     """Simplex dictionary of `rows y <= bounds, y >= 0` with bounds >= 0, initially at the vertex y = 0.
 
     A row is a mapping from columns to nonzero entries, and a bound, all fractions; every row is scaled to integers.
-    Variables have indices, first those of columns, then one of a slack per row. `work` limits the total number of
-    machine words computed.
+    The indices of variables are the columns, followed by a slack for each row. `work` limits the total number of
+    machine words that are computed.
     """
 
     def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:

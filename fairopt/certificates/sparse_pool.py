@@ -54,7 +54,7 @@ def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) 
         return np.zeros(len(x))
     level = criterion.restrict(runs).levels(x[runs])
     order = np.argsort(level, kind="stable")
-    columns = cluster.share_per_task[runs[order]].tocsc()  # users by level, in each
+    columns = cluster.share_per_task[runs[order]].tocsc()  # with users ordered by level
     bound = np.full(len(x), np.inf)
     bound[runs[order]] = bounds(columns.indptr, columns.indices, columns.data, level[order], x[runs[order]])
     to_limit = np.where(x > 0, np.maximum(ratio(limits, x, np.inf) - 1, 0.0), np.inf)

@@ -16,7 +16,7 @@ from ..model.tree_filling import ROUNDING, Filling
 
 #: Relative increase of tasks within which users count as stopping at the same time.
 _SAME = 1e-7
-#: Fraction of a user's largest possible tasks below which its increase is relative to the largest possible tasks.
+#: Fraction of the largest possible tasks of a user. With fewer tasks, its increase is relative to the largest possible.
 _NOTHING = 1e-9
 
 

@@ -36,7 +36,7 @@ _LEVELS = (1e-3, 1e-6, 1e-9)
 _CHANGES = 6.0
 #: Number of entries of the dense system above which condition numbers are unknown.
 _DENSE = 4_000_000
-#: Fraction of a user's largest possible tasks below which its error is relative to the largest possible tasks.
+#: Fraction of a user's largest possible tasks. With fewer tasks, its error is relative to its largest possible tasks.
 _NOTHING = 1e-9
 #: Residual of the equations of w, relative to the largest coefficient, that is attributed to rounding.
 _ROUNDING = 1e-10
@@ -77,7 +77,7 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
         return best
     share = gamma * np.exp(own.log_marginal_of(np.ones(len(best)), polytope.pair_user, polytope.pair_server))
     dual, rows = np.exp(log_rows), sp.vstack([polytope.use, polytope.use_of_limit], format="csr")
-    # The dual of a user's limit is the least for which no pair of the user has a negative reduced cost.
+    # The dual of a user's limit is the smallest at which no pair of the user has a negative reduced cost.
     lacking = np.maximum.reduceat((share - polytope.use.T @ dual) / polytope.instances, polytope.start[:-1])[limited]
     dual = np.concatenate([dual, np.maximum(lacking, 0.0) * polytope.quota[limited]])
     raised = float(np.max(share / (rows.T @ dual), initial=1.0))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
 
-#: Values of alpha for the generic tests, numerically difficult values near 1 and extreme values among them.
+#: Values of alpha for the generic tests. Values near 1 and extreme values are numerically difficult.
 ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, math.inf)
 #: Mechanisms by name. A subclass with a `name` is registered when it is defined.
 REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent, "mechanism", "mechanisms")
@@ -200,7 +200,7 @@ class Mechanism(Solvable):
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Names of the engines that support this mechanism, the default first.
 
-        `criterion` is the criterion on the cluster to solve; without it, names are those for a small example cluster.
+        `criterion` is the criterion on the cluster to solve; by default the criterion on a small example cluster.
         """
         rule = self._ordinary() if criterion is None else criterion
         native_too = self.met_by_criterion and (rule is None or native.handles(rule))
@@ -280,8 +280,8 @@ class Mechanism(Solvable):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine : str, optional
-            One of `engines()`. Default: the first; if it misses `tol`, the other engines follow, each if its expected
-            time is acceptable (`stand_in`).
+            One of `engines()`. Default: the first engine. If it misses `tol`, the other engines follow, except engines
+            whose expected time is too long (`stand_in`).
         solver : str, optional
             CLARABEL, HIGHS or SCS; selects the declarative engine with this solver.
         start : Allocation, optional

@@ -40,7 +40,7 @@ class OtherAlphas(OtherUsers):
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts of the allocation; `together` is the warm start of an engine that left none."""
+        """Reusable parts of the allocation, with `together` as the warm start if the engine returned no warm start."""
         warm = self.answer.warm
         return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 

@@ -55,6 +55,8 @@ class GameMechanism(Mechanism):
     :math:`q_n` couple the servers' feasible sets (a generalised Nash equilibrium): server i can run at most
     :math:`q_n - \sum_{j \ne i} x_{nj}` tasks of user n.
 
+    Source: Khamse-Ashari et al., IEEE TPDS 29(12), 2018, section 3 (arXiv:1712.10114).
+
     >>> import fairopt as fo
     >>> issubclass(fo.PSDSF, fo.mechanisms.GameMechanism)
     True
@@ -65,7 +67,7 @@ class GameMechanism(Mechanism):
     def problem(self, cluster: Cluster, *, scaled: bool | None = None, parameters: bool = False) -> NamedProblem:
         """Formulate the game at alpha = 1 as one program: proportional fairness of work over all servers.
 
-        `scaled` and `parameters` are those of `Mechanism.problem`.
+        `scaled` and `parameters` are parameters of `Mechanism.problem`.
 
         Raises
         ------
@@ -93,7 +95,7 @@ class GameMechanism(Mechanism):
         """Formulate the problem of one server, by name or index from 0, over its column of `tasks` (users, servers).
 
         All other columns are fixed. The server's own column does not change the problem, and is a solution at an
-        equilibrium. `scaled` is that of `Mechanism.problem`.
+        equilibrium. `scaled` is the parameter of `Mechanism.problem`.
 
         Raises
         ------
@@ -112,7 +114,7 @@ class GameMechanism(Mechanism):
 
             fo.AlphaPFVDS(3).game(cluster).bounding("ann", "s2", most=5).solve().trace
 
-        `scaled` is that of `Mechanism.problem`.
+        `scaled` is the parameter of `Mechanism.problem`.
 
         Raises
         ------
@@ -127,7 +129,7 @@ class GameMechanism(Mechanism):
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         rule = self._ordinary() if criterion is None else criterion
         if rule is not None and rule.alpha == 0:
-            return ("equilibrium", "declarative")  # the servers' linear programs are independent: no best responses
+            return ("equilibrium", "declarative")  # independent linear programs of servers need no best responses
         return ("equilibrium", "best-response", "declarative")
 
     def tolerance(self, engine: str) -> float:

@@ -24,7 +24,7 @@ def written(mechanism: Any) -> str:
 
 
 def label(name: str, made: Any, always: Iterable[str] = ()) -> str:
-    """Name followed by the parameters of a dataclass that differ from defaults, and by those in `always`."""
+    """Name followed by the parameters of a dataclass that differ from defaults or are in `always`."""
     shown = [
         f"{field.name}={plain(value)}"
         for field in dataclasses.fields(made)

@@ -68,7 +68,7 @@ class Solvable(ABC):
         return None
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Candidates for a stable equilibrium near an unstable one, whose `index` is -1."""
+        """Candidates for a stable equilibrium near an unstable equilibrium, whose `index` is -1."""
         return iter(())
 
     def certify(

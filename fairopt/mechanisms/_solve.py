@@ -36,7 +36,7 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
     """Truncate an engine's candidates after `seconds` of CPU time, certification included.
 
     Compilation of loops is not counted, so that results do not depend on what was compiled before. The limit is
-    checked between candidates: at least one is produced, and the last may exceed the limit.
+    checked between candidates: at least one candidate is produced, and the last candidate may exceed the limit.
     """
     end = clock.cpu() + seconds
     for offer in offers:
@@ -167,7 +167,7 @@ class Candidates:
                 self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
             except (FairoptError, Warning):  # warnings are exceptions under an "error" filter
                 raise
-            except Exception as error:  # a defect of one engine does not exclude the next
+            except Exception as error:  # after a defect of one engine the next engine is tried
                 failure = broken(name, error)
                 self._failed(failure)
                 self.notes += (f"{failure}: please report it with the cluster (cluster.save(...))",)
@@ -186,7 +186,7 @@ class Candidates:
         return best
 
     def _failed(self, error: SolverError) -> None:
-        """Append a failure to earlier ones, keeping the message and the cause of each."""
+        """Append a failure to earlier failures, with the messages of all and one cause."""
         earlier, self.failure = self.failure, error
         if earlier is not None:
             self.failure = SolverError(f"{earlier}; {error}")

@@ -222,7 +222,7 @@ class Columns(Frozen):
         alone = np.array([len(name) == 2 for name in found], dtype=bool)
         capacity = _intake.plain(list(workers.values()), "workers")
         if isinstance(share, str):
-            with np.errstate(all="ignore"):  # numbers of GPUs are checked with the other data
+            with np.errstate(all="ignore"):  # numbers of GPUs are checked by the constructor
                 mean = rate[:, alone] @ capacity[row[alone].astype(int)] / (capacity.sum() or 1.0)
             lost = (mean == 0) & (rate.getnnz(axis=1) > 0)
             if lost.any():
@@ -245,7 +245,7 @@ class Columns(Frozen):
 
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
-        """Construct the columns of a cluster, one for each (user, server) pair; `share` is that of `AlphaFair`."""
+        """Construct a column for each (user, server) pair of a cluster; `share` is the parameter of `AlphaFair`."""
         user, server = np.nonzero(expected(cluster).usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))
@@ -253,7 +253,7 @@ class Columns(Frozen):
             use[server * resources + r, pairs] = cluster.demand[user, r]
         rule = AlphaFair(share=share)
         rule.check(cluster)
-        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # per unit of work
+        shape, per_work = (len(cluster.users), len(pairs)), rule.criterion(cluster).share  # shares per unit of work
         return cls(
             cluster.capacity.ravel(),
             use,
@@ -346,7 +346,14 @@ class Columns(Frozen):
         return answer
 
     def judge(self, amounts: Any, alpha: float = np.inf, tol: float = 1e-6) -> FairColumns:
-        """Certify given amounts, (columns,), by the largest relative distance of their levels from the fair levels.
+        """Certify given amounts by the largest relative distance of their levels from the fair levels.
+
+        Parameters
+        ----------
+        amounts : (columns,)
+            :math:`x_k`.
+        alpha, tol
+            Parameters of `solve`.
 
         Raises
         ------
@@ -606,7 +613,7 @@ def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None
             return None
         x, y = np.maximum(problem.variables()[0].value, 0.0), np.maximum(problem.constraints[0].dual_value, 0.0)
         values = part.weight * (part.gain @ x) ** -alpha
-        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # the solved objective has another unit than welfare
+        scale = (values @ part.gain @ x) / (y @ (part.limits @ x))  # unit of welfare over unit of the solved objective
         return Found(x, y[None] * scale, values[None])
 
     found = engine.generated(program, np.flatnonzero(start), solve)

@@ -39,7 +39,7 @@ def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare
 
 
 def why(best: Allocation) -> str:
-    """Likely cause of a missed tolerance: a flat utility, a steep one, or a possible kink."""
+    """Likely cause of a missed tolerance: a flat utility, a steep utility, or a possible kink."""
     steepness = best.criterion.elasticity(best.arrays.work)
     worst = np.unravel_index(steepness.argmax(), steepness.shape)
     flat = np.argwhere(np.isneginf(best.criterion.log_marginal(best.arrays.work)))

@@ -35,9 +35,9 @@ class DRF(Mechanism):
         Resource weights are not positive, or not of shape (users, resources).
 
     Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (also of groups, in the weak sense),
-    bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
-    leaves, and a misreport may benefit others at no loss to the reporting user. Not resource monotonicity, which no
-    mechanism with sharing incentive and Pareto has (theorem 6 of the source).
+    bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose tasks when
+    another user leaves, and a misreport may benefit other users at no loss to the reporting user. Not resource
+    monotonicity, which no mechanism with sharing incentive and Pareto has (theorem 6 of the source).
 
     Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3 (doi:10.5555/1972457.1972490); zero demands as in Parkes,
     Procaccia, Shah, EC 2012 (doi:10.1145/2229012.2229075).

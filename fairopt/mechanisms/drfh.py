@@ -22,7 +22,7 @@ class DRFH(Mechanism):
         \sigma_n = x_n \max_r d_{nr} / C_r, \quad C_r = \sum_i c_{ir}
 
     The linear program printed in the paper equalises all shares once, which suffices only if every demand is positive
-    and no user is barred from a server. Here the lexicographic optimum is computed.
+    and no user is excluded from a server. Here the lexicographic optimum is computed.
 
     Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
     population monotonicity for positive demands without placement constraints. Not sharing incentive: with capacities

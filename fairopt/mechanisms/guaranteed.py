@@ -26,8 +26,8 @@ class GuaranteedAlphaFair(Mechanism):
         \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n) \ \text{ where } x_n \ge \min(p\, b_n, q_n), \quad
         \sigma_n = x_n \max_r \frac{d_{nr}}{C_r}, \quad b_n = \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}
 
-    p is `part`. The benchmark :math:`b_n` is that of sharing incentive: the tasks that user n could run on its
-    fraction, by weight, of every server on which it is eligible.
+    p is `part`. The benchmark :math:`b_n` of sharing incentive are the tasks that user n could run on its fraction, by
+    weight, of every server on which it is eligible.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class GuaranteedAlphaFair(Mechanism):
 
     Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
 
-    Source: defined here; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3 (arXiv:1712.10114).
+    Source: defined here; the benchmark is defined in Khamse-Ashari et al., TPDS 2018, section 3 (arXiv:1712.10114).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[6, 1], [1, 2]], [[1, 2], [1, 1]])

@@ -64,15 +64,15 @@ def optima(cluster: Cluster, engine: str | None = None, solver: str | None = Non
 
 @dataclass(frozen=True)
 class PartialAllocation(Mechanism):
-    r"""Allocate to each user the fraction of its Nash optimum to which its presence reduces the work of other users.
+    r"""Allocate to each user a fraction of its Nash optimum, the factor by which its presence reduces the others' work.
 
     .. math:: x_{ni} = f_n x^*_{ni}, \quad
         f_n = \prod_{m \ne n} \big( w_m(x^*) / w_m(x^{-n}) \big)^{\phi_m / \phi_n}
 
     Here :math:`w_n(x)` is the work of user n, :math:`x^*` maximises :math:`\sum_n \phi_n \log w_n(x)`, and
     :math:`x^{-n}` maximises this sum without user n. The remaining fraction is left idle and serves as a payment.
-    `problem` formulates the problem of :math:`x^*`. The residual of the certificate is the largest of three numbers:
-    the residuals of the Nash problems, a bound on the relative error of f by their welfare gaps, and the relative
+    `problem` formulates the problem of :math:`x^*`. The residual of the certificate is the maximum of the residuals of
+    the Nash problems, of a bound on the relative error of :math:`f_n` by their welfare gaps, and of the relative
     distance of the tasks from :math:`f_n x^*_{ni}`. To certify given tasks the Nash problems are solved again.
 
     Properties: no user gains by reporting other rates or, without task limits, other demands. A user with a limit may

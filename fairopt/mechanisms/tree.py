@@ -27,7 +27,7 @@ class Tree(Mechanism):
     .. math:: \dot{\sigma}_n = \prod_{q \ni n} \frac{\phi_q}{\Phi_q}
 
     over the queues q on the path from the root to user n, which is the last of them. For `combine="sum"`,
-    :math:`\Phi_q` is the sum of the weights of q and of those siblings of q that contain a user whose tasks can still
+    :math:`\Phi_q` is the sum of the weights of q and of the siblings of q that contain a user whose tasks can still
     increase; for `"vector"`, it is such that the dominant share of every queue increases at the rate of the queue.
     `Queues` defines quotas, limits, priorities and when a user stops; filling ends when all users have stopped. Without
     queues all users are siblings, and with dominant shares the result is DRFH.
@@ -73,7 +73,7 @@ class Tree(Mechanism):
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
-        return ()  # a tree without queues is DRFH
+        return ()  # comparisons include it only by name, since a tree without queues is DRFH
 
     def declared(self, queues: Queues, combine: Combine) -> Tree:
         """Return this tree if it has queues, and otherwise a tree with the given queues.

@@ -32,20 +32,20 @@ def task_share_per_task(cluster: Cluster) -> Array:
 
 @dataclass(frozen=True)
 class TSF(Mechanism):
-    r"""Lexicographic max-min of task shares: a user's tasks relative to those it could run alone on all servers.
+    r"""Lexicographic max-min of task shares, the tasks of a user relative to its monopoly tasks on all servers.
 
     .. math::
         \operatorname{lex\,max\,min}_n\ \sigma_n / \phi_n, \quad
         \sigma_n = \frac{x_n}{\sum_i \gamma^0_{ni}}, \quad \gamma^0_{ni} = \min_r c_{ir} / d_{nr}
 
-    The tasks :math:`\gamma^0_{ni}` ignore placement constraints. With rates :math:`a_{ni}` the share is that of work,
-    :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`; on servers of one resource it is the normalised
-    throughput of Gavel, up to a common factor.
+    The monopoly tasks :math:`\gamma^0_{ni}` ignore placement constraints. With rates :math:`a_{ni}` the share is
+    :math:`\sum_i a_{ni} x_{ni} / \sum_i a_{ni} \gamma^0_{ni}`, a share of work; on servers of one resource it is the
+    normalised throughput of Gavel, up to a common factor.
 
     Properties: envy-freeness, Pareto, strategy-proofness; without placement constraints also sharing incentive. With
     placement constraints, every user has at least the tasks that the paper guarantees, but may have less than the
     benchmark :math:`\sum_i \gamma_{ni} \phi_n / \sum_m \phi_m` of sharing incentive: with capacities (10,10), (100,1),
-    demands (1,1), (1,.01) and user 2 barred from server 2, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
+    demands (1,1), (1,.01) and user 2 only on server 1, user 1 has 1 task, and the benchmark is 5.5. Not bottleneck
     fairness: with capacities (1,2), (3,1) and demands (1,3), (2,2) resource 2 is dominant for both users, whose shares
     of it are .6 and .4.
 

@@ -40,7 +40,7 @@ class Check:
     witness : str
         Description of the violation, or the reason why the property is not applicable; '' if it holds.
     tol : float
-        Largest violation that counts as none.
+        Violation up to which the property counts as satisfied.
 
     >>> import fairopt as fo
     >>> found = fo.properties.check("envy-freeness", fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
@@ -190,11 +190,11 @@ def report(
 def _worst(
     mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
-    """Largest violation over instances within the time limit, the number of instances checked, and if it is all."""
+    """Largest violation over instances, the number of instances within the time limit, and if these are all."""
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):
-        # Violations below a hundred times the tolerance of solutions are attributed to rounding.
+        # Solutions are accurate to 1e-8, so that their errors are far below the default tolerance of violations.
         cases_of_part = zip(cases(mechanism, part, 1e-8, known), part, strict=True)
         found = [(prop.find(case), instance) for case, instance in cases_of_part if case is not None]
         worst = max([*([] if worst is None else [worst]), *found], key=lambda each: each[0].violation, default=None)

@@ -55,9 +55,10 @@ _RATIO: Tasks = ((), 0, 0)
 
 
 class Row(NamedTuple):
-    """Inequality `form . x <= most`, and its name: kind, profile, and the indices of what it is about.
+    """Inequality `form . x <= most`, and its name: kind, profile, and two indices.
 
-    The indices are a server and a resource (`capacity`), or a user and another user, a reported type, or 0.
+    The indices are those of a server and a resource (`capacity`), of two users (`envy-freeness`), of a user and its
+    reported type (`strategy-proofness`), of a user twice (`sharing-incentive`), or 0 (`ratio`).
     """
 
     name: tuple[str, Profile, int, int]

@@ -60,7 +60,7 @@ ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
 def surveyed() -> list[Mechanism]:
     """List the mechanisms of this package with claims: their default variants, and the game at `ALPHAS`.
 
-    Mechanisms without claims, such as those of user-defined utilities, are left out.
+    Mechanisms without claims, such as `ConcaveUtility`, are left out.
 
     >>> import fairopt as fo
     >>> [str(one) for one in fo.properties.surveyed()][:3]
@@ -109,8 +109,8 @@ def table() -> pd.DataFrame:
 def in_short(kind: type[Mechanism]) -> str:
     """Summarise a mechanism's claims about the main properties, such as `SI, EF (alpha >= 1); not SP`.
 
-    Abbreviations are those of docs/mechanisms.md. A property that holds under conditions is listed with the conditions,
-    and without its counterexamples.
+    Abbreviations are defined in docs/mechanisms.md. A property that holds under conditions is listed with the
+    conditions, and without its counterexamples.
 
     >>> import fairopt as fo
     >>> fo.properties.in_short(fo.DRFH)

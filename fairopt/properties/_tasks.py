@@ -52,7 +52,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 
 def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
-    """Exact lexicographic max-min with the prices of its levels; shares per task are by default those of the rule."""
+    """Exact lexicographic max-min with the prices of its levels; `share` is per task, by default the criterion's."""
     limits = rule.limits(cluster)
     share = _fractions(rule.share, cluster.runnable) if share is None else share
     most = _fractions(limits, np.isfinite(limits))
@@ -65,7 +65,7 @@ def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = Non
 
 
 def _fractions(values: Array, some: Mask) -> Numbers | None:
-    """Simple fractions that the values of the users in mask `some` represent; None if a value represents none."""
+    """Simple fractions that the values of the users in mask `some` represent; None if a value has no such fraction."""
     found = values.astype(object)
     # Shares per task with larger denominators cannot be identified.
     found[some] = [Fraction(value).limit_denominator(10**6) for value in values[some].tolist()]

@@ -77,10 +77,10 @@ class StrongSharingIncentive(Property):
     .. math:: x_n \ge \min\Big(q_n, \sum_i \gamma_{ni},
         \frac{\phi_n}{\sum_m \phi_m} \min_{r : d_{nr} > 0} \frac{C_r}{d_{nr}}\Big)
 
-    Of all divisions of the capacities in which n has the fraction :math:`\phi_n / \sum_m \phi_m` of the total
-    :math:`C_r` of every resource, the bound is that of the division with the most tasks for n. Placement constraints
-    and missing resources enter by :math:`\sum_i \gamma_{ni}`, the user's monopoly tasks. Resources that n does not
-    demand are ignored. A user at its task limit is satisfied.
+    The bound is the largest number of tasks of n in any division of the capacities in which n has the fraction
+    :math:`\phi_n / \sum_m \phi_m` of the total :math:`C_r` of every resource. Placement constraints and missing
+    resources enter by :math:`\sum_i \gamma_{ni}`, the user's monopoly tasks. Resources that n does not demand are
+    ignored. A user at its task limit is satisfied.
 
     Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D (arXiv:1308.0083); defined here.
     """

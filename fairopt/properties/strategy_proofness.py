@@ -221,9 +221,9 @@ class StrongGroupStrategyProofness(GroupStrategyProofness):
         return case.work, true_work(case)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Index of the user with the largest gain, or of the misreporting user with the largest loss, if any loses."""
+        """Index of the user with the largest gain, or of the misreporting user with the largest loss, if any."""
         misreporting = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         least = misreporting[np.argmin(missing[misreporting])]
-        # Smaller relative losses are attributed to rounding.
+        # Relative losses below 1e-7 are attributed to rounding.
         loses = missing[least] < (0 if case.exact else -1e-7)
         return int(least if loses else np.argmax(missing))

@@ -44,8 +44,8 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
     """Known allocations that satisfy the mechanism's definition.
 
-    They are the equilibria that are found for the game at finite alpha, and the limits of best responses from random
-    starts for PS-DSF.
+    For the game at finite alpha they are the equilibria that `all_equilibria` finds, and for PS-DSF the limits of best
+    responses from random starts.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)
@@ -77,10 +77,10 @@ class UndominatedEquilibrium(Property):
 
     .. math:: \nexists\, \text{equilibrium } x' : \quad x'_n \ge x_n \text{ for all } n, \quad x' \ne x
 
-    The property is weaker than Pareto optimality, since only equilibria are compared, namely those that
-    `fairopt.game.equilibria` finds; on most small clusters it finds all. Weights, placement constraints and zero
-    demands are treated as in the game. With active task limits equilibria can form continua, of which only some members
-    are found.
+    The property is weaker than Pareto optimality, since only equilibria are compared, as far as
+    `fairopt.game.equilibria` finds them; on most small clusters it finds all equilibria. Weights, placement constraints
+    and zero demands are treated as in the game. With active task limits equilibria can form continua, of which only
+    some members are found.
 
     Source: defined here; docs/equilibria.md.
     """

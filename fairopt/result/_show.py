@@ -1,4 +1,4 @@
-"""Allocations as text and HTML, with as many digits as the certificate shows to be certain."""
+"""Allocations as text and HTML, with as many digits as are certain according to the certificate."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ def cut(text: str, most: int) -> str:
 
 
 def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
-    """Join columns (header first, cells padded) to a table, in parts of width `most` that all have the first column."""
+    """Join columns (header first, cells padded) to a table, divided into parts of at most `most` characters per line.
+
+    The first column is repeated in every part.
+    """
     parts = [columns] if most is None else _parts(columns, most)
     return "\n\n".join("\n".join(" ".join(row).rstrip() for row in zip(*part, strict=True)) for part in parts)
 
 
 def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[str]]]:
-    """Groups of columns that fit the width, each with the first column, found by wrapping words of equal widths."""
+    """Groups of columns that fit the width, each with the first column, from wrapping words as wide as the columns."""
     if not columns:
         return []
     first, *others = columns
@@ -59,7 +62,7 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 
 
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
-    """Table of users; of more than 20 users only the first ten and the last ten."""
+    """Table of users; if there are more than 20 users, it has only the first ten and the last ten."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
     shown = {"user": users} | certain(columns, allocation)
     table: list[list[str]] = []
@@ -111,7 +114,7 @@ def _verdict(allocation: Answer) -> str:
 
 
 def _size(value: float) -> str:
-    """Text of a residual; rounding errors, which differ between machines, print alike."""
+    """Text of a residual; rounding errors, which differ between machines, have the same text."""
     return "< 1e-12" if value < 1e-12 else f"{value:.1e}"
 
 
@@ -126,12 +129,12 @@ _MOST = 6
 def off(certificate: Certificate) -> Array | None:
     """First-order bound on the relative error of tasks, (users,): residual times condition number."""
     known = certificate.conditions
-    # The residual is at least the rounding error.
+    # Rounding errors are of relative size 1e-15, even if the residual is zero.
     return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
 def uncertain(certificate: Certificate) -> Array:
-    """Error bounds, (users,), of users with fewer than three certain digits, NaN for others."""
+    """Error bounds, (users,), of users with fewer than three certain digits, NaN for other users."""
     apart = off(certificate)
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
@@ -139,9 +142,9 @@ def uncertain(certificate: Certificate) -> Array:
 def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[str]]:
     """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
 
-    Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. So do tasks on one server (the
-    columns after the weight) that are less than the residual or the error bound, relative to all tasks of the user.
-    Tasks that were given have no residual, and all other digits of theirs are displayed.
+    Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. Tasks on one server (the
+    columns after the weight) also print as 0 if they are less than the residual or the error bound, relative to all
+    tasks of the user. Given tasks (`Allocation.of`) have no error, so that all six digits are displayed.
     """
     certificate, given, nothing = allocation.certificate, allocation._given, allocation.arrays.nothing
     bound, tasks = None if given else off(certificate), columns["tasks"]
@@ -155,7 +158,7 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
     text = {}
     for place, (name, values) in enumerate(columns.items()):
         sure = [_MOST] * len(values) if name == "weight" else digits
-        # The first three columns are tasks, share and weight, further columns are servers.
+        # Without rates, the first three columns are tasks, share and weight, and further columns are servers.
         kept = np.where((nothing & (place != 2)) | ((values < dust) & (place >= 3)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip

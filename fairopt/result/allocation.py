@@ -40,10 +40,11 @@ Judge = Callable[[Cluster, Any, Array | None], tuple[Certificate, Array | None]]
 
 @dataclass(frozen=True)
 class Stats:
-    """Engine, solver and its status (which certificates do not rely on), CPU seconds and versions of a solve.
+    """Engine, solver, the solver's status (on which certificates do not rely), CPU seconds and versions of a solve.
 
-    `compile` is the time of CVXPY. The time of work that a process does once (compilation or loading of loops, and
-    imports) is in `loops` only.
+    `build`, `compile`, `solve` and `certify` are the CPU seconds of the feasible set, of CVXPY's compilation, of
+    solvers and of certificates. The time of what a process does once (compilation or loading of loops, and imports) is
+    in `loops` only.
     """
 
     engine: str
@@ -70,9 +71,10 @@ class Trace:
     Attributes
     ----------
     frame : DataFrame by round
-        `residual`: largest change of a response in the round, relative to the user's tasks; `exploitability`: as in
-        certificates, at the servers' latest prices; `utilization`: mean used fraction of capacity; cumulative CPU
-        `seconds`, numbers of `messages`, and `numbers` in these messages.
+        `residual`: largest change of a response in the round, relative to the user's tasks; `exploitability`: largest
+        relative gain of a deviation of a server, as in certificates, at the servers' latest prices; `utilization`: mean
+        used fraction of capacity; `seconds`: cumulative CPU seconds; `messages`: cumulative number of messages;
+        `numbers`: cumulative number of numbers in messages.
     reason : str
         Reason of termination, with a remedy.
     order : str
@@ -130,7 +132,7 @@ class Trace:
 
 
 def idle(users: Sequence[str]) -> tuple[str, ...]:
-    """Note about users without a usable server, if there are any."""
+    """Note that names the users without a usable server; empty if there are no such users."""
     if not users:
         return ()
     return (f"can run nowhere, so gets 0 tasks: {listed(users, 5)}",)
@@ -170,28 +172,29 @@ class Allocation(Frozen):
     mechanism : str
         Label of the mechanism, such as `alphaPF-VDS(alpha=3)`.
     cluster : Cluster
-        The cluster of the certificate: the pooled cluster for single-pool mechanisms.
+        The cluster to which tasks and certificate belong, which is the pool for single-pool mechanisms.
     tasks : (users, servers)
-        :math:`x_{ni}`, in tasks. For merged servers the array is expanded at first access; quantities by user or by
-        server (`user_tasks`, `utilization`, measures) do not require it.
+        :math:`x_{ni}`, in tasks. If servers were merged, the array is computed at first access; quantities by user or
+        by server (`user_tasks`, `utilization`, measures) do not require it.
     certificate : Certificate
         Infeasibility and suboptimality, computed independently of the solver.
     criterion : Criterion
-        The objective. It raises `DataError` if tasks are certified for feasibility only (`Allocation.of`).
+        The objective; access raises `DataError` if tasks are certified for feasibility only (`Allocation.of`).
     log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
         Log prices :math:`\log \lambda_{ir}` per resource unit, with which the certificate is proved; -inf for zero
-        prices. Prices are in units of marginal welfare `dF/dx_n`, for max-min in any unit. Prices at large alpha
-        exceed the range of floating point, hence the logarithms.
+        prices. Prices are in units of welfare, for max-min in an arbitrary unit. Logarithms are stored since prices at
+        large alpha exceed the range of floating point.
     stats : Stats
         Engine, solver, CPU seconds and versions.
     notes : tuple of str
         Remarks, such as that servers were pooled, or that users cannot run tasks.
     tol : float
-        The requested tolerance; `flagged` tells if the certificate exceeds it (only with `throw=False`).
+        The requested tolerance; the allocation is `flagged` if its certificate exceeds the tolerance (only with
+        `throw=False`).
     judge : callable
-        The function that certifies tasks.
+        Function that certifies tasks.
     trace : Trace or None
-        Rounds of the distributed game, for allocations by `best_response`.
+        Rounds of the distributed game, for allocations of `best_response`.
     index : int or None
         Index of an equilibrium of the per-server game at finite alpha: +1, or -1 if it is unstable under best
         responses (with a note); 0 if the users' tasks are not locally unique. Indices of all equilibria sum to +1
@@ -222,7 +225,7 @@ class Allocation(Frozen):
 
     @cached_property
     def _split(self) -> Split | None:
-        """Tasks of merged servers, if the engine returned tasks of merged servers."""
+        """Tasks on merged servers, if the engine returned such tasks; otherwise None."""
         made_by = self._maker("tasks")
         return made_by if isinstance(made_by, Split) else None
 
@@ -237,7 +240,7 @@ class Allocation(Frozen):
 
     @property
     def _optimal(self) -> bool:
-        """False if the mechanism certifies tasks that do not maximise `criterion`, as partial allocation does."""
+        """False if the mechanism's tasks do not maximise `criterion`, as for `PartialAllocation`."""
         return bool(getattr(getattr(self.judge, "__self__", None), "met_by_criterion", True))
 
     @property
@@ -249,7 +252,7 @@ class Allocation(Frozen):
         return pd.Index(getattr(self.cluster, f"{axis}s"), name=axis)
 
     def __getitem__(self, user: str) -> pd.Series:
-        """Tasks of a user by server: `allocation["bob"]`."""
+        """Tasks of a user by server, as in `allocation["bob"]`."""
         n = int(self.cluster._indices("users", [user])[0])
         split = self._split
         row = self.tasks[n] if split is None else split.merging.split_servers(split.merged[[n]])[0]
@@ -259,24 +262,24 @@ class Allocation(Frozen):
 
     @property
     def user_tasks(self) -> pd.Series:
-        r"""Tasks on all servers, :math:`x_n = \sum_i x_{ni}`, by user."""
+        r"""Tasks on all servers, :math:`x_n = \sum_i x_{ni}`, by user, (users,)."""
         return pd.Series(self.arrays.user_tasks, index=self._named("user"), name="tasks")
 
     @property
     def work(self) -> pd.Series:
-        r"""Work of every user, :math:`w_n = \sum_i a_{ni} x_{ni}`: `user_tasks` if the cluster has no rates."""
+        r"""Work :math:`w_n = \sum_i a_{ni} x_{ni}` by user, (users,); equal to `user_tasks` without rates."""
         return pd.Series(self.arrays.work, index=self._named("user"), name="work")
 
     @property
     def tasks_by_type(self) -> pd.DataFrame:
-        """Tasks (users, types of servers). Servers of a type have proportional capacities, and proportional tasks."""
+        """Tasks, (users, types of servers); servers of a type have proportional capacities and proportional tasks."""
         split = self._split or Split.from_answer(self.cluster, self.tasks)
         types = pd.Index(split.merging.cluster.servers, name="type")
         return pd.DataFrame(split.merged, self._named("user"), types)
 
     @property
     def dominant_shares(self) -> pd.Series:
-        r"""Dominant shares :math:`x_n \max_r d_{nr} / C_r` by user; 0 for users that cannot run tasks."""
+        r"""Dominant shares :math:`x_n \max_r d_{nr} / C_r` by user, (users,); 0 for users that cannot run tasks."""
         return pd.Series(self.arrays.dominant_shares, index=self._named("user"), name="dominant_share")
 
     @property
@@ -297,15 +300,16 @@ class Allocation(Frozen):
 
     @property
     def utilization(self) -> pd.Series:
-        """Used fraction of the total capacity by resource; NaN where the capacity is 0."""
+        """Used fraction of the total capacity by resource, (resources,); NaN where the capacity is 0."""
         return pd.Series(self.arrays.utilization, index=self._named("resource"), name="utilization")
 
     @property
     def prices(self) -> pd.DataFrame | None:
         r"""Prices :math:`\lambda_{ir}` per resource unit, a row per server, or per level and server for max-min.
 
-        The expenditures of all users sum to the sum of the weights. In the game the prices of each server are scaled
-        such that the largest price of a whole capacity is 1; max-min prices are not scaled. None without prices.
+        Prices are scaled such that the expenditures of all users sum to the sum of the weights. In the game the prices
+        of each server are scaled such that the largest price of a whole capacity is 1; max-min prices are not scaled.
+        The result is None if the allocation has no prices.
         """
         prices, servers = self.arrays.prices, self._named("server")
         if prices is None:
@@ -329,8 +333,8 @@ class Allocation(Frozen):
     def load(cls, path: str | Path) -> Self:
         """Read an allocation file, and recompute the certificate from its cluster, criterion, tasks and log prices.
 
-        The certificate is computed from the criterion, even if the mechanism has a certificate of its own (bottleneck
-        fairness). An allocation whose certificate exceeds the tolerance of the file is returned, and `flagged`.
+        The criterion determines the certificate, even if the mechanism has a certificate of its own (bottleneck
+        fairness). An allocation whose certificate exceeds the tolerance of the file is returned `flagged`.
 
         Raises
         ------
@@ -352,7 +356,7 @@ class Allocation(Frozen):
         tol: float = 1e-6,
         throw: bool = True,
     ) -> Self:
-        """Certify given tasks, as an allocation to display, measure, compare and save.
+        """Certify given tasks, and return them as an allocation to display, measure, compare and save.
 
         Parameters
         ----------
@@ -362,7 +366,8 @@ class Allocation(Frozen):
         label : str
             Label of the allocation, in place of the label of a mechanism.
         criterion : Mechanism or Criterion, optional
-            What tasks are certified for; `flagged` tells if the certificate exceeds `tol`. Default: feasibility only.
+            Criterion under which optimality is certified; the allocation is `flagged` if its certificate exceeds `tol`.
+            Default: feasibility only.
         tol : float
             Tolerance of feasibility and of the criterion (dimensionless).
         throw : bool
@@ -371,7 +376,8 @@ class Allocation(Frozen):
         Raises
         ------
         DataError
-            Tasks have another shape or other names, or are infeasible; or the mechanism is defined on the pool.
+            Tasks have another shape or other names, or are infeasible beyond `tol`; or the mechanism is defined on the
+            pool, and the cluster has several servers.
         """
         tol, table = _validate.tolerance(tol), _frames.tasks(tasks, expected(cluster).users, cluster.servers)
         return cls._judged(cluster, table, str(label), criterion, tol, throw)
@@ -402,10 +408,10 @@ class Allocation(Frozen):
         return cls(label, cluster, tasks, certificate, rule, prices, stats, notes, tol, judge)
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame by user: `tasks`, `work` if there are rates, `dominant_share`, `weight`, and tasks on each of 2 to 20
-        servers.
+        """Frame by user: `tasks`, `work` if there are rates, `dominant_share`, `weight`, and tasks on each server.
 
-        A server whose name is that of another column is labelled as in `tasks (server)`.
+        Tasks by server are included for 2 to 20 servers. A server with the name of another column is labelled as in
+        `tasks (server)`.
         """
         return pd.DataFrame(self._columns(), index=self._named("user"))
 
@@ -423,17 +429,18 @@ class Allocation(Frozen):
         Resource r of server i is a bottleneck of user n if it is exhausted, n demands it, and users of higher levels
         than n hardly use it.
 
-        Columns: `level` (:math:`\sigma_n / \phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run`, or
-        `unproved` if the bound exceeds `tol`; `server` and `resource`, the bottleneck of users bound by capacity (among
-        several bottlenecks, that of largest share in the cost of a task on the cheapest server, at the prices of the
-        proof; merged servers are represented by the first); `bound`, the proved bound on relative increases of tasks.
+        The columns are `level` (:math:`\sigma_n / \phi_n`); `tasks`; `held_by`, which is `capacity`, `task limit`,
+        `nowhere to run`, or `unproved` if the bound exceeds `tol`; `server` and `resource`, the bottleneck of a user
+        that is bound by capacity; and `bound`, the proved bound on the relative increase of the user's tasks. If there
+        are several bottlenecks, the resource with the largest share in the cost of a task on the cheapest server is
+        named, at the prices of the proof. Of several proportional servers the first is named.
 
         Raises
         ------
         DataError
             The mechanism is not lexicographic max-min over a pool or over servers.
         SolverError
-            The allocation is of another engine than `native`, and too large for a search for prices.
+            The allocation has no prices, and is too large for linear programs.
         """
         tasks = self._split or self.tasks
         found = blocking(self.cluster, tasks, self.criterion, self.arrays.prices, self.tol)
@@ -449,12 +456,12 @@ class Allocation(Frozen):
         ----------
         measures : iterable of str or callable, optional
             Names in `fairopt.metrics.MEASURES`, or functions such as `fairopt.metrics.distance`. Default: all measures
-            in `MEASURES`; measures relative to entitlements require another solve, and are computed only on request.
+            in `MEASURES`. Measures relative to entitlements require another solve, and are computed only on request.
 
         Raises
         ------
         DataError
-            A name is not the name of a measure.
+            There is no measure of a given name.
         """
         plugins.installed()
         row: dict[str, Any] = {}
@@ -475,9 +482,9 @@ class Allocation(Frozen):
     def sensitivity(self) -> Sensitivity:
         """Derivatives of tasks and measures with respect to alpha, weights, demands, capacities and limits, as frames.
 
-        Derivatives follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md); where
-        tasks are not differentiable, derivatives are NaN, with a reason. For pooled mechanisms capacities are those of
-        the pool.
+        Derivatives follow from the implicit function theorem at the optimality conditions (docs/sensitivity.md). Where
+        tasks are not differentiable, derivatives are NaN, with a reason. For single-pool mechanisms derivatives are
+        with respect to capacities of the pool.
 
         Raises
         ------
@@ -485,7 +492,7 @@ class Allocation(Frozen):
             The mechanism is neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor lexicographic
             max-min over a pool or over servers.
         SolverError
-            The allocation is not accurate enough; the message says what to do instead.
+            The allocation is not accurate enough; the message has a remedy.
         """
         from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
@@ -502,14 +509,14 @@ class Allocation(Frozen):
         return Sensitivity(self, found, solve_of(self.judge, self.cluster))
 
     def marginal_values(self) -> pd.DataFrame:
-        """Frame of users' gains of tasks per additional unit of capacity: `sensitivity().marginal_values()`."""
+        """Gains of tasks per additional unit of each capacity, by user (`Sensitivity.marginal_values`)."""
         return self.sensitivity().marginal_values()
 
     def uncertain(self) -> pd.Series:
         """Relative error bounds of users with fewer than three certain digits of tasks, by user.
 
-        To first order the bound is `certificate.residual` times the condition number (`certificate.conditions`). Empty
-        if condition numbers are unknown.
+        To first order the bound is `certificate.residual` times the condition number (`certificate.conditions`). The
+        series is empty if condition numbers are unknown.
         """
         apart = _show.uncertain(self.certificate)
         return pd.Series(apart, index=self._named("user")[: len(apart)], name="may be off by", dtype=float).dropna()

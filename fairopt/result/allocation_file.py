@@ -1,8 +1,8 @@
 """Allocation files: tasks with all that is needed to check them, in JSON. See `docs/allocation-file.md`.
 
 A file has the cluster as the arrays of `Cluster`, so that any program can write and read it in a few lines. Numbers
-keep all digits; null stands for infinity, or in log prices for minus infinity. The tasks of a file are a claim: the
-file does not state how good they are, and a reader computes that.
+have all digits; null stands for infinity, or in log prices for minus infinity. A file claims that its tasks satisfy its
+criterion. It contains no certificate: the reader computes one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..model.criterion import Criterion, FairnessEfficiency, criterion, virtual_
 from ..model.queues import Queues
 from ..model.tree_filling import TreeCriterion, tree_criterion
 
-#: The version of the format that is written, and the only one that is read.
+#: Version of the format that is written, and the only version that is read.
 VERSION = 1
 #: Keys of a file.
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
@@ -39,7 +39,7 @@ _TREE = ("queues", "combine")
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", *_FACTORS, *_TREE)
 #: Scopes of criteria whose shares follow from the cluster.
 _BY_SERVER = ("per_server", "game")
-#: Axes of the arrays of a cluster, and the value for which null stands.
+#: Axes of each array of a cluster, and the value that null represents in it, if null is allowed.
 _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "capacity": (("servers", "resources"), None),
     "demand": (("users", "resources"), None),
@@ -48,16 +48,16 @@ _ARRAYS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "eligible": (("users", "servers"), None),
     "rate": (("users", "servers"), None),
 }
-#: Axes of the arrays, whose names a file lists.
+#: Axes of arrays for which a file lists names.
 _NAMES = ("resources", "servers", "users")
 
 
 @dataclass(frozen=True, eq=False)
 class StatedAnswer:
-    """The claim of an allocation file: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
+    """Claim of an allocation file: `tasks` (users, servers) are optimal under `criterion` on `cluster`.
 
-    `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
-    `tol` bounds the certificate of tasks and prices. Without a criterion the claim is only that tasks are feasible.
+    `log_prices`, (servers, resources) or (levels, servers, resources) for max-min, per resource unit, prove the claim;
+    `tol` bounds the residual of the certificate. Without a criterion the claim is only that tasks are feasible.
     """
 
     mechanism: str
@@ -69,7 +69,7 @@ class StatedAnswer:
 
 
 def write(path: str | Path, claim: StatedAnswer) -> None:
-    """Write an allocation file, through another file, so that a failure does not change an existing file."""
+    """Write an allocation file by way of a temporary file, so that a failure does not change an existing file."""
     files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
@@ -87,7 +87,7 @@ def read(path: str | Path) -> StatedAnswer:
 
 
 def tables(cluster: Cluster) -> Table:
-    """Entry `cluster` of a file, with 1 and 0 for true and false, and without rates if all rates are 1."""
+    """Entry `cluster` of a file, with 1 and 0 for true and false, and without `rate` if all rates are 1."""
     names: Table = {name: list(getattr(cluster, name)) for name in _NAMES}
     arrays = {name: _plain(getattr(cluster, name) + 0) for name in _ARRAYS if name != "rate" or cluster.rated}
     return names | arrays

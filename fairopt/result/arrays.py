@@ -33,7 +33,7 @@ class Answer(Protocol):
 
     @property
     def _split(self) -> Split | None:
-        """Tasks of merged servers, if these are known."""
+        """Tasks on merged servers; None if they are not known."""
 
     @property
     def criterion(self) -> Criterion:
@@ -49,7 +49,7 @@ class Answer(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks for the reader."""
+        """Remarks on the allocation."""
 
     @property
     def flagged(self) -> bool:
@@ -84,7 +84,7 @@ ROUNDING, MOST = 1e-12, 1e-6
 
 
 def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
-    """Cache an array in the allocation, and return copies."""
+    """Decorator that caches an array in the allocation, and returns copies of it."""
     name = f"_{make.__name__}"
 
     @wraps(make)
@@ -98,7 +98,7 @@ def _kept(make: Callable[[Arrays], Array]) -> Callable[[Arrays], Array]:
 
 
 class Arrays:
-    """Quantities of an `Allocation` under the same names, as arrays (users, servers, resources) of its cluster."""
+    """Quantities of an `Allocation` under the same names, as arrays with axes (users, servers, resources)."""
 
     def __init__(self, allocation: Answer) -> None:
         self._of = allocation
@@ -129,8 +129,9 @@ class Arrays:
     def nothing(self) -> Mask:
         """Mask (users,) of users whose tasks the certificate does not distinguish from 0; these tasks print as 0.
 
-        Under a criterion that may leave a user without tasks: users whose dominant share is at most the residual
-        (`ROUNDING`). Without a criterion: users with few tasks and a small dominant share (`NOTHING`).
+        Under a criterion that may leave a user without tasks, the mask selects users whose dominant share is at most
+        the residual (`ROUNDING`). Without a criterion, it selects users with few tasks and a small dominant share
+        (`NOTHING`).
         """
         certificate, share = self._of.certificate, self.dominant_shares
         if not certificate.judged:
@@ -139,9 +140,9 @@ class Arrays:
 
     @property
     def virtual_dominant_shares(self) -> Array:
-        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN if unusable.
+        r"""Virtual dominant shares :math:`\sigma_{ni} = x_n / \gamma_{ni}`, (users, servers); NaN for unusable pairs.
 
-        With rates, x is work, and gamma is monopoly work.
+        With rates, :math:`x_n` is work, and :math:`\gamma_{ni}` is monopoly work.
         """
         return ratio(self.work[:, None], self._of.cluster.monopoly_work, np.nan)
 

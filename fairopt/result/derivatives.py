@@ -1,9 +1,9 @@
 r"""Derivatives with respect to all data by the adjoint method: one linear solve per output, for any number of data.
 
 For the linearised conditions :math:`J \delta = -B\,d\theta` and an output whose differential is :math:`\eta^T \delta`,
-the adjoint equation :math:`J^T w = \eta` gives all derivatives, :math:`-w^T B`. A datum for which the linearised
-equations have no solution (:math:`\nu^T B \ne 0` for some :math:`\nu` with :math:`\nu^T J = 0`) has no derivative, nor
-has a datum that enters through the larger of two tied quantities: the derivatives are NaN.
+the adjoint equation :math:`J^T w = \eta` gives all derivatives, :math:`-w^T B`. A derivative does not exist, and is
+NaN, if the linearised equations have no solution for the datum (:math:`\nu^T B \ne 0` for some :math:`\nu` with
+:math:`\nu^T J = 0`), or if the datum enters through the larger of two quantities that tie.
 
 This module computes the groups of servers that a global program may pool, and the active sets of max-min solutions.
 """
@@ -30,14 +30,14 @@ from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
 from ..model.merging import Merging, Split, unmerged
 from ..model.polytope import Polytope
 
-#: A capacity is exhausted if its relative slack is at most SMALL, a price is zero if it is at most this fraction of the
-#: cost, and demands A have full rank if the smallest eigenvalue of `A'A` is larger.
+#: Largest relative slack of an exhausted capacity, largest fraction of a cost at which a price counts as zero, and
+#: largest eigenvalue of `A'A` at which demands A count as rank-deficient.
 SMALL = 1e-6
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """A partition of servers into groups, and the `cluster` with one server per group.
+    """Partition of servers into groups, and the `cluster` with one server per group.
 
     Attributes
     ----------
@@ -53,23 +53,23 @@ class Pooling:
 
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
-    r"""Group servers of a solution of a global program such that derivatives depend only on the total capacity of a
-    group.
+    r"""Group the servers of a global program such that derivatives depend only on the total capacities of groups.
 
-    If servers i and j of a global program have equal prices, users that run on both are indifferent between them: if
-    one capacity changes, tasks move, and only the sum of the capacities matters. Let P be the resources with a positive
-    price. Small changes of users' totals in a group of servers, and of its capacities, can be split over its servers
-    if and only if they preserve the exhausted sums over the group, provided that
+    If servers i and j have equal prices, users that run on both are indifferent between them: if one capacity changes,
+    tasks move, and only the sum of the capacities matters. Let P be the set of resources with a positive price. Small
+    changes of users' totals in a group of servers, and of the group's capacities, can be divided among its servers if
+    and only if they preserve the exhausted sums over the group, provided that
 
     .. math::
         \nu_i \cdot d_n = \eta_n \text{ for all pairs } (n, i) \text{ with tasks} \quad \Rightarrow \quad
         \nu_{ir} = \nu_r \ (r \in P), \quad \nu_{ir} = 0 \ (\text{other exhausted } r)
 
     by Farkas' lemma, with multipliers :math:`\nu` of the resources exhausted on i, and :math:`\eta` of the totals of
-    users. This is verified server by server: i joins a group if the demands of those of its users that also run on a
-    server of the group have full rank in the resources exhausted on i. Derivatives of totals are then those of the
-    cluster with one server per group; the split of tasks over servers is not determined, neither by the derivatives nor
-    by the solution. (In the game, servers are not grouped, since gamma of every single server matters.)
+    users. The condition is verified server by server. Server i joins a group if the demands of the users that run both
+    on i and on a server of the group have full rank in the resources exhausted on i. Derivatives of totals then equal
+    the derivatives of the cluster with one server per group. The split of tasks over servers is determined neither by
+    the derivatives nor by the solution. In the game servers are not grouped, since :math:`\gamma_{ni}` of every single
+    server matters.
 
     Parameters
     ----------
@@ -127,7 +127,9 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
 
 
 def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Active:
-    """Active set of a max-min solution `tasks` (all users, servers); `hint` may be prices (levels, servers, resources).
+    """Active set of a max-min solution `tasks` (all users, servers), given prices as a hint.
+
+    `hint` is (sets, servers, resources), per unit of resource, or None.
 
     Raises
     ------
@@ -148,7 +150,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
         least = np.minimum.reduceat(whole, first)[user]
         slack = np.maximum(slack, (whole - least) / np.where(least > ZERO * rows.sum(), least, max(rows.sum(), 1e-300)))
         priced |= rows > ZERO * rows.max(initial=0.0)
-    # The excess cost of pairs with more than a thousandth of a user's tasks is the accuracy of the prices.
+    # The excess cost of pairs with more than a thousandth of a user's tasks shows the accuracy of the prices.
     weak = ~pairs & (slack <= max(ZERO, float(slack[part > 1e-3].max(initial=0.0))))
     prices = []
     for rows in sets:
@@ -176,7 +178,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
 
 
 def _level_groups(polytope: Polytope, level: Array) -> Index:
-    """Groups of users of one level, (users,), that are connected by common usable servers."""
+    """Index of each user's group, (users,), the users of the same level that common usable servers connect."""
     rank = np.empty(len(level), dtype=np.intp)
     for g, members in enumerate(by_level(level)):
         rank[members] = g
@@ -187,7 +189,7 @@ def _level_groups(polytope: Polytope, level: Array) -> Index:
 def _prices(
     polytope: Polytope, tasks: Array, level: Array, limited: Mask, hint: Array | None
 ) -> tuple[list[Array], Mask]:
-    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the mask of these."""
+    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the users' mask."""
     sets, proof = held(polytope, tasks, level, np.zeros(len(level)), ~limited, hint, ZERO)
     blocked = proof.rise <= 10 * ZERO
     open = ~limited & ~blocked
@@ -200,7 +202,7 @@ def _prices(
     return [polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)) for unit in some], blocked
 
 
-#: Resources are tied if their relative difference is at most this.
+#: Relative difference up to which resources count as tied.
 TIED = 1e-7
 #: Relative residual of equations and adjoints due to rounding.
 ROUNDING = 1e-6
@@ -211,7 +213,10 @@ _SUPPORTED = (
 
 
 class ShareDerivative(NamedTuple):
-    """Derivatives of log shares by log d_nr and log C_r, (users, resources), and by log c_ir."""
+    """Derivatives of log shares per task by log demands and log total capacities, (users, resources).
+
+    `by_server` has derivatives by log capacities of servers, (users, servers, resources), or is None.
+    """
 
     by_demand: Array
     by_pool: Array
@@ -219,7 +224,7 @@ class ShareDerivative(NamedTuple):
 
 
 def apportioned(largest: Mask) -> list[Array]:
-    """Weights (..., resources): 1 for the first largest resource; in a tie also random weights of tied resources."""
+    """List of weights (..., resources): 1 for the first of the largest resources; in a tie also random weights."""
     first = np.zeros(largest.shape)
     np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
     if not (largest.sum(axis=-1) > 1).any():
@@ -234,11 +239,12 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
     ========  ====================================  ================================================================
     rule      share per task                        derivatives
     ========  ====================================  ================================================================
-    dominant  :math:`\max_r d_{nr}/C_r`             by log demand 1 for the largest r; by log pooled capacity -1
-    asset     :math:`\sum_r d_{nr}/C_r`             the same for each r, times its part of the sum
-    alone     :math:`1 / \sum_i \gamma^0_{ni}`      by log demand the part of servers where r determines gamma0; by
-                                                    the log of these capacities minus their parts
-    demand    :math:`d_{n0}`                        by the log demand for the first resource 1
+    dominant  :math:`\max_r d_{nr}/C_r`             for the largest r, by log demand: 1; by log total capacity: -1
+    asset     :math:`\sum_r d_{nr}/C_r`             by log demand: the fraction of r in the sum; by log total capacity:
+                                                    minus this fraction
+    alone     :math:`1 / \sum_i \gamma^0_{ni}`      by log demand: the fraction of servers where r determines
+                                                    :math:`\gamma^0`; by log capacity there: minus the server's fraction
+    demand    :math:`d_{n0}`                        by log demand for the first resource: 1
     constant  constant                              zero
     unknown   unknown                               zero, and random: as alternatives differ, no derivative exists
     ========  ====================================  ================================================================
@@ -267,10 +273,10 @@ def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative
 
 
 def inputs(equations: Equations) -> list[sp.csr_matrix]:
-    r"""Derivatives B (equations, data) by alpha and logs of weights, demands, capacities, limits and shares per task.
+    r"""Matrices B (equations, data): derivatives by alpha and by logs of weights, demands, capacities, limits, shares.
 
-    With the share :math:`\vartheta_{nir}` of r in the cost of a task of n on i, and :math:`A = \max(\alpha, 1)`, or 1
-    for max-min, B has
+    Let :math:`\vartheta_{nir}` be the share of resource r in the cost of a task of user n on server i, and
+    :math:`A = \max(\alpha, 1)`, or 1 for max-min. B has
 
     ===================  =======================================================================================
     by                   in the equations of
@@ -283,9 +289,9 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
     :math:`\log u_n`     pairs, :math:`(\alpha - 1) / A` (max-min: users, 1)
     ===================  =======================================================================================
 
-    In the game the share per task is :math:`1/\gamma_{ni}`, which increases in the demand for, and decreases in the
-    capacity of, the resource that determines gamma. There are two alternatives, the second random, if several resources
-    determine gamma.
+    with the share per task :math:`u_n`. In the game it is :math:`1/\gamma_{ni}`, which increases in the demand for the
+    resource that determines :math:`\gamma_{ni}`, and decreases in its capacity. If several resources determine
+    :math:`\gamma_{ni}`, the result has two matrices, of which the second has random weights of these resources.
     """
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion
@@ -297,7 +303,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
     def enter(entries: Entries, equation: Index, pairs: Index, value: Array) -> None:
-        """Add derivatives by log d_nr/c_ir, (pairs, resources), as demands and capacities enter by their ratios."""
+        """Add derivatives by logs of the ratios of demand to capacity, (pairs, resources), through which both enter."""
         for first, sign in ((of_demand + whose[pairs], 1.0), (of_capacity + host[pairs], -1.0)):
             entries.append((equation, first[:, None] + np.arange(resources), sign * value))
 
@@ -328,7 +334,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
 
 
 def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
-    """Describe why the parts of the equations in the mask `stuck` (parts,) have no solution, and ties for gamma."""
+    """Describe why derivatives do not exist: ties, and the parts of the equations, mask `stuck`, without a solution."""
     active, polytope, criterion = equations.active, equations.active.polytope, equations.active.criterion
     cluster, user, server = polytope.cluster, equations.user, equations.server
     names = [f"user {cluster.users[n]!r}" for n in polytope.users]
@@ -355,8 +361,7 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
 
 
 #: Kinds of data, in the order of rows, each with its field of the cluster and the levels of its index. Derivatives are
-#: by logarithms, except for alpha. `capacities` are those of original servers, `counts` numbers of servers of a merged
-#: type.
+#: by logarithms, except for alpha. `counts` are the numbers of servers of each type.
 DATA = {
     "alpha": ("alpha", ("parameter",)),
     "weights": ("weight", ("user",)),
@@ -368,7 +373,7 @@ DATA = {
 
 
 class Derivatives:
-    """Derivatives at a solution by all data; `rows` has the slice of the data of each kind (`DATA`)."""
+    """Derivatives by all data at a solution; `rows` has the slice of the data of each kind (`DATA`)."""
 
     def __init__(self, active: Active, merging: Merging, pooling: Pooling) -> None:
         self.equations, self.criterion = Equations(active), active.criterion
@@ -381,11 +386,11 @@ class Derivatives:
         self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
         #: Dependence of shares on the data, if tasks depend on shares.
         rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
-        #: Pairs of B and derivatives of shares; more than one pair in a tie.
+        #: Alternative pairs of a matrix B and derivatives of shares; more than one pair if resources tie.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
     def of_tasks(self, gradient: Array) -> Array:
-        """Derivatives (data, k) of outputs with gradients (all users, k) by log tasks; NaN where undefined."""
+        """Derivatives (data, k) of k outputs with gradients by log tasks (all users, k); NaN where undefined."""
         equations = self.equations
         whose = equations.active.polytope.users[equations.user[equations.independent]]
         given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
@@ -407,7 +412,7 @@ class Derivatives:
         return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
-        """Products `-w' B`, (data, k), with w (equations, k), including shares, for each alternative."""
+        """Products `-w' B`, (data, k), with w (equations, k), for each alternative; shares follow the data."""
         merging, pools, found = self.merging, self.pooling, []
         users, _, resources = self.cluster.shape
         part = ratio(self.cluster.capacity, self.cluster.pooled_capacity)[:, :, None]
@@ -426,7 +431,7 @@ class Derivatives:
 
     @cached_property
     def _inconsistent(self) -> Mask:
-        """Mask (data, parts) of parts whose linearised equations have no solution for a change of the datum."""
+        """Mask (data, parts) of the parts whose linearised equations have no solution for a change of the datum."""
         part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
         # The effect of a capacity is proportional to its fraction of the pool.
         size = np.ones(self.rows["counts"].stop)
@@ -441,10 +446,10 @@ class Derivatives:
         return result
 
     def _mark_single(self, capacity: Mask) -> None:
-        """Mark capacities of single servers of a type, in the game, whose change has no derivative.
+        r"""Mark capacities of single servers of a type, in the game, by which derivatives do not exist.
 
-        After such a change the server is of another type, so that users may prefer it or avoid it, unless its prices
-        can compensate the change of gamma there. Changes of costs are always compensated by prices.
+        After a change of its capacity the server is of another type. Users may then prefer or avoid it, unless its
+        prices can compensate the change of :math:`\gamma_{ni}`. Prices always compensate changes of costs.
         """
         equations, sizes = self.equations, np.bincount(self.merging.server_of)
         if self.criterion.scope != "game" or self.criterion.alpha == 1:
@@ -462,7 +467,7 @@ class Derivatives:
 
 
 def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None) -> Derivatives:
-    """Derivatives of `tasks` (users, servers) under `criterion`, with log prices (`Allocation.log_prices`).
+    """Derivatives of `tasks` (users, servers) under `criterion`, given log prices as in `Allocation.log_prices`.
 
     Raises
     ------

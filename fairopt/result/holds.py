@@ -2,7 +2,7 @@
 
 For lexicographic max-min over a pool or over servers, bottlenecks are proved (`certificates.blocking`). For other
 mechanisms the bottleneck of a user is, on the server where the user runs most tasks, the resource with the largest
-share in the cost of a task at the prices of the allocation; without prices, the exhausted resource of which a task
+share in the cost of a task at the prices of the allocation. Without prices it is the exhausted resource of which a task
 uses the largest fraction. In a tree of queues the limit of a queue may bind.
 """
 
@@ -31,8 +31,8 @@ class Holds(NamedTuple):
     """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
     the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
 
-    `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`; merged servers
-    are represented by the first.
+    `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`. Of several
+    merged servers the first is named.
     """
 
     by: NDArray[np.str_]
@@ -50,13 +50,13 @@ def holds(allocation: Allocation) -> Holds:
             tasks = allocation._split or allocation.tasks
             found = blocking(allocation.cluster, tasks, criterion, allocation.arrays.prices, allocation.tol)
             return Holds(found.held_by, found.server, found.resource)
-        except (DataError, SolverError):  # e.g. tasks that satisfy only the own certificate of a mechanism
+        except (DataError, SolverError):  # for example if the mechanism has a certificate of its own
             pass
     return _read_off(allocation)
 
 
 def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds:
-    """Bottlenecks with exhausted limits of queues; of several limits on a user, the limit on the fewest users."""
+    """Replace bottlenecks by exhausted limits of queues; if a user has several, by the limit on the fewest users."""
     cluster = allocation.cluster
     users = np.flatnonzero(cluster.runnable)
     filling, by = rule.filling(cluster, users), found.by.astype(object)
@@ -77,7 +77,7 @@ def _read_off(allocation: Allocation) -> Holds:
     table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
     at, log_prices = table.argmax(axis=1), allocation.log_prices
     with np.errstate(invalid="ignore", over="ignore"):
-        if log_prices is not None and log_prices.ndim == 2:  # shares in the cost of a task
+        if log_prices is not None and log_prices.ndim == 2:  # cost of each resource in a task, up to a factor per user
             own = log_prices[first[at]]
             cost = np.nan_to_num(np.exp(own - own.max(axis=1, keepdims=True))) * cluster.demand
         else:

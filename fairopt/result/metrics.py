@@ -1,4 +1,4 @@
-"""Measures of an allocation, as functions that return a number."""
+"""Measures: functions of an allocation that return a number."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MEASURES: dict[str, Measure] = {}
 def measure(function: M, name: str = "") -> M:
     """Register a function of an allocation as a measure: an entry of summaries, a column of comparisons and paths.
 
-    Sweeps store a measure if the experiment lists it: `measures = ["utilization", "my_measure"]`. Usable as a
-    decorator.
+    The function is returned, so that `measure` is also a decorator. The default name is the name of the function.
+    Sweeps store a measure if the experiment lists it: `measures = ["utilization", "my_measure"]`.
 
     Raises
     ------
     DataError
-        The name is taken.
+        Another measure or column has the same name.
 
     >>> import fairopt as fo
     >>> @fo.metrics.measure
@@ -50,7 +50,7 @@ def measure(function: M, name: str = "") -> M:
 
 
 def named(asked: str | Measure) -> tuple[str, Measure]:
-    """Name and function of a measure that is given by its name or as a function.
+    """Name and function of a measure that is given by name or as a function.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def jain_index(values: ArrayLike) -> float:
     DataError
         There are no values, or a value is negative or not finite.
 
-    Source: Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    Source: Jain, Chiu, Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984 (arXiv:cs/9809099).
 
     >>> import fairopt as fo
     >>> round(fo.metrics.jain_index([1, 1, 2]), 3)
@@ -161,6 +161,8 @@ def jain(allocation: Answer) -> float:
     r"""Jain's index of the weighted dominant shares :math:`l_n` of the N users that can run tasks; NaN if N = 0.
 
     .. math:: \frac{(\sum_n l_n)^2}{N \sum_n l_n^2}, \qquad l_n = k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
+
+    Source: Jain, Chiu, Hawe, 1984 (`jain_index`).
 
     >>> import fairopt as fo
     >>> round(fo.metrics.jain(fo.CEEI().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))), 3)
@@ -189,18 +191,24 @@ welfare = measure(social_welfare, "welfare")
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
-    r"""Price of fairness: relative loss of welfare W (`social_welfare`) of x compared with an efficient allocation x*.
+    r"""Price of fairness: relative loss of welfare W (`social_welfare`) compared with an efficient allocation.
 
     .. math:: 1 - W(x) / W(x^*)
 
-    `efficient` is usually `Utilitarian().solve(cluster)`.
+    Parameters
+    ----------
+    allocation : Allocation
+        Tasks x.
+    efficient : Allocation
+        Tasks :math:`x^*`, usually of `Utilitarian().solve(cluster)`.
 
     Raises
     ------
     DataError
         The clusters differ (one may be the pool of the other), or the efficient allocation has no welfare.
 
-    Source: Bertsimas, Farias, Trichakis, "The price of fairness", Operations Research 59(1), 2011.
+    Source: Bertsimas, Farias, Trichakis, "The price of fairness", Operations Research 59(1), 2011
+    (doi:10.1287/opre.1100.0865).
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
@@ -228,7 +236,7 @@ def _levels(allocation: Answer, some: Mask) -> Array:
 
 
 def wanting(allocation: Answer) -> Mask:
-    r"""Mask (users,) of users that can run tasks and have fewer tasks x than their task limits q.
+    r"""Mask (users,) of users that can run tasks and have fewer tasks :math:`x_n` than their task limits :math:`q_n`.
 
     .. math:: x_n < q_n (1 - 10^{-6})
 
@@ -243,8 +251,7 @@ def wanting(allocation: Answer) -> Mask:
 
 @measure
 def min_share_wanting(allocation: Answer) -> float:
-    r"""Smallest weighted dominant share of users with fewer tasks than their limits q (`wanting`); NaN if there are
-    none.
+    r"""Smallest weighted dominant share of users with fewer tasks than their limits (`wanting`); NaN if there are none.
 
     .. math:: \min_{n : x_n < q_n} k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Colours by position in the cluster, each on light and on dark ground. The first nine colours are Paul Tol's muted
-#: scheme, dark and light colours in turn; each further colour is far from all colours before it (in CIELAB, also as
-#: seen without red or green cones).
+#: Colours by position in the cluster, each for a light and a dark background. The first nine colours are Paul Tol's
+#: muted scheme, with dark and light colours in turn; each further colour is far from all earlier colours (in CIELAB,
+#: also as seen without red or green cones).
 USERS = (
     ("#332288", "#8c86e8"), ("#88ccee", "#bfe6fa"), ("#117733", "#2f9e58"), ("#ddcc77", "#efe19a"),
     ("#aa4499", "#c85fb6"), ("#44aa99", "#5fd0bd"), ("#882255", "#b0406f"), ("#999933", "#b9b94a"),
@@ -14,7 +14,7 @@ USERS = (
     ("#6b2f05", "#b66342"), ("#f03cf0", "#ff6efb"), ("#ffc814", "#eedd17"), ("#1e8cff", "#72b5f9"),
     ("#14e0a0", "#57f698"), ("#006987", "#408aa2"), ("#ff96ff", "#eab7fb"),
 )  # fmt: skip
-#: Colours of all other users together, on light and on dark ground.
+#: Colours of all other users together, for a light and a dark background.
 OTHERS = ("#c8c8c8", "#484848")
 
 

@@ -29,20 +29,20 @@ from .arrays import Answer
 
 __all__ = ["allocation", "compare", "paths", "tasks", "two_users"]
 
-#: Largest length of names in legends, which are truncated to it.
+#: Number of characters to which names in legends are truncated.
 _LONGEST = 28
-#: Hatches of a stack, each for two colours in turn, so that neighbours that are similar in greyscale differ by hatch.
+#: Hatches of stacked bars, each for two successive colours, so that bars that are similar in greyscale differ by hatch.
 _PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
-#: Dashes of lines, in turn.
+#: Styles of dashes, which lines have in turn.
 _DASHES = ("-", "--", "-.", ":")
-#: Colour of the combined remaining users.
+#: Colour of the users that are combined.
 OTHERS = palette.OTHERS[0]
-#: Width in inches from which on figures have more ticks.
+#: Width in inches above which figures have more ticks.
 NARROW = 5.0
 
 
 class Picture(Figure):
-    """A figure without pyplot that displays itself in notebooks."""
+    """Figure that needs no pyplot and is displayed in notebooks."""
 
     def _repr_png_(self) -> bytes:
         file = BytesIO()
@@ -53,7 +53,7 @@ class Picture(Figure):
 def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
     """Figure and `count` axes: the given axes `ax`, or a row of axes of a new figure.
 
-    The size of a new figure in inches is `figure.figsize` of rcParams if the user set it, and else `size`.
+    The size of a new figure in inches is matplotlib's `figure.figsize` if the user set it, and otherwise `size`.
     """
     if ax is None:
         own = list(mpl.rcParams["figure.figsize"])
@@ -68,7 +68,7 @@ def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> t
 
 
 def legend(ax: Any, axes: Axes, handles: Sequence[Any], labels: Sequence[str], place: str, **more: Any) -> None:
-    """Add a legend, outside of the panels of a new figure, and inside of given axes `ax`."""
+    """Add a legend, outside the panels of a new figure, or inside the given axes `ax`."""
     of: Any = axes.figure if ax is None else axes
     where = more | {"loc": f"outside {place}"} if ax is None else more | {"ncols": 1}
     of.legend(handles, labels, frameon=False, **where)
@@ -89,19 +89,19 @@ def level(axes: Axes) -> None:
 
 
 def colours(count: int) -> list[str]:
-    """First `count` colours of rcParams, for everything but users."""
+    """First `count` colours of matplotlib's colour cycle, for everything but users."""
     return [to_hex(f"C{k}") for k in range(count)]
 
 
 def users(positions: Sequence[int]) -> list[str]:
-    """Colours of the users at the given positions of a cluster, from rcParams if the colours there were changed."""
+    """Colours of the users at the given positions of a cluster, from matplotlib's colour cycle if it was changed."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
         return [palette.USERS[k][0] for k in palette.of_users(positions)]
     return [to_hex(f"C{n}") for n in positions]
 
 
 def looks(fills: Sequence[str]) -> list[dict[str, Any]]:
-    """Styles of lines of given colours: dashes, and decreasing widths, so that coinciding lines remain visible."""
+    """Styles of lines of given colours, with dashes and decreasing widths, so that coinciding lines remain visible."""
     width = mpl.rcParams["lines.linewidth"]
     return [
         {"color": colour, "linestyle": dashes, "linewidth": width * max(1.4 - 0.2 * k, 0.8)}
@@ -110,7 +110,7 @@ def looks(fills: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def plain(name: str) -> str:
-    """Name as the text of a legend: truncated, and escaped so that matplotlib neither hides nor typesets it."""
+    """Convert a name to a legend's text: truncated, and escaped so that matplotlib neither hides nor typesets it."""
     text = " ".join(name.split()) or "''"
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     text = text.replace("$", r"\$")
@@ -131,11 +131,11 @@ def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
         axes.set_xlabel(label)
 
 
-#: From _MANY users on only the _SHOWN users of largest use are plotted one by one, and the others combined.
+#: From `_MANY` users on, only the `_SHOWN` users of largest use are plotted one by one, and the others are combined.
 _MANY, _SHOWN = 20, 11
-#: Default measures.
+#: Measures that plots show by default.
 _MEASURES = ("utilization", "min_share", "jain")
-#: Titles of measures, where they differ from the names.
+#: Titles of the measures whose titles differ from their names.
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
 #: Number of users with an individual colour.
 _COLOURED = 10
@@ -145,8 +145,14 @@ Point = Array
 def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     """Plot the used fraction of every capacity, stacked by user, with a bar per server and resource.
 
-    Of 20 or more users, the 11 with the largest use are plotted one by one, and the others combined. Servers are pooled
-    if there were more than 24 bars. The plot is drawn in the axes `ax`, or in a new figure, which is returned.
+    Of 20 or more users, the 11 with the largest use are plotted one by one, and the others are combined. Servers are
+    pooled if there would be more than 24 bars.
+
+    Parameters
+    ----------
+    answer : Allocation
+    ax : optional
+        Axes of matplotlib. Default: the axes of a new figure.
 
     >>> import fairopt as fo
     >>> figure = fo.plot.allocation(fo.DRF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])))
@@ -155,7 +161,7 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
-    # More bars would be illegible, so that servers are pooled.
+    # More than 24 bars would be illegible.
     if len(servers) * len(cluster.resources) > 24:
         there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
         used = (answer.arrays.user_tasks[:, None] * cluster.demand)[:, None, :]
@@ -178,7 +184,7 @@ def allocation(answer: Answer, *, ax: Any = None) -> Figure:
 
 
 def _stack(bar: Any, names: Sequence[str], most: int, *sides: Array) -> None:
-    """Draw stacked bars of each array (users, bars) from 0 on; users beyond the largest `most` are combined."""
+    """Draw stacked bars of each array (users, bars), starting at 0; all but the `most` largest users are combined."""
     order = np.arange(len(names))
     if len(names) > most:
         order = np.argsort(-sum(np.abs(side).sum(axis=1) for side in sides), kind="stable")
@@ -204,11 +210,11 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES, *, ax: Any
     Parameters
     ----------
     frame : DataFrame
-        As returned by `fairopt.compare`.
+        Result of `fairopt.compare`.
     measures : sequence of str
         Columns of the frame, a panel each.
     ax : optional
-        As many axes as measures; by default those of a new figure.
+        As many axes as measures. Default: the axes of a new figure.
 
     Raises
     ------
@@ -258,9 +264,9 @@ def paths(
     measures : sequence of str
         Columns of the frames, a panel each.
     marks : mapping of str to float, optional
-        Alphas to mark by vertical lines, with the labels as keys.
+        Values of alpha to mark by vertical lines, with the labels as keys.
     ax : optional
-        As many axes as measures; by default those of a new figure.
+        As many axes as measures. Default: the axes of a new figure.
 
     Raises
     ------
@@ -298,7 +304,7 @@ def paths(
 
 
 def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = None, ax: Any = None) -> Figure:
-    """Plot tasks by alpha: a line for each of the users with most tasks, and the mean of all others.
+    """Plot tasks by alpha: a line for each of the users with most tasks, and the mean of all other users.
 
     Parameters
     ----------
@@ -309,7 +315,7 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
     jumps : DataFrame, optional
         Discontinuities of tasks, such as `attrs["jumps"]` of a path.
     ax : optional
-        Axes; by default those of a new figure.
+        Axes of matplotlib. Default: the axes of a new figure.
 
     Raises
     ------
@@ -349,7 +355,7 @@ def tasks(frame: pd.DataFrame, most: int = 8, *, jumps: pd.DataFrame | None = No
 
 
 def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> Figure:
-    """Plot the set of feasible tasks `(x_1, x_2)` of two users, over all servers, and the given allocations.
+    r"""Plot the feasible tasks :math:`(x_1, x_2)` of two users, summed over servers, and the given allocations.
 
     Parameters
     ----------
@@ -358,7 +364,7 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     path : sequence of Allocation
         Allocations of the same cluster, drawn as a curve.
     ax : optional
-        Axes; by default those of a new figure.
+        Axes of matplotlib. Default: the axes of a new figure.
 
     Raises
     ------
@@ -414,9 +420,10 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
 
 
 def marginal_values(frame: pd.DataFrame, right: set[Any], mechanism: str, most: int, ax: Any = None) -> Figure:
-    """Plot gains by user, a bar per (server, resource): gains to the right, losses to the left.
+    """Plot gains by user, with a bar per (server, resource): gains to the right, losses to the left.
 
-    Rows in `right` are marked as derivatives from the right; a row with NaN has a remark in place of a bar.
+    `frame` has a row per bar and a column per user. Rows in `right` are marked as derivatives from the right; a row
+    with NaN has a remark in place of a bar.
     """
     total = frame.sum(axis=1, skipna=False).sort_values(ascending=False, kind="stable", na_position="last")
     shown = frame.loc[total.index].head(most)
@@ -449,7 +456,7 @@ def marginal_values(frame: pd.DataFrame, right: set[Any], mechanism: str, most: 
 def misfit(
     curve: pd.Series, residuals: pd.DataFrame, interval: tuple[float, float], title: str, ax: Any = None
 ) -> Figure:
-    """Plot the misfit by alpha with the interval shaded (left), and fitted against observed tasks by user (right).
+    """Plot the misfit by alpha, with the interval shaded (left), and fitted against observed tasks of users (right).
 
     `curve` has the misfit by alpha, `residuals` the columns `observed` and `fitted`. `interval` has the lower end (0 if
     unbounded) and the upper end (infinity if unbounded).
@@ -471,13 +478,13 @@ def misfit(
 
 
 def border(cluster: Cluster) -> Point:
-    """Efficient vertices of the set of feasible (x_1, x_2), from the largest x_1 to the largest x_2: (vertices, 2).
+    r"""Efficient vertices, (vertices, 2), of the set of feasible :math:`(x_1, x_2)`, from the largest :math:`x_1` on.
 
-        x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
+    .. math:: x_n = \sum_i y_{ni} \le q_n, \qquad \sum_n y_{ni} d_{nr} \le c_{ir}, \qquad y_{ni} \ge 0
 
-    The set is the Minkowski sum of the feasible sets of servers, intersected with the limits. The normals of its edges
-    are the demands of both users for a resource, and the axes. In a direction between two neighbouring normals a single
-    vertex is maximal.
+    and :math:`y_{ni} = 0` where user n may not use server i. The set is the Minkowski sum of the feasible sets of
+    servers, intersected with the limits. The normals of its edges are the demands of both users for a resource, and the
+    axes. In a direction between two neighbouring normals a single vertex is maximal.
 
     Raises
     ------
@@ -511,7 +518,10 @@ def schedule(
     title: str,
     ax: Any = None,
 ) -> Figure:
-    """Plot used fractions of resources and counts (`what`) over time, and the distribution of response times."""
+    """Plot the use of resources and the counts `lines` over time, and the distribution of response times of jobs.
+
+    `what` is the label of the counts' axis.
+    """
     ends = float(over_time.index.max())
     units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
     unit, word = next((seconds, name) for seconds, name in units if ends >= 3 * seconds or seconds == 1)

@@ -36,14 +36,14 @@ class Gradient(NamedTuple):
     sums :math:`S = \sum l_n` and :math:`Q = \sum l_n^2`:
 
     ===========  =======================================  ==============================================================
-    measure      value                                    derivative by a logarithm
+    measure      value                                    derivative
     ===========  =======================================  ==============================================================
-    tasks        :math:`\sum x_n`                         :math:`x_n`, of tasks
-    welfare      :math:`\sum \sigma_n`                    :math:`\sigma_n`, of the share
-    min_share    :math:`\min l_n`                         :math:`l_n` of the least, of the level
-    jain         :math:`S^2 / (N Q)`                      :math:`2 S l_n (1 - S l_n / Q) / (N Q)`, of the level
-    utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  mean of :math:`x_n d_{nr} / C_r`, of tasks, demands, and minus
-                                                          capacities
+    tasks        :math:`\sum x_n`                         by :math:`\log x_n`: :math:`x_n`
+    welfare      :math:`\sum \sigma_n`                    by :math:`\log \sigma_n`: :math:`\sigma_n`
+    min_share    :math:`\min l_n`                         by :math:`\log l_n`: :math:`l_n` if it is the smallest, else 0
+    jain         :math:`S^2 / (N Q)`                      by :math:`\log l_n`: :math:`2 S l_n (1 - S l_n / Q) / (N Q)`
+    utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  by :math:`\log x_n`: mean of :math:`x_n d_{nr} / C_r`; by log
+                                                          demands: its terms; by log capacities: minus their sums
     ===========  =======================================  ==============================================================
     """
 
@@ -53,7 +53,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(answer: Answer) -> dict[str, list[Gradient]]:
-    """Gradients by measure: several (one-sided) gradients in a tie of users or resources, none if a measure is NaN."""
+    """Gradients by measure: several (one-sided) gradients if users or resources tie, none if a measure is NaN."""
     cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
     rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
     level = np.where(cluster.runnable, share / cluster.weight, np.nan)
@@ -85,7 +85,7 @@ def gradients(answer: Answer) -> dict[str, list[Gradient]]:
 
 
 def _by(data: str, doc: str) -> property:
-    """Property that returns the derivatives of tasks by one kind of data."""
+    """Property that returns the derivatives of log tasks by one kind of data."""
     return property(lambda self: self.tasks(data), doc=doc)
 
 
@@ -97,8 +97,8 @@ class Sensitivity:
         \frac{\partial m(x)}{\partial \log \theta}
 
     Frames have a row per datum :math:`\theta` and a column per user n. Derivatives by logarithms are elasticities: the
-    change in percent of :math:`x_n`, for a change of :math:`\theta` by 1%. They are NaN where tasks are not
-    differentiable (`not_differentiable` has reasons), or zero. Measures are :math:`m(x)`.
+    change in percent of :math:`x_n`, for a change of :math:`\theta` by 1%. They are NaN where tasks are zero, or not
+    differentiable (`not_differentiable` has reasons). Measures are :math:`m(x)`.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Sensitivity:
     measures : DataFrame
         Derivatives of measures: a row per datum, a column per measure of `Allocation.summary`.
     not_differentiable : DataFrame
-        Every datum with a NaN, the number of users without a derivative, and the reason.
+        Every datum by which some user has no derivative, the number of such users, and the reason.
     """
 
     answer: Answer
@@ -123,7 +123,13 @@ class Sensitivity:
     counts = _by("counts", "By the log of the number of servers of a type.")
 
     def tasks(self, by: str) -> pd.DataFrame:
-        """Derivatives of log tasks by one kind of data, (data, users)."""
+        """Derivatives of log tasks by one kind of data, (data, users).
+
+        Raises
+        ------
+        DataError
+            There is no kind of data with the name `by`.
+        """
         if by not in DATA:
             raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
         rows, levels = self.derivatives.rows[by], DATA[by][1]
@@ -134,7 +140,7 @@ class Sensitivity:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Derivatives of the measures by all data, (data, measures), without measures of plug-ins."""
+        """Derivatives of the built-in measures by all data, (data, measures)."""
         known = gradients(self.answer)
         found = {name: known[name] for name in metrics.MEASURES if name in known}
         by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several]
@@ -149,7 +155,7 @@ class Sensitivity:
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
-        """Frame of the data with a NaN: number of `users` concerned, and the reason, `why`."""
+        """Data by which some user has no derivative: the number of such `users`, and the reason, `why`."""
         data = np.flatnonzero(self._undetermined)
         why = [self.derivatives.why(row) if k < 200 else "" for k, row in enumerate(data.tolist())]
         return pd.DataFrame({"users": self._undetermined[data], "why": why}, index=self._whole[data])
@@ -157,14 +163,15 @@ class Sensitivity:
     def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
         """One-sided derivatives where tasks are not differentiable, by certified solves of perturbed clusters.
 
-        Difference quotients for `step` and `step / 2` must agree to 1e-3, relatively; otherwise, for example where
-        tasks jump, the result is NaN. For at most `most` data, in the order of `not_differentiable`, with four solves
-        each.
+        Difference quotients for `step` and `step / 2`, the changes of log data, must agree to a relative error of 1e-3;
+        otherwise, for example where tasks jump, the result is NaN. Rows are in the order of `not_differentiable`, and
+        each datum requires four solves.
 
         Raises
         ------
         DataError
-            The mechanism is unknown, as the allocation was loaded from a file, or there are more than `most` data.
+            The mechanism is unknown, as the allocation was loaded from a file, or `not_differentiable` has more than
+            `most` data.
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
@@ -180,7 +187,7 @@ class Sensitivity:
     def marginal_values(self) -> pd.DataFrame:
         """Gains of tasks per additional unit of capacity, to first order: (server, resource) by user, and `all`.
 
-        Sorted by decreasing total gain. A unit that is a large fraction of a capacity may yield less.
+        Rows are sorted by decreasing total gain, `all`. A unit that is a large fraction of a capacity may yield less.
         """
         return self._per_unit(self.tasks("capacities"))
 
@@ -217,19 +224,19 @@ class Sensitivity:
         Parameters
         ----------
         most : int
-            Number of bars; the picture says how many resources it omits.
+            Number of bars; the figure states how many resources it omits.
         one_sided : bool
             Where tasks have no derivative, draw the derivative from the right, for a small increase of the capacity, by
             two certified solves for each bar. If False, or if tasks jump there, a remark replaces the bar.
         ax : optional
-            Axes; by default those of a new figure.
+            Axes of matplotlib. Default: the axes of a new figure.
         """
         from . import plot
 
         frame, solved = self.tasks("capacities"), one_sided and self.solve is not None
         right = frame.index[frame.loc[:, self._runs].isna().any(axis=1) & solved]
         for label in right[:most]:
-            with suppress(FairoptError):  # the row stays without a value, and the picture says so
+            with suppress(FairoptError):  # the row then has no value, and the figure has a remark
                 frame.loc[label] = self._difference(self._whole.get_loc(("capacities", *label)), 1e-5)
         frame = self._per_unit(frame).drop(columns=self._all_name)
         return plot.marginal_values(frame, {*right} & {*frame.dropna().index}, self.answer.mechanism, most, ax)
@@ -254,7 +261,7 @@ class Sensitivity:
 
     @cached_property
     def _there(self) -> Mask:
-        """Mask (data,) of positive finite data, without infinite limits and zeros."""
+        """Mask (data,) of the data that are positive and finite."""
         cluster, there = self.answer.cluster, np.ones(self.derivatives.rows["counts"].stop, dtype=bool)
         limited = np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
         some = {"demands": cluster.demand > 0, "capacities": cluster.capacity > 0, "max_tasks": limited}
@@ -263,7 +270,7 @@ class Sensitivity:
         return there
 
     def _names(self, by: str) -> list[tuple[str, ...]]:
-        """Labels of one kind of data, by level."""
+        """Labels of one kind of data, for each level of the index."""
         cluster = self.answer.cluster
         servers = (self.derivatives.cluster if by == "counts" else cluster).servers
         of = {"parameter": ("alpha",), "user": cluster.users, "server": servers, "resource": cluster.resources}
@@ -297,7 +304,7 @@ class Sensitivity:
         return np.asarray(count)
 
     def _of_measure(self, gradient: Gradient, through: Array) -> Array:
-        """Derivative of a measure by all data, (data,): the part `through` tasks plus the direct part."""
+        """Derivative of a measure by all data, (data,): the effect `through` tasks, plus the effect at fixed tasks."""
         cluster = self.answer.cluster
         direct = -gradient.demand.sum(axis=0) * ratio(cluster.capacity, cluster.pooled_capacity)
         per_type = np.bincount(self.derivatives.merging.server_of, direct.sum(axis=1))
@@ -305,7 +312,7 @@ class Sensitivity:
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, row: int, step: float) -> Array:
-        """One-sided difference quotients of log tasks by certified solves, NaN where two steps do not agree."""
+        """One-sided difference quotients of log tasks from certified solves; NaN where two steps disagree."""
         assert self.solve is not None
         runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks
@@ -320,7 +327,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Function that solves the mechanism of the certifying method `judge`; None if it has none, as after loading."""
+    """Function that solves with the mechanism whose method is `judge`; None if `judge` is no method of one."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None

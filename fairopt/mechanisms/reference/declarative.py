@@ -42,7 +42,7 @@ class LeximinProblem:
 
     `cost` returns each user's least cost of a whole server at the present prices, (levels,), relative to the largest
     price of a whole capacity. The level of a user with a positive cost cannot increase. The cost distinguishes users
-    that use little of a bottleneck, whose constraints have small duals, from users that use none of it.
+    that use little of a bottleneck, whose constraints have small duals, from users that do not use the bottleneck.
     """
 
     statement: Statement
@@ -62,7 +62,7 @@ class LeximinProblem:
         self._round = cp.Problem(cp.Maximize(self._common), [*self.statement.constraints.values(), self._fixed])
 
     def solve(self, solver: str | None = None) -> Array:
-        """Compute the lexicographically largest levels, (levels,), and an allocation that attains them as variables.
+        """Compute the lexicographically largest levels, (levels,); the variables have the values that attain them.
 
         For a user that exceeds the common level of its round because of a floor, or of tasks on other servers, the
         result is the common level.
@@ -114,8 +114,8 @@ def solutions(problem: Problem, solver: str | None = None, state: State = statem
             for _ in range(_RESCALINGS):
                 solution = _concave(polytope, criterion, state, unit, name, runs)
                 yield solution
-                # Another candidate is requested only if the certificate of this one misses the tolerance: normalise by
-                # the present shares.
+                # Another candidate is requested only if the certificate of `solution` misses the tolerance: normalise
+                # by the present shares.
                 share = (polytope.cluster.work(solution.tasks) * criterion.share)[polytope.users]
                 unit = np.maximum(share, 1e-9 * levels)
         except SolverError as error:

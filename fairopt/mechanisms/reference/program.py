@@ -64,14 +64,14 @@ class Program:
     servers : indices of the servers that `x` covers: all servers, or one server in the per-server game
     x : (users, servers), tasks
     user_tasks : (users,)
-        :math:`x_n`, tasks on all servers, including those that `x` does not cover.
+        :math:`x_n`, tasks on all servers, including servers that `x` does not cover.
     work : (users,)
         :math:`w_n = \sum_i a_{ni} x_{ni}` with the cluster's rates :math:`a_{ni}`; `user_tasks` without rates.
     weight : (users,)
         :math:`\phi_n`.
     constraints : dict of str to cp.Constraint
-        `capacity`; `placement` where a user is barred from, or cannot run on, a server; `max_tasks` where limits are
-        finite; `min_tasks` where there are floors.
+        `capacity`; `placement` for users that are excluded from, or cannot run on, a server; `max_tasks` for finite
+        limits; `min_tasks` for floors.
     """
 
     cluster: Cluster
@@ -255,7 +255,7 @@ def check_expressed(
 ) -> None:
     """Raise `DataError` if a program disagrees with its criterion, on which certificates are based.
 
-    No problem is solved. The constraints must be those of `Program`. At random points, the gradient of the objective
+    No problem is solved. The constraints must be `Program.constraints`. At random points, the gradient of the objective
     must be proportional to the criterion's marginal utilities; levels of max-min must be proportional to the
     criterion's levels. Of a game, only the first ten servers are checked.
     """
@@ -305,7 +305,7 @@ def _check_objective(mechanism: object, program: Program, statement: Statement, 
             slope = objective.expr.grad[program.x]
             if slope is None:
                 raise DataError(f"CVXPY has no derivative of the objective of {mechanism}; choose a differentiable one")
-            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # a scalar for a single variable
+            table = slope.toarray() if sp.issparse(slope) else np.asarray(slope)  # for a single entry it is a scalar
             log_found = np.log(np.reshape(table, program.x.shape, order="F"))[program.usable]
             log_right = _by_pair(program, rule.log_marginal(program.cluster.work(tasks)))
             if program.cluster.rated:

@@ -69,7 +69,7 @@ class Scaled(Program):
 def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Mask) -> tuple[Array, float]:
     """Coefficients `weight^alpha unit^(1-alpha)` divided by their maximum, and the log of this maximum.
 
-    Coefficients are 0 for fixed users, whom `fixed` marks.
+    Coefficients are 0 for the fixed users, which the mask `fixed` selects.
     """
     log_factor = np.where(fixed, -np.inf, alpha * np.log(weight) + (1 - alpha) * np.log(unit))
     most = float(log_factor.max())
@@ -81,7 +81,7 @@ class ClusterProgram(Scaled):
 
     `tasks`, (users,), are estimates of the solution, by which variables are scaled. `fixed`, (users,), are the tasks
     of fixed users, and 0 for free users. A solver's tolerance exceeds the welfare of users whose marginal welfare is
-    far below the largest: such users are optimised with the tasks of the others fixed.
+    far below the largest: such users are optimised with the tasks of all other users fixed.
     """
 
     def __init__(
@@ -209,8 +209,7 @@ def _alpha_fair(program: Scaled, alpha: float) -> Statement:
 def _concave(program: Scaled, rule: ConcaveWelfare) -> Statement:
     r"""Welfare :math:`\sum_n \phi_n U(t_n)` at levels :math:`t_n = \sigma_n / \phi_n`, under a user-defined utility U.
 
-    Unless the program is one server's, welfare is divided by the largest :math:`\phi_n U'(t_n) t_n` at the levels of
-    `unit`.
+    Except in the game, welfare is divided by the largest :math:`\phi_n U'(t_n) t_n` at the levels of `unit`.
     """
     slope = rule.slope
     assert isinstance(slope, UtilitySlope)

@@ -304,7 +304,7 @@ class ServerProblem:
     def _run(self, solver: str | None) -> Run:
         if self._problem.is_lp():
             return solvers.first_success(self._problem, solver)
-        # Only the first solver is used, as the others are less accurate.
+        # Only the first solver is used, as further solvers are less accurate.
         return solvers.solve(self._problem, solvers.solvers_for(self._problem, solver)[0])
 
     def _response(self, elsewhere: Array, fraction: Array, log_price: Array) -> Response:
@@ -313,7 +313,7 @@ class ServerProblem:
         return Response(fraction, log_price, residual(p, elsewhere, fraction, log_price))
 
     def _log_price(self) -> Array:
-        """Log duals of capacity, -inf for those below the solver's accuracy."""
+        """Log duals of capacity, (rows here,); -inf for duals below the solver's accuracy."""
         prices = self.statement.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         with np.errstate(divide="ignore"):
@@ -359,7 +359,7 @@ def server_problem(
     Raises
     ------
     DataError
-        There is no such server, no user can run there, or the tasks are not nonnegative (users, servers).
+        There is no such server, no user can run tasks on it, or `tasks` is not a nonnegative (users, servers) array.
     """
     from .named_problem import named_problem, scaled_by_default
 
@@ -432,15 +432,15 @@ def _best_responses(
     gaps, best, since, judged = np.full(polytope.cluster.shape[1], np.inf), np.inf, 0, np.inf
 
     def respond(server: int) -> Array:
-        # Servers with a negligible gain are skipped, except under max-min, where skipping has produced cycles, and
-        # after five rounds without progress.
+        # Servers with a negligible gain are skipped, but neither under max-min, where skipping has produced cycles, nor
+        # after more than five rounds without progress.
         idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         column, problem = tasks[:, server].copy(), problems[server]
         if gaps[server] > idle:
             program, here = problem.program, polytope.cluster.rate[problem.program.users, server]
             users, total = program.users, polytope.cluster.work(tasks)[program.users]
             elsewhere = np.maximum(total - here * column[users], 0.0)
-            if polytope.rate is not None:  # work here is limited by the tasks of the user's limit not run elsewhere
+            if polytope.rate is not None:  # the part of a user's task limit not used elsewhere limits its work here
                 left = polytope.quota[program.members] - tasks[users].sum(axis=1) + column[users]
                 program.limit = elsewhere + here * np.maximum(left, 0.0)
             fraction, prices[program.rows] = problem.respond(elsewhere, total / program.gamma, solver)

@@ -23,9 +23,9 @@ from . import server_problem, solvers
 if TYPE_CHECKING:
     from .named_problem import NamedProblem
 
-#: Fraction of a user's monopoly tasks to which changes of smaller tasks are relative.
+#: Changes are relative to a user's tasks, or to this fraction of its monopoly tasks if that is larger.
 _NEGLIGIBLE = 1e-9
-#: Tolerance of certificates, the same as that of the game's declarative engine.
+#: Tolerance of certificates, equal to the tolerance of the game's declarative engine.
 _CERTIFIED = 1e-4
 
 #: Largest number of different programs that the text of a game displays, and of servers that it names for a program.
@@ -128,7 +128,8 @@ class Game:
         Parameters
         ----------
         order : sequence of str, optional
-            Order of the servers' responses in every round, by default that of the cluster. Names may be repeated.
+            Names of servers in the order of their responses in every round; names may be repeated. Default: the order
+            of the cluster.
         tol : float
             Largest accepted change of a user's tasks on a server in the last round, relative to the user's tasks.
         max_rounds : int
@@ -143,9 +144,9 @@ class Game:
         Returns
         -------
         Allocation
-            Tasks, certified by the mechanism's criterion to 1e-4; those of a changed game are certified for feasibility
-            only, which a note states. `trace.frame` has a row per round, and `trace.frame.attrs["tasks"]` is an array
-            (rounds, users, servers) of the tasks after every round.
+            Tasks, certified by the mechanism's criterion to 1e-4, or, for a changed game, for feasibility only, which a
+            note states. `trace.frame` has a row per round, and `trace.frame.attrs["tasks"]` is an array (rounds, users,
+            servers) of the tasks after every round.
 
         Raises
         ------

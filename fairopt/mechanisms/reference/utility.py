@@ -29,11 +29,11 @@ def log1p(shares: cp.Expression) -> cp.Expression:
 
 
 def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
-    """CVXPY's derivative of an expression as a sparse matrix; None if CVXPY knows no derivative there."""
+    """CVXPY's derivative of an expression as a sparse matrix; None where CVXPY has no derivative."""
     with np.errstate(all="ignore"):
         try:
             return expression.grad[at]
-        except TypeError:  # raised by CVXPY, which adds the None of one part to the derivative of another
+        except TypeError:  # CVXPY adds the None of a part without a derivative to the derivative of another part
             return None
 
 
