@@ -186,7 +186,7 @@ class Candidates:
         return best
 
     def _failed(self, error: SolverError) -> None:
-        """Append a failure to earlier failures, with the messages of all and one cause."""
+        """Record a failure; the message of `failure` contains the messages of all failures."""
         earlier, self.failure = self.failure, error
         if earlier is not None:
             self.failure = SolverError(f"{earlier}; {error}")

@@ -169,8 +169,9 @@ class Arrays:
     def prices(self) -> Array | None:
         """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`.
 
-        The expenditures of all users sum to the sum of the weights. In the game the prices of each server are scaled
-        such that the largest price of a whole capacity is 1; max-min prices are not scaled.
+        Prices of a global program at finite alpha are scaled such that the expenditures of all users sum to the sum of
+        the weights. In the game the prices of each server are scaled such that the largest price of a whole capacity is
+        1. Max-min prices are not scaled.
         """
         log_prices = self._of.log_prices
         if log_prices is None:

@@ -327,7 +327,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Function that solves with the mechanism whose method is `judge`; None if `judge` is no method of one."""
+    """Function that solves with the mechanism whose method is `judge`; None if `judge` belongs to none."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None
