@@ -25,7 +25,7 @@ class Answer(Protocol):
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster."""
+        """Cluster of the tasks."""
 
     @property
     def tasks(self) -> Array:
@@ -37,7 +37,7 @@ class Answer(Protocol):
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion."""
+        """Criterion of the mechanism."""
 
     @property
     def log_prices(self) -> Array | None:
@@ -45,7 +45,7 @@ class Answer(Protocol):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate."""
+        """Certificate of the tasks."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Answer(Protocol):
         """Used fraction of each capacity."""
 
     def summary(self) -> dict[str, Any]:
-        """Measures by name."""
+        """Values of measures by name."""
 
 
 #: Without a criterion, tasks of a user count as rounding errors if their dominant share is at most NOTHING, and their
