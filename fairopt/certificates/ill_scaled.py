@@ -46,7 +46,7 @@ def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
 
 
 def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
-    r"""Smallest ratio `use_nr / use_mr` of two users of a server at equal levels, and n, m, the server and r.
+    r"""Smallest ratio `use_nr / use_mr` of two users of a server at equal levels, with indices of n, m, server and r.
 
     The use at level 1 is :math:`\text{use}_{nr} = d_{nr} \phi_n / u_n`.
     """

@@ -117,7 +117,7 @@ def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
 
 
 def one(given: str | Mechanism) -> Mechanism:
-    """Resolve a name, or pass an instance through, to exactly one mechanism.
+    """Return the mechanism of a name with parameters, or the given instance.
 
     Raises
     ------

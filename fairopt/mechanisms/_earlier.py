@@ -23,7 +23,7 @@ class OtherUsers:
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts, if the engine's warm start is by server; otherwise None."""
+        """Reusable parts, if the engine's warm start consists of prices of servers; otherwise None."""
         warm = self.answer.warm
         return warm if isinstance(warm, Earlier) and isinstance(warm.engine, ServerStart) else None
 

@@ -161,7 +161,7 @@ class GameMechanism(Mechanism):
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Candidates of best responses and CVXPY within a few CPU seconds, so that a failure is reported quickly.
 
-        None for clusters that are too large for this time.
+        The result is None for clusters that are too large for this time.
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= RESPONDING:

@@ -42,7 +42,7 @@ class Solvable(ABC):
 
     @property
     def met_by_criterion(self) -> bool:
-        """True if every optimum of `criterion` passes `certify`; a mechanism that overrides `certify` declares it."""
+        """True if every optimum of `criterion` passes `certify`, as a mechanism with its own `certify` may state."""
         return self.judged_by_criterion
 
     def tolerance(self, engine: str) -> float:

@@ -186,7 +186,7 @@ class Candidates:
         return best
 
     def _failed(self, error: SolverError) -> None:
-        """Append a failure to earlier failures, with the messages of all and one cause."""
+        """Record a failure; the message of `failure` contains the messages of all failures."""
         earlier, self.failure = self.failure, error
         if earlier is not None:
             self.failure = SolverError(f"{earlier}; {error}")
@@ -319,7 +319,7 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
 
 
 def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
-    """Replace an unstable equilibrium by a certified one of index +1; True on success."""
+    """Replace an unstable equilibrium by a certified equilibrium of index +1; True on success."""
     for offer in mechanism.neighbours(problem, found.tol):
         other = Candidates(mechanism, problem, found.tol)
         try:
@@ -343,7 +343,7 @@ def _checked(
     solver: str | None,
     start: Allocation | OtherUsers | None,
 ) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
-    """Check the arguments of `Mechanism.solve`; returns engines in order, tolerance, solver, and warm start."""
+    """Check the arguments of `Mechanism.solve`, and return engines in order, tolerance, solver, and warm start."""
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")

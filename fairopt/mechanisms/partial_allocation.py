@@ -73,7 +73,7 @@ class PartialAllocation(Mechanism):
     :math:`x^{-n}` maximises this sum without user n. The remaining fraction is left idle and serves as a payment.
     `problem` formulates the problem of :math:`x^*`. The residual of the certificate is the maximum of the residuals of
     the Nash problems, of a bound on the relative error of :math:`f_n` by their welfare gaps, and of the relative
-    distance of the tasks from :math:`f_n x^*_{ni}`. To certify given tasks the Nash problems are solved again.
+    distance of a user's work from :math:`f_n w_n(x^*)`. To certify given tasks the Nash problems are solved again.
 
     Properties: no user gains by reporting other rates or, without task limits, other demands. A user with a limit may
     gain by reporting larger tasks, a fraction of which attains the limit. Every user has at least 1/e of its work in

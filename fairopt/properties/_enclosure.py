@@ -257,7 +257,7 @@ class _Equations:
         )
 
     def slopes(self, box: Box) -> Box:
-        """Enclosure of the Jacobian of the residuals by w."""
+        """Enclosure of the Jacobian of the residuals with respect to w."""
         _, total, cost, _ = self.values(box)
         own = self.owns[self.user[: self.count]] * (self.power / total[: self.count])[:, None]
         paid = np.where(self.held, 0, 1) / np.where(self.held, 1, cost[: self.count])

@@ -307,9 +307,9 @@ class Allocation(Frozen):
     def prices(self) -> pd.DataFrame | None:
         r"""Prices :math:`\lambda_{ir}` per resource unit, a row per server, or per level and server for max-min.
 
-        Prices are scaled such that the expenditures of all users sum to the sum of the weights. In the game the prices
-        of each server are scaled such that the largest price of a whole capacity is 1; max-min prices are not scaled.
-        The result is None if the allocation has no prices.
+        Prices of a global program at finite alpha are scaled such that the expenditures of all users sum to the sum of
+        the weights. In the game the prices of each server are scaled such that the largest price of a whole capacity is
+        1. Max-min prices are not scaled. The result is None if the allocation has no prices.
         """
         prices, servers = self.arrays.prices, self._named("server")
         if prices is None:

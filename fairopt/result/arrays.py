@@ -25,7 +25,7 @@ class Answer(Protocol):
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster."""
+        """Cluster of the tasks."""
 
     @property
     def tasks(self) -> Array:
@@ -37,7 +37,7 @@ class Answer(Protocol):
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion."""
+        """Criterion of the mechanism."""
 
     @property
     def log_prices(self) -> Array | None:
@@ -45,7 +45,7 @@ class Answer(Protocol):
 
     @property
     def certificate(self) -> Certificate:
-        """The certificate."""
+        """Certificate of the tasks."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Answer(Protocol):
         """Used fraction of each capacity."""
 
     def summary(self) -> dict[str, Any]:
-        """Measures by name."""
+        """Values of measures by name."""
 
 
 #: Without a criterion, tasks of a user count as rounding errors if their dominant share is at most NOTHING, and their
@@ -169,8 +169,9 @@ class Arrays:
     def prices(self) -> Array | None:
         """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`.
 
-        The expenditures of all users sum to the sum of the weights. In the game the prices of each server are scaled
-        such that the largest price of a whole capacity is 1; max-min prices are not scaled.
+        Prices of a global program at finite alpha are scaled such that the expenditures of all users sum to the sum of
+        the weights. In the game the prices of each server are scaled such that the largest price of a whole capacity is
+        1. Max-min prices are not scaled.
         """
         log_prices = self._of.log_prices
         if log_prices is None:

@@ -178,7 +178,7 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
 
 
 def _level_groups(polytope: Polytope, level: Array) -> Index:
-    """Index of each user's group, (users,), the users of the same level that common usable servers connect."""
+    """Index of each user's group, (users,): users at one level that are connected by common usable servers."""
     rank = np.empty(len(level), dtype=np.intp)
     for g, members in enumerate(by_level(level)):
         rank[members] = g

@@ -79,7 +79,7 @@ def tasks(allocation: Answer) -> float:
 
 @measure
 def min_share(allocation: Answer) -> float:
-    r"""Smallest weighted dominant share of users that can run tasks, dimensionless; infinite if no user can.
+    r"""Smallest weighted dominant share of users that can run tasks, dimensionless; infinite without such users.
 
     .. math:: \min_n k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 
@@ -92,7 +92,7 @@ def min_share(allocation: Answer) -> float:
 
 @measure
 def max_share(allocation: Answer) -> float:
-    r"""Largest weighted dominant share of users that can run tasks, dimensionless; 0 if no user can.
+    r"""Largest weighted dominant share of users that can run tasks, dimensionless; 0 without such users.
 
     .. math:: \max_n k_n x_n / \phi_n, \qquad k_n = \max_r d_{nr} / C_r
 

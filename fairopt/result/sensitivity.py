@@ -42,8 +42,9 @@ class Gradient(NamedTuple):
     welfare      :math:`\sum \sigma_n`                    by :math:`\log \sigma_n`: :math:`\sigma_n`
     min_share    :math:`\min l_n`                         by :math:`\log l_n`: :math:`l_n` if it is the smallest, else 0
     jain         :math:`S^2 / (N Q)`                      by :math:`\log l_n`: :math:`2 S l_n (1 - S l_n / Q) / (N Q)`
-    utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  by :math:`\log x_n`: mean of :math:`x_n d_{nr} / C_r`; by log
-                                                          demands: its terms; by log capacities: minus their sums
+    utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  by :math:`\log x_n`: mean over r of :math:`x_n d_{nr} / C_r`;
+                                                          by :math:`\log d_{nr}`: the term of r in this mean; by
+                                                          :math:`\log C_r`: minus the sum over n of such terms
     ===========  =======================================  ==============================================================
     """
 
@@ -327,7 +328,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Function that solves with the mechanism whose method is `judge`; None if `judge` is no method of one."""
+    """Function that solves with the mechanism whose method is `judge`; None if `judge` belongs to none."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None
