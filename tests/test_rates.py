@@ -134,3 +134,12 @@ def test_work_alone_counts_where_a_user_may_not_run(rule: fo.mechanisms.Mechanis
     )  # fmt: skip
     assert merge(cluster, users=False).trivial
     assert_allclose(rule.solve(cluster).work, rule.solve(cluster, engine="declarative").work, rtol=1e-5)
+
+
+def test_a_user_without_tasks_keeps_its_weight_in_the_table() -> None:
+    cluster = fo.Cluster([[1], [1]], [[1], [1]], rate=[[1, 2], [4, 8]], max_tasks=2, weight=[1, 3])
+    shown = repr(fo.Utilitarian("task").solve(cluster)).splitlines()
+    rows = {line.split()[0]: line.split() for line in shown if line.startswith("user")}
+    at = rows["user"].index("weight")
+    assert [rows[user][at] for user in cluster.users] == ["1", "3"]
+    assert rows["user1"][1] == "0"

@@ -155,11 +155,11 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
         dust = np.maximum(dust, np.minimum(NOTHING * tasks, SOME))
     with np.errstate(divide="ignore"):
         digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
-    text = {}
+    text, weight = {}, [*columns].index("weight")
     for place, (name, values) in enumerate(columns.items()):
-        sure = [_MOST] * len(values) if name == "weight" else digits
-        # Without rates, the first three columns are tasks, share and weight, and further columns are servers.
-        kept = np.where((nothing & (place != 2)) | ((values < dust) & (place >= 3)), 0.0, values)
+        sure = [_MOST] * len(values) if place == weight else digits
+        # Columns after the weight are servers.
+        kept = np.where((nothing & (place != weight)) | ((values < dust) & (place > weight)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
                       for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
     return text
