@@ -47,7 +47,7 @@ _LOCKS: Any = import_module("fcntl") if os.name == "posix" else None
 _CLAIMS: dict[Path, int] = {}
 #: Seconds: `PATIENCE` is the longest wait for the lock of another process, `_POLL` the interval between attempts.
 PATIENCE, _POLL = 60.0, 0.05
-#: Largest number of instructions of a callee that is copied into its callers; compilers rarely inline longer ones.
+#: Largest number of instructions of a callee that is copied into its callers; compilers rarely inline longer functions.
 SMALL = 100
 #: Version of the file format.
 FORMAT = 5

@@ -183,7 +183,7 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """Evaluate a number, a string, or a list of these; bare words such as `best-response` are strings, except `inf`."""
+    """Evaluate a number, a string, or a list; bare words such as `best-response` are strings, except `inf`."""
     if isinstance(node, ast.List | ast.Tuple):
         return (tuple if isinstance(node, ast.Tuple) else list)(map(_value, node.elts))
     try:

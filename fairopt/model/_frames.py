@@ -86,7 +86,7 @@ def aligned(given: Mapping[str, Any]) -> Table:
     """Arguments of a cluster in which arrays replace frames and series, with the names in their labels.
 
     The order is that of explicit names, or else of the first labelled argument; other labels must be a permutation of
-    these names. Default integer indices of pandas count as unlabelled, unless another argument has labels.
+    the names. Default integer indices of pandas count as unlabelled, unless another argument has labels.
     """
     given = {name: _frame(value, name) if labelled(value) else value for name, value in given.items()}
     for name in _AXES:

@@ -41,7 +41,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
     array = _array(values)
     if truths and array.dtype.kind == "b":
         return array.astype(float)
-    if not truths and _truth_among(values):  # NumPy would convert these to 0 and 1
+    if not truths and _truth_among(values):  # NumPy would convert truth values to 0 and 1
         raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
         raise TypeError(f"it holds {array.dtype.name}")

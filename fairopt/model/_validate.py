@@ -117,7 +117,7 @@ def per_user(given: Any, argument: str, known: Sequence[str], users: Iterable[ob
     """Finite numbers >= 0 by user, in the order of `known`, NaN for users that are not named.
 
     `given` is a list in the order of `users` (by default all known users), or a series or dict, which is aligned by
-    labels: these must be a permutation of `users`.
+    labels; the labels must be a permutation of `users`.
 
     Raises
     ------

@@ -163,7 +163,7 @@ def pop(cluster: Cluster, parts: int = 4) -> Array:
     return tasks
 
 
-#: Heuristics by the names under which `experiments/heuristics.py` registers them.
+#: Heuristics by name, for claims (`off`) and for `benchmarks/accelerators.py`.
 HEURISTICS = {"water-filling": water_filling, "adaptive-water-filling": adaptive_water_filling, "pop": pop}
 
 

@@ -102,7 +102,7 @@ def within_one_max_task(_: object) -> bool:
     r"""True if dominant shares of whole tasks differ by at most the share of the largest task, on random clusters.
 
     For divisible tasks dominant shares are equal. The scheduler is that of the proof: it serves only the user with the
-    lowest share, on the first machine with room; every machine has room for the largest task, `max_n d_nr`.
+    lowest share, on the first machine with room; every machine has room for the largest task, :math:`\max_n d_{nr}`.
     """
     rng = np.random.default_rng(_SEED)
     for _ in range(_DRAWS):

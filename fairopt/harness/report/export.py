@@ -63,7 +63,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
         head, form = str(name), "{:.1e}" if name == "certificate" else "{:.4g}"
-        if head.removeprefix(INTERVAL).split(" ")[0] in ("seconds", "simulate"):  # to .01 s, short times would be 0
+        if head.removeprefix(INTERVAL).split(" ")[0] in ("seconds", "simulate"):  # else short times would be 0
             form = "{:.2f}" if column.replace(np.inf, np.nan).max() >= 1 else "{:.2g}"
         if head in called or head.startswith("+- use_") or head.removeprefix(INTERVAL) in FRACTIONS:
             head, form = called.get(head, head.replace("use_", "", 1)), "{:.1%}"
