@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -42,12 +41,6 @@ NAMES = {
     "ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF", "drf": "DRF", "ceei": "CEEI", "asset-fairness": "asset fairness",
     "per-server-drf": "DRF per server", "alphapf-vds": "αPF-VDS",
 }  # fmt: skip
-
-
-def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Deprecated until 0.3: figures have no style of their own, but that of `fairopt figures --style`."""
-    warnings.warn("figures have no style of their own: leave @styled out", DeprecationWarning, stacklevel=2)
-    return draw
 
 
 def new(

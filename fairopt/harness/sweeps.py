@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -187,7 +186,6 @@ def sweep(
     traces: str | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
-    dask: str | None = None,
     threads: int | None = 1,
     progress: bool = True,
     say: Callable[[str], None] | None = None,
@@ -212,8 +210,6 @@ def sweep(
         Number of processes; with an executor, the number of cells that it computes at once.
     executor : concurrent.futures.Executor, optional
         Executor in place of local processes: of MPI, or of a Dask cluster, `Client(ADDRESS).get_executor(pure=False)`.
-    dask : str, optional
-        Deprecated: address of a Dask scheduler; use `executor`.
     threads : int, optional
         Threads of linear algebra per process; None leaves them unchanged, and results may then differ in rounding.
     progress : bool
@@ -245,18 +241,12 @@ def sweep(
     for line in lines:
         if say is not None:
             say(line)
-    if dask is not None:
-        warnings.warn("sweep(dask=ADDRESS) is sweep(executor=Client(ADDRESS).get_executor(pure=False), jobs=WORKERS)",
-                      DeprecationWarning, stacklevel=2)  # fmt: skip
     found = planned.contents
     if planned.missing:
-        with ExitStack() as stack:
-            if dask is not None:
-                executor, jobs = stack.enter_context(executors.dask(dask))
-            alone = executors.serial if jobs == 1 else executors.processes(jobs)
-            execute = alone if executor is None else executors.on(executor, jobs)
-            todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
-            found = found.followed_by(_compute(planned, execute(todo, traces, threads), progress))
+        alone = executors.serial if jobs == 1 else executors.processes(jobs)
+        execute = alone if executor is None else executors.on(executor, jobs)
+        todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
+        found = found.followed_by(_compute(planned, execute(todo, traces, threads), progress))
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 

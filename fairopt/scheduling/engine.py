@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -78,13 +77,6 @@ class State:
     def next_cost(self) -> Whole:
         first = self._first()
         return np.where(first[:, None] >= 0, self._tables.cost[first], 0)
-
-    @property
-    def head(self) -> Whole:
-        """Index of the first waiting group of each queue, (queues,), or -1; deprecated, since -1 is a valid index."""
-        warnings.warn("State.head is -1 where nothing waits, which as an index is the last group; use State.next_cost",
-                      DeprecationWarning, stacklevel=2)  # fmt: skip
-        return self._first()
 
     def _first(self) -> Whole:
         return np.array([first_of.py_func(self._tables, q) for q in range(len(self.running))], dtype=np.int64)

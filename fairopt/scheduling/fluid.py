@@ -19,7 +19,7 @@ from ..model import _validate
 from ..model._arrays import Array, Index, Mask, ratio
 from ..model.cluster import Cluster
 from . import memory
-from .schedule import Outcome, used_parts
+from .schedule import Outcome
 from .workload import NEVER, SECOND, By, Workload, one_of, owner, players
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ class FluidSchedule(Outcome):
         """Mean used fraction of every resource of available servers, from the first arrival to the end."""
         used, there = self._use
         part = ratio(used.sum(axis=0), there.sum(axis=0), np.nan)
-        return used_parts()(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
+        return pd.Series(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
         """Series of numbers of jobs, response times, utilization, number and seconds of solves, largest residual."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -312,7 +311,7 @@ class Schedule(Outcome):
         group = w.group_of_task[self.runs.task]
         # Products of microseconds and amounts would overflow integers, so they are computed in floating point.
         used = np.array([(lasted.astype(float) * column).sum() for column in (w.demand[group] / w.total).T])
-        return used_parts()(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
+        return pd.Series(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
         """Series of numbers of tasks by state, jobs, restarts, response times, and utilization."""
@@ -381,15 +380,3 @@ def _servers(w: Workload, when: Whole) -> tuple[Whole, Whole]:
     there = w.there.sum() + _sum_until(when, w.change_time, sign)
     capacity = w.there @ w.capacity + _sum_until(when, w.change_time, sign[:, None] * w.capacity[w.change_server])
     return there, capacity
-
-
-@cache
-def used_parts() -> type[pd.Series]:
-    """Class of `utilization`, a series by resource; callable until version 0.3, since `utilization` was a method."""
-
-    class Parts(pd.Series):  # type: ignore[misc]
-        def __call__(self) -> pd.Series:
-            warnings.warn("schedule.utilization is no method any more: write no ()", DeprecationWarning, stacklevel=2)
-            return self
-
-    return Parts

@@ -18,7 +18,8 @@ from fairopt.base.typed import typed
 from fairopt.errors import DataError
 from fairopt.harness import load
 from fairopt.harness.experiment import MECHANISMS
-from fairopt.harness.report.schemas import SCHEMAS, cluster, experiments
+from fairopt.harness.report.schemas import SCHEMAS, experiments
+from fairopt.model import cluster_file
 
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
 
@@ -32,6 +33,12 @@ def test_it_is_a_schema(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name]())
     assert main(["schema", name]) == 0
     assert json.loads(capsys.readouterr().out) == SCHEMAS[name]()
+
+
+def test_the_reader_and_the_schema_of_clusters_know_the_same_keys() -> None:
+    entries = SCHEMAS["cluster"]()["properties"]
+    for name, keys in (("servers", cluster_file.SERVER_KEYS), ("users", cluster_file.USER_KEYS)):
+        assert entries[name]["items"]["properties"].keys() == keys
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
@@ -84,7 +91,7 @@ def test_an_experiment_without_runs_or_source_is_refused(grid: dict[str, Any], s
 @pytest.mark.parametrize("name", ["pf-fig1-variant", "drfh-fig1", "pf-weights"])
 def test_clusters_that_are_saved_are_accepted(name: str, tmp_path: Path) -> None:
     papers.instance(name).save(tmp_path / "cluster.json")
-    assert valid(json.loads((tmp_path / "cluster.json").read_text(encoding="utf-8")), cluster())
+    assert valid(json.loads((tmp_path / "cluster.json").read_text(encoding="utf-8")), SCHEMAS["cluster"]())
 
 
 @pytest.mark.parametrize(
@@ -100,7 +107,7 @@ def test_clusters_that_are_saved_are_accepted(name: str, tmp_path: Path) -> None
 def test_what_the_reader_refuses_is_refused(server: Any, user: Any, tmp_path: Path) -> None:
     users = [] if user is None else [{"demand": [1]} | user]
     wrong = {"servers": [{"capacity": [1]} | server], "users": users}
-    assert not valid(wrong, cluster())
+    assert not valid(wrong, SCHEMAS["cluster"]())
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(wrong), encoding="utf-8")
     with pytest.raises(DataError):

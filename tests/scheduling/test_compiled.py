@@ -126,10 +126,7 @@ def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:
         """SequentialMinMax by `State.next_cost`."""
 
         def share(self, state: State) -> np.ndarray:  # type: ignore[override]
-            with pytest.warns(DeprecationWarning, match="as an index is the last group; use State.next_cost"):
-                head = state.head
-            assert ((head >= 0) == (state.waiting > 0)).all()
-            assert (state.next_cost == np.where(head[:, None] >= 0, state.cost[head], 0)).all()
+            assert (state.next_cost.any(axis=1) == (state.waiting > 0)).all()
             after = state.allocated + state.next_cost
             return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
 

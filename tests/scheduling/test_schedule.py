@@ -40,8 +40,6 @@ def test_frames_of_a_small_schedule() -> None:
     assert found.at([0, 1, 3, 5, 9, 11])["cpu"].tolist() == [0, 1, 1, 0.25, 0.25, 0]
     assert found.shares_at([1, 9])["b"].tolist() == [0.5, 1]
     assert found.utilization["cpu"] == pytest.approx((3 * 4 + 2 * 2 * 2 + 2) / 4 / 10)
-    with pytest.warns(DeprecationWarning, match="no method any more"):
-        assert found.utilization().equals(found.utilization)
     assert len(found.plot().axes) == 3
     with pytest.raises(DataError, match="too many numbers"):
         found.shares_at(np.zeros(10**4), ["a", "b"] * 5001)

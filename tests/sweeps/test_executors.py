@@ -173,13 +173,13 @@ def test_two_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path:
     all_there(store, serial)
 
 
-def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path) -> None:
+def test_no_scheduler_is_said_in_one_line() -> None:
     pytest.importorskip("distributed")
     import dask
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-        pytest.warns(DeprecationWarning, match=r"executor=Client\(ADDRESS\)"),
         pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
+        executors.dask("tcp://127.0.0.1:9"),
     ):
-        sweep(file, tmp_path, dask="tcp://127.0.0.1:9")
+        pytest.fail("there is no scheduler")
