@@ -217,7 +217,8 @@ def _of_section(frame: pd.DataFrame, heading: str, needs: Sequence[str]) -> pd.D
     sources = {one.text.removeprefix("paper:") for need in needs for one in load(need).sources}
     if not _numbered(heading):  # as of the lecture
         named = frame["instance"].isin(sources)
-    return frame[(frame["verdict"] != papers.DERIVED) & frame["claim"].map(judged).fillna(named).astype(bool)]
+    about = [judged.get(claim, also) for claim, also in zip(frame["claim"], named, strict=True)]
+    return frame[(frame["verdict"] != papers.DERIVED) & np.array(about, dtype=bool)]
 
 
 def _numbered(text: str) -> set[str]:
