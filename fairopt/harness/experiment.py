@@ -5,7 +5,6 @@ There are two kinds of experiments: `MECHANISMS` on clusters, and `POLICIES` on 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -80,30 +79,39 @@ def read(path: Path) -> Document:
 Fields = dict[str, tuple[Any, ...]]
 
 
-def _text(what: str, *names: str) -> Any:
-    """Type of a text, restricted to the given values, if any."""
-    return Annotated[Literal[names] if names else str, Meta(description=what + ", ".join(names))]
+#: Choices that a field may have, by the name of its type; the descriptions of fields name them as well.
+_CHOICES = {"orders": ORDERS, "solved": solve.MEASURES, "simulated": simulate.MEASURES}
+_TYPES: dict[str, Any] = {
+    "text": str, "whole": int, "number": float, "flag": bool, "lists": dict[str, tuple[str, ...]],
+    "values": dict[str, str | float],
+} | {name: Literal[tuple(choices)] for name, choices in _CHOICES.items()}  # fmt: skip
+#: Numbers of values of an entry, as constraints of a list.
+_SEVERAL = {
+    "many": Meta(min_length=1, description="one or several"),
+    "one": Meta(min_length=1, max_length=1, description="write a [[grid]] for each"),
+}
 
 
-def _whole(least: int) -> Any:
-    """Type of a whole number of at least `least`."""
-    return Annotated[int, Meta(ge=least, le=2**63 - 1, description=f"a whole number >= {least}")]
+def _field(
+    type: Any = "text", *, several: str = "", automatic: bool = False, required: bool = False, default: Any = None,
+    description: str | None = None, **bounds: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Type and default of a field of `fields.toml`."""
+    kind: Any = Literal[tuple(type)] if isinstance(type, list) else _TYPES[type]
+    if description is not None:
+        names = {name: ", ".join(choices) for name, choices in _CHOICES.items()}
+        kind = Annotated[kind, Meta(description=description.format(**names), **bounds)]
+    if automatic:
+        kind = Literal["default"] | kind
+    if several:
+        kind = kind | Annotated[tuple[kind, ...], _SEVERAL[several]]
+    return (kind,) if required else (kind, tuple(default) if isinstance(default, list) else default)
 
 
-def _number(what: str, **bounds: Any) -> Any:
-    """Type of a number within `bounds`, and not NaN."""
-    return Annotated[float, Meta(description=what, **bounds)]
-
-
-def _many(kind: Any) -> Any:
-    """Type of an entry that is one value of a type, or a nonempty list of such values."""
-    return kind | Annotated[tuple[kind, ...], Meta(min_length=1, description="one or several")]
-
-
-def _one(kind: Any) -> Any:
-    """Type of an entry that is one value of a type, or a list of length one."""
-    of_one = Meta(min_length=1, max_length=1, description="write a [[grid]] for each")
-    return kind | Annotated[tuple[kind, ...], of_one]
+_FIELDS: dict[str, Fields] = {
+    table: {key: _field(**said) for key, said in fields.items()}
+    for table, fields in shipped.content(__package__, "fields.toml").items()
+}
 
 
 def _struct(name: str, fields: Fields) -> type[Struct]:
@@ -112,8 +120,7 @@ def _struct(name: str, fields: Fields) -> type[Struct]:
     return msgspec.defstruct(name, listed, kw_only=True, forbid_unknown_fields=True)
 
 
-_FLAG = Annotated[bool, Meta(description="true or false")]
-_POSITIVE, _SECONDS = (_number(f"{what} > 0", gt=0, le=sys.float_info.max) for what in ("a number", "seconds"))
+_TOP: Fields = _FIELDS["file"] | {"tables": (tuple[_struct("Table", _FIELDS["table"]), ...], ())}  # type: ignore[misc]
 
 
 class Plugins(Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,7 +133,7 @@ class Entry(Struct):
     """A cluster or workload of an experiment; other keys are options of its source."""
 
     source: Annotated[str, Meta(min_length=1, description="a source, such as 'bitbrains?vms=100' or 'google-day'")]
-    merge: _FLAG = False
+    merge: Annotated[bool, Meta(description="true or false")] = False
 
 
 @dataclass(frozen=True)
@@ -138,8 +145,6 @@ class Kind:
     schema : Schema
     sources, runs : str
         Key of the clusters or workloads, and key of the mechanisms or policies.
-    top, grid : Fields
-        Fields of a file that the other kind lacks, and fields of a grid.
     measures : callable
         Returns the measures that a grid may name.
     check_run : callable
@@ -155,13 +160,16 @@ class Kind:
     schema: Schema
     sources: str
     runs: str
-    top: Fields
-    grid: Fields
     measures: Callable[[], Sequence[str]]
     check_run: Callable[[str], object]
     drawn_from: Sources[Any]
     jobs: Callable[[Mapping[str, tuple[Any, ...]]], Iterator[Job]]
     measure: Callable[[str], str]
+
+    @property
+    def top(self) -> Fields:
+        """Fields of a file that the other kind lacks."""
+        return _FIELDS[self.runs]
 
     @cached_property
     def file(self) -> type[Struct]:
@@ -173,94 +181,21 @@ class Kind:
             extra_json_schema={"additionalProperties": entry},
         )
         entries = Annotated[dict[str, Any], meta]
-        tiny = self.grid | {"seed": (_SEED,), self.sources: (entries,)}
+        grid = _FIELDS[f"{self.runs}-grid"]
+        tiny = grid | {"seed": _TOP["seed"], self.sources: (entries,)}
         smoke = _struct(f"Smoke_{self.sources}", {key: (field[0] | UnsetType, UNSET) for key, field in tiny.items()})
-        grids: Any = Annotated[
-            _struct(f"Grid_{self.runs}", self.grid), Meta(description=f"a [[grid]] with {self.runs}")
-        ]
-        fields = _TOP | self.top | {self.sources: (entries,), "grid": (_many(grids),), "smoke": (smoke, UNSET)}
+        grids: Any = Annotated[_struct(f"Grid_{self.runs}", grid), Meta(description=f"a [[grid]] with {self.runs}")]
+        several = grids | Annotated[tuple[grids, ...], _SEVERAL["many"]]
+        fields = _TOP | self.top | {self.sources: (entries,), "grid": (several,), "smoke": (smoke, UNSET)}
         return _struct(f"Experiment_{self.runs}", fields | {"experiment": (Plugins, Plugins())})
 
 
-_SEED, _COUNT = _whole(0), _whole(1)
-_NAMES = _many(_text("a column of the cells"))
-#: Fields of a further table: arguments of `StoredCells.table`.
-_TABLE: Fields = {
-    "name": (_text("a name, which follows that of the experiment"),),
-    "title": (_text("a line of text"), ""),
-    "rows": (_NAMES,),
-    "values": (_NAMES,),
-    "columns": (_text("a column of the cells") | None, None),
-    "medians": (_FLAG, False),
-    "less": (dict[str, str | float], {}),
-    "fit": (_NAMES, ()),
-}
-_TOP: Fields = {
-    "title": (_text("a line of text"),),
-    "source": (_text("a line of text"), ""),
-    "about": (_text("text"), ""),
-    "seed": (_SEED, 1),
-    "repetitions": (_COUNT, 1),
-    "minutes": (_number("CPU minutes that all cells take, measured once", gt=0), 0.0),
-    "keep": (_many(_text("columns of its table, or patterns such as 'use_*', that stay at any width")), ()),
-    "tables": (tuple[_struct("Table", _TABLE), ...], ()),  # type: ignore[misc]
-}
 MECHANISMS = Kind(
-    CELLS,
-    "clusters",
-    "mechanisms",
-    {
-        "table": (_text("one of ", "means", "clusters", "properties"), "means"),
-        "printed": (dict[str, tuple[str, ...]], {}),
-    },
-    {
-        "clusters": (_many(_text("a name from [clusters]")), ()),
-        "repetitions": (_one(_COUNT), None),
-        "mechanisms": (_many(_text("a mechanism, such as 'drfh'")),),
-        "alphas": (_many(_number("a number >= 0, or inf", ge=0)), ()),
-        "engines": (_many(_text("the name of an engine, or 'default'")), "default"),
-        "orders": (_many(_text("one of ", *ORDERS)), "cyclic"),
-        "dampings": (_many(Literal["default"] | _number("in (0, 2), or 'default'", gt=0, lt=2)), "default"),
-        "tols": (
-            _many(Literal["default"] | _number("a number > 0, or 'default'", gt=0, le=sys.float_info.max)),
-            "default",
-        ),
-        "max_rounds": (_one(_COUNT), 1000),
-        "residuals": (_many(_POSITIVE), (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
-        "measures": (
-            _many(
-                _text(f"one of {', '.join(solve.MEASURES)}, or a number that fairopt compare shows, plug-ins' included")
-            ),
-            solve.MEASURES[:3],
-        ),
-    },
-    lambda: (*solve.MEASURES, *metrics.KNOWN),
-    mechanisms.parse,
-    CLUSTERS,
-    solve.jobs,
+    CELLS, "clusters", "mechanisms", lambda: (*solve.MEASURES, *metrics.KNOWN), mechanisms.parse, CLUSTERS, solve.jobs,
     solve.measure,
-)
+)  # fmt: skip
 POLICIES = Kind(
-    SIMULATIONS,
-    "workloads",
-    "policies",
-    {"quick": (_FLAG, False)},
-    {
-        "workloads": (_many(_text("a name from [workloads]")), ()),
-        "repetitions": (_one(_COUNT), None),
-        "policies": (_many(_text("a policy, such as 'best-fit-drfh', 'dedicated:POLICY' or 'fluid:MECHANISM'")),),
-        "until": (_one(_SECONDS), None),
-        "every": (_one(_SECONDS), None),
-        "impossible": (_one(_text("one of ", "raise", "report")), "raise"),
-        "thrashing": (_many(_number("a number >= 1", ge=1, le=sys.float_info.max)), None),
-        "slows": (_many(Literal["short", "all"]), "short"),
-        "measures": (_many(_text("one of ", *simulate.MEASURES)), "timeline"),
-    },
-    lambda: simulate.MEASURES,
-    simulate.parse,
-    WORKLOADS,
-    simulate.jobs,
-    str,
+    SIMULATIONS, "workloads", "policies", lambda: simulate.MEASURES, simulate.parse, WORKLOADS, simulate.jobs, str
 )
 
 
@@ -275,7 +210,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Grid:
-    """Grid of jobs: `values` by the keys of `Kind.grid`, and `where`, the location in the file."""
+    """Grid of jobs: `values` by the keys of a grid, and `where`, the location in the file."""
 
     where: Where
     values: Mapping[str, tuple[Any, ...]]

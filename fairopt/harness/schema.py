@@ -1,4 +1,4 @@
-"""Columns of stores: one row per cell, which contains its long tables. A change requires a new format number."""
+"""Columns of stores: one row per cell, which contains its long tables; `columns.toml` lists them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..base import shipped
 from ..base.libraries import pa
 
 #: Types of columns by name.
@@ -53,94 +54,17 @@ def _kind(name: str) -> Any:
     return pa.timestamp("us", tz="UTC") if name == "time" else pa.type_for_alias(name)
 
 
-def _columns(*typed: str) -> Columns:
-    """Columns in order, from lines that consist of a type and of the names of the columns of this type."""
-    found = [line.split() for line in typed]
-    return {name: kind for kind, *names in found for name in names}
+def _columns(text: str) -> Columns:
+    found = [line.split() for line in text.splitlines()]
+    return {name: kind for kind, *names in filter(None, found) for name in names}
 
 
-#: Columns of the question.
-INPUTS = _columns(
-    "string key experiment cluster source data digest",
-    "int64 seed repetition",
-    "string mechanism name",
-    "double alpha",
-    "string engine order",
-    "double damping tol",
-    "string options question code",
-)
-#: Columns of the result. `status` is `ok`, `missed` if the certificate exceeds `tol`, or `failed` if there is only an
-#: `error`. `answered` is the engine whose candidate was accepted; `pooled` is true if it solved the pool of servers.
-FOUND = _columns(
-    "string status answered",
-    "bool pooled",
-    "string error about notes",
-    "int64 users servers resources",
-    "double density tasks min_share max_share jain welfare price_of_fairness utilization feasibility optimality",
-    "double certificate",
-    "string judged_by",
-    "int64 steps rounds",
-    "double messages residual exploitability",
-    "string stopped solver solver_status",
-)
-#: Columns of times and environment, which differ from run to run. `wall` and `elapsed` are wall times in seconds, all
-#: other durations are CPU times.
-CHANCE = _columns(
-    "double drawing build compile solve certify seconds wall measuring loops elapsed",
-    "time finished",
-    "string fairopt commit versions python machine",
-    "int64 process cores threads",
-)
-#: Long tables, which are lists within the row: columns by name of the table.
-LONG = {
-    "use": _columns("string class", "int64 servers", "string resource", "double capacity utilization"),
-    "curve": _columns("int64 round", "double residual exploitability utilization messages seconds"),
-    "reached": _columns("double level", "int64 rounds", "double messages seconds"),
-    "measured": _columns("string measure", "double value"),
-    "allocated": _columns("string user server", "double tasks"),
-}
+def _schema(said: dict[str, Any]) -> Schema:
+    long = {name: _columns(text) for name, text in said["long"].items()}
+    return Schema(**said | {name: _columns(said[name]) for name in ("inputs", "found", "chance")} | {"long": long})
 
-COLUMNS = INPUTS | FOUND | CHANCE
+
+#: Cells that solve a mechanism on a cluster, and cells that run a policy on a workload over time.
+CELLS, SIMULATIONS = map(_schema, shipped.content(__package__, "columns.toml").values())
 #: Columns of long tables that differ from run to run.
 CHANCE_INSIDE = "seconds"
-
-#: Cells that solve a mechanism on a cluster.
-CELLS = Schema("fairopt-cells-3", "", "cluster", INPUTS, FOUND, CHANCE, LONG)
-
-#: Cells that run a policy on a workload over time. Times are in seconds of the workload, except the duration of the
-#: simulation: `simulate` is its CPU time, `wall` its wall time.
-SIMULATIONS = Schema(
-    "fairopt-simulations-1",
-    "simulations",
-    "workload",
-    _columns(
-        "string key experiment workload source data digest",
-        "int64 seed repetition",
-        "string policy name",
-        "double until every thrashing",
-        "string options question code",
-    ),
-    _columns(
-        "string status error about report",
-        "int64 users servers resources jobs tasks jobs_done tasks_done tasks_waiting restarts",
-        "double mean_response median_response mean_wait utilization end load certificate",
-    ),
-    _columns(
-        "double drawing simulate wall elapsed loops",
-        "time finished",
-        "string fairopt commit versions python machine",
-        "int64 process cores threads",
-    ),
-    {
-        "use": _columns("string resource", "double utilization"),
-        "timeline": _columns("double time", "string what", "double value"),
-        "shares": _columns("double time", "string user", "double share"),
-        "each_job": _columns("string job user", "double arrival start response", "int64 tasks tasks_done"),
-        "demands": _columns("double first second", "int64 tasks"),
-        "each_user": _columns(
-            "string user",
-            "int64 jobs jobs_done tasks tasks_done",
-            "double mean_response mean_dominant_share",
-        ),
-    },
-)

@@ -17,16 +17,15 @@ exceeding the observed part.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Annotated, Any
 
 import numpy as np
 
+from ..base import shipped
 from ..base.errors import DataError
 from ..base.libraries import special, stats
 from ..model import _validate
@@ -89,7 +88,7 @@ class Marginals:
 
 def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
     """Read the marginals of `data/<name>.json`, and the other entries of the file."""
-    table = json.loads(files(__package__).joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
+    table = shipped.content(__package__, f"data/{name}.json")
     columns = table.pop("columns")
     rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
     return Marginals(tuple(columns), **rows, normal_correlation=np.array(table.pop("normal_correlation"))), table

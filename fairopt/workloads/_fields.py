@@ -10,13 +10,12 @@ are in brackets, `*` is any name, and a last bracket may hold a value of the fie
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, TypedDict
 
+from ..base import shipped
 from ..base.names import listed
 
 _NAMES = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
@@ -44,7 +43,7 @@ def stated(value: Any, path: tuple[str, ...]) -> bool:
 @cache
 def table(name: str) -> Mapping[str, Any]:
     """Table of the fields of a format, by kind of object."""
-    return tomllib.loads((resources.files(__package__) / "data" / f"{name}_fields.toml").read_text("utf-8"))
+    return dict(shipped.content(__package__, f"data/{name}_fields.toml"))
 
 
 @cache

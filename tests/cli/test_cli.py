@@ -20,7 +20,7 @@ from fairopt.app.cli import _unraisable, main, parser, reproduce
 from fairopt.errors import NotConverged
 from fairopt.harness.report import figures, instances, schemas
 from fairopt.harness.report.typeset import PAGE
-from fairopt.harness.schema import LONG, SIMULATIONS
+from fairopt.harness.schema import CELLS, SIMULATIONS
 
 CLUSTER = "kind,name,cpu,memory\nserver,s,9,18\nuser,A,1,4\nuser,B,3,1\n"
 
@@ -116,7 +116,7 @@ def test_what_is_declared_is_what_the_code_knows() -> None:
                for one in said.get("options", ()) if "choices" in one}  # fmt: skip
     assert choices["schema", "kind"] == list(schemas.SCHEMAS)
     assert choices["reproduce", "paper"] == list(reproduce.PAPERS)
-    assert choices["results", "--table"] == sorted({"cells", *LONG, *SIMULATIONS.long})
+    assert choices["results", "--table"] == sorted({"cells", *CELLS.long, *SIMULATIONS.long})
     defaults = {
         name: parser().parse_args([name, *more]) for name, *more in (["bench", "list"], ["tables"], ["figures"])
     }

@@ -18,7 +18,7 @@ import pytest
 
 from fairopt import harness
 from fairopt.errors import DataError
-from fairopt.harness.schema import COLUMNS, LONG
+from fairopt.harness.schema import CELLS as SCHEMA
 
 from .small import CELLS, ENV, keys_stored, sweep
 
@@ -37,7 +37,7 @@ def test_rows_come_back_with_their_long_tables(tmp_path: Path) -> None:
     store.write([row("a", "failed", 1, error="E")])
     contents = store.read()
     frame, long = contents.frame(), contents.long("curve")
-    assert (list(frame), list(long)) == ([*COLUMNS], ["key", *LONG["curve"]])
+    assert (list(frame), list(long)) == ([*SCHEMA.columns], ["key", *SCHEMA.long["curve"]])
     assert (frame["key"].tolist(), frame["jain"][0], long["round"].tolist()) == (["b", "a"], 0.5, [1, 2])
     assert contents.frame(["a", "c", "b"])["key"].tolist() == ["a", "b"]
     assert contents.long("curve", ["a"]).empty

@@ -11,14 +11,12 @@ import io
 import os
 import signal
 import sys
-import tomllib
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
-from importlib import resources
 from typing import Any
 
-from ...base import plugins
+from ...base import plugins, shipped
 from ...base.errors import DataError, FairoptError
 from ...base.names import plain
 from ._slips import Parser, folder, inches, parse, picture_file, table_file
@@ -29,7 +27,7 @@ _GC_THRESHOLD = 100_000
 
 @cache
 def _declared() -> dict[str, Any]:
-    return tomllib.loads((resources.files(__package__) / "commands.toml").read_text(encoding="utf-8"))
+    return dict(shipped.content(__package__, "commands.toml"))
 
 
 #: Functions that parse arguments, by the names of types in commands.toml.

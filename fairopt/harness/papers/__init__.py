@@ -39,17 +39,16 @@ which are compared with the table of properties.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from importlib import import_module, resources
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from ...base import clock
+from ...base import clock, shipped
 from ...base.errors import DataError, FairoptError
 from ...base.libraries import pd
 from ...base.names import meant
@@ -114,8 +113,7 @@ class Paper:
     """Paper of `data/NAME.toml`: key, citation, subject, instances and claims."""
 
     def __init__(self, name: str) -> None:
-        text = resources.files(__package__).joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
-        self._name, self._said = name, tomllib.loads(text)
+        self._name, self._said = name, shipped.content(__package__, f"data/{name}.toml")
         self.key, self.citation, self.about = (str(self._said[key]) for key in ("paper", "citation", "about"))
 
     @cached_property

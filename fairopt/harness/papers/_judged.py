@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from ...base.libraries import pd
+from ...base.shipped import content
 from ._claim import CANNOT, MEASURED_OTHERWISE, REPRODUCED, UNDER, show
 
 #: Outcomes of a combination of assumptions: the interval is within the bounds (`AGREES`), outside (`DIFFERS`), or
@@ -203,10 +203,10 @@ def _bounds(low: float, high: float) -> str:
 @cache
 def shipped(paper: str) -> dict[str, pd.DataFrame]:
     """Intervals shipped with fairopt by statement: options of the set-up, `mean`, `half`, `n`; empty without a file."""
-    file = resources.files(__package__) / "data" / f"judged-{paper.lower()}.csv"
-    if not file.is_file():
+    try:
+        every = pd.read_csv(StringIO(content(__package__, f"data/judged-{paper.lower()}.csv")))
+    except FileNotFoundError:
         return {}
-    every = pd.read_csv(StringIO(file.read_text()))
     return {
         str(statement): of[["mean", "half", "n"]].join(
             pd.DataFrame([json.loads(text) for text in of["setup"]], of.index, dtype=object)

@@ -12,12 +12,13 @@ import random
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
-from importlib import resources
+from io import StringIO
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from ...base import shipped
 from ...base.libraries import pd
 from ...mechanisms.columns import Columns
 from ...model._arrays import Array, ratio
@@ -30,8 +31,7 @@ GPUS = ("k80", "p100", "v100")
 
 @cache
 def _table(name: str) -> pd.DataFrame:
-    with resources.files(__package__).joinpath("data", f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+    return pd.read_csv(StringIO(shipped.content(__package__, f"data/{name}.csv")))
 
 
 @cache

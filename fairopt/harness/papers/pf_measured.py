@@ -7,17 +7,16 @@ tolerance: 1e-3 is assumed, the largest relative change of any user's tasks by a
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import resources
 from io import StringIO
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...base import shipped
 from ...base.libraries import pd
 from ._claim import CANNOT, REPRODUCED, UNDER, Claim, Printed
 
@@ -83,9 +82,9 @@ def measurements() -> Measurements:
     >>> fo.papers.measurements().clusters()[:3]
     ['small', 'dense', 'sparse']
     """
-    folder = resources.files(__package__) / "data"
-    reached, solved = (pd.read_csv(StringIO((folder / f"{name}.csv").read_text())) for name in ("reached", "solved"))
-    return Measurements(reached, solved, json.loads((folder / "about.json").read_text()))
+    read = partial(shipped.content, __package__)
+    reached, solved = (pd.read_csv(StringIO(read(f"data/{name}.csv"))) for name in ("reached", "solved"))
+    return Measurements(reached, solved, read("data/about.json"))
 
 
 #: Function that judges a claim by measurements, and states the decisive numbers.

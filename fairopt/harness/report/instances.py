@@ -12,12 +12,10 @@ import hashlib
 import io
 import json
 import runpy
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +43,11 @@ SET = "fairopt-instances-2"
 #: Tolerance of answers in floating point.
 TOLERANCE = 1e-9
 Table = dict[str, Any]
-_DATA = resources.files(__package__).joinpath("data")
-RECIPE: Table = tomllib.loads(_DATA.joinpath("instances.toml").read_text(encoding="utf-8"))
+RECIPE: Table = shipped.content(__package__, "data/instances.toml")
 
 
 def _checksums() -> list[str]:
-    return _DATA.joinpath("instances.sha256").read_text(encoding="utf-8").splitlines()
+    return list(shipped.content(__package__, "data/instances.sha256").splitlines())
 
 
 @cache

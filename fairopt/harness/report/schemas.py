@@ -5,14 +5,13 @@ Those of experiments and reports are derived from the types that read and write 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import resources
 from typing import Any
 
 import msgspec
 
+from ...base import shipped
 from ..experiment import MECHANISMS, POLICIES
 from . import reported
 
@@ -20,8 +19,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _stored(name: str) -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("data", f"{name}.schema.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+    return dict(shipped.content(__package__, f"data/{name}.schema.json"))
 
 
 def experiments() -> dict[str, Any]:
