@@ -11,6 +11,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from numbers import Integral
 from typing import Any
 
@@ -140,8 +141,9 @@ def rounds(
     if order == "asynchronous":
         yield from _asynchronous(sweeps, state, rng, damping or min(0.5, at_once), network, shared)
     if order == "elastic":
-        for change, each, edge in elastic(sweeps, state):
-            yield messages + 2 * (servers - 1), each * numbers + edge * (servers - 1), change
+        edges = servers - 1  # of a tree of all servers, with a message up and one down each edge
+        for change, per_user, per_edge in elastic(sweeps, state):
+            yield messages + 2 * edges, per_user * numbers + per_edge * edges, change
     while True:
         before = state.tasks.copy()
         if order == "jacobi":
@@ -152,48 +154,51 @@ def rounds(
             change = sweeps.gauss_seidel(state, rng.permutation(servers) if order == "random" else None, relax)
         if order == "over-relaxed" and damping is None:
             turn = cosine(compare(sweeps.game, state, before, step).sum(axis=0))
-            relax = (
-                min(relax + _INCREASE, _MOST_RELAX)
-                if turn > 0.5
-                else 1 + (_DECREASE if turn < 0 else 1.0) * (relax - 1)
-            )
+            if turn > 0.5:
+                relax = min(relax + _INCREASE, _MOST_RELAX)
+            elif turn < 0:
+                relax = 1 + _DECREASE * (relax - 1)
         yield messages, numbers, change
 
 
 def _asynchronous(
     sweeps: Sweeps, state: State, rng: np.random.Generator, part: float, network: Network, shared: Index
 ) -> Iterator[Round]:
-    """Play the asynchronous game: every server responds at its own period, to the latest tasks that it has received."""
+    """Play the asynchronous game: every server responds at its own period, to the latest tasks that it has received.
+
+    Two kinds of events are processed in the order of their times: the clock of a server, at which it responds and sends
+    its tasks to all servers with common users, and the arrival of a message. Responses move by the fraction `part`.
+    """
     method, servers = sweeps.method, len(sweeps.method.row)
-    mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
+    pairs_of = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     known = np.repeat(state.tasks[None, :], servers, axis=0)  # tasks (pairs,) as known to each server
     period = np.exp(network.drift * rng.standard_normal(servers))
-    # An event has its time, serial number, receiving server, sender (-1: the server's own clock), and the tasks sent.
-    events = [(float(rng.uniform(0, period[i])), i, i, -1, period) for i in range(servers)]
+    # An event has its time, serial number, server, sender, and the tasks sent; a clock has no sender and sends nothing.
+    clock, nothing = -1, np.zeros(0)
+    events = [(float(rng.uniform(0, period[i])), i, i, clock, nothing) for i in range(servers)]
     heapq.heapify(events)
-    sent, numbers, end = 0, 0, 1.0
-    latest = np.zeros((servers, servers), dtype=np.int64)
-    number = servers
+    serials = count(servers + 1)
+    latest = np.zeros((servers, servers), dtype=np.int64)  # serial number of the latest message, by receiver and sender
+    messages, numbers, round_end = 0, 0, 1.0
     while True:
-        time, serial, i, source, column = heapq.heappop(events)
-        while time > end:
+        time, serial, i, sender, tasks = heapq.heappop(events)
+        while time > round_end:
             state.total[:] = method.sums(state.tasks)
-            yield sent, numbers, sweeps.requested(state)
-            sent, numbers, end = 0, 0, end + 1
-        if source >= 0:
-            if serial > latest[i, source]:  # messages may arrive out of order
-                known[i, mine[source]], latest[i, source] = column, serial
+            yield messages, numbers, sweeps.requested(state)
+            messages, numbers, round_end = 0, 0, round_end + 1
+        if sender != clock:
+            if serial > latest[i, sender]:  # messages may arrive out of order
+                known[i, pairs_of[sender]], latest[i, sender] = tasks, serial
             continue
-        number += 1
-        heapq.heappush(events, (time + float(period[i]), number, i, -1, period))
-        out = any(i == server and first <= time <= last for server, first, last in network.outages)
-        if out or not len(mine[i]):
+        heapq.heappush(events, (time + float(period[i]), next(serials), i, clock, nothing))
+        down = any(i == server and first <= time <= last for server, first, last in network.outages)
+        if down or not len(pairs_of[i]):
             continue
         sweeps.respond(i, state._replace(total=method.sums(known[i])), part)
-        known[i, mine[i]] = after = state.tasks[mine[i]]
+        response = state.tasks[pairs_of[i]]
+        known[i, pairs_of[i]] = response
         for j in np.flatnonzero(shared[i]):
-            sent, numbers = sent + 1, numbers + int(shared[i, j])
-            if rng.random() < network.loss:
-                continue
-            number += 1
-            heapq.heappush(events, (time + float(rng.uniform(0, network.delay)), number, int(j), i, after))
+            messages, numbers = messages + 1, numbers + int(shared[i, j])
+            if rng.random() >= network.loss:
+                arrival = time + float(rng.uniform(0, network.delay))
+                heapq.heappush(events, (arrival, next(serials), int(j), i, response))

@@ -191,38 +191,38 @@ class Filling:
         for one in queues.queues.values():
             if one.parent not in place:
                 raise DataError(f"{one.parent!r} is a user of the cluster, and the parent of a queue; users are leaves")
-        parent, given = (
-            [place[one.parent] for one in entries],
-            np.append(np.ones(len(names) + 1), cluster.weight[users]),
-        )
-        lines: list[list[int]] = [[k] if k else [] for k in range(len(entries))]
-        for line in lines:
-            while line and parent[line[0]]:
-                line.insert(0, parent[line[0]])
-        order = sorted(range(len(entries)), key=lines.__getitem__)
-        size = np.ones(len(entries), dtype=np.intp)
-        for k in reversed(order[1:]):
+        parent = [place[one.parent] for one in entries]
+        # Sorted by their paths from the root, entries are in preorder.
+        paths: list[list[int]] = [[k] if k else [] for k in range(len(entries))]
+        for path in paths:
+            while path and parent[path[0]]:
+                path.insert(0, parent[path[0]])
+        order = np.array(sorted(range(len(entries)), key=paths.__getitem__))
+        size = np.ones(len(entries), dtype=np.intp)  # number of entries of each subtree
+        for k in order[:0:-1]:
             size[parent[k]] += size[k]
-        at = np.array(order)
-        entries, named = [entries[k] for k in order], ["", *names, *leaves]
+        entries, labels = [entries[k] for k in order], ["", *names, *leaves]
+        by_default = np.append(np.ones(len(names) + 1), cluster.weight[users])[order]
+        weights = [w if one.weight is None else one.weight for one, w in zip(entries, by_default, strict=True)]
         self._nodes = _Nodes(
-            np.where(at > 0, np.argsort(at)[np.array(parent)[at]], -1),
-            np.arange(len(at)) + size[at],
-            np.array([w if one.weight is None else one.weight for one, w in zip(entries, given[at], strict=True)]),
-            np.array([one.priority for one in entries]),
-            np.where(at > len(names), at - len(names) - 1, -1),
-            share[users],
-            ratio(1.0, cluster.pooled_capacity) if combine == "vector" else np.zeros(0),
+            parent=np.where(order > 0, np.argsort(order)[np.array(parent)[order]], -1),
+            end=np.arange(len(order)) + size[order],
+            weight=np.array(weights),
+            priority=np.array([one.priority for one in entries]),
+            user=np.where(order > len(names), order - len(names) - 1, -1),
+            share=share[users],
+            pool=ratio(1.0, cluster.pooled_capacity) if combine == "vector" else np.zeros(0),
         )
-        self._demand, self._resources, self._names = cluster.demand[users], cluster.resources, [named[k] for k in order]
+        self._demand, self._resources = cluster.demand[users], cluster.resources
+        self._names = [labels[k] for k in order]
         self.limits = self._bounds("limit", {k: one.limit for k, one in enumerate(entries) if one.limit})
-        # A quota of 0 guarantees nothing; as a bound, users without tasks would attain it at once.
-        guaranteed = {k: {what: q for what, q in one.quota.items() if q > 0} for k, one in enumerate(entries)}
-        quotas, deep = {k: some for k, some in guaranteed.items() if some}, [len(lines[k]) for k in order]
-        self._quotas = [
-            self._bounds("quota", {k: one for k, one in quotas.items() if deep[k] == level})
-            for level in sorted({deep[k] for k in quotas}, reverse=True)
-        ]
+        # Quotas are met level by level, from the deepest. A quota of 0 guarantees nothing; as a bound, users without
+        # tasks would attain it at once.
+        by_level: dict[int, dict[int, dict[str, float]]] = {}
+        for k, one in enumerate(entries):
+            if positive := {resource: amount for resource, amount in one.quota.items() if amount > 0}:
+                by_level.setdefault(len(paths[order[k]]), {})[k] = positive
+        self._quotas = [self._bounds("quota", by_level[level]) for level in sorted(by_level, reverse=True)]
 
     def _bounds(self, kind: str, given: Mapping[int, Mapping[str, float]]) -> Bounds:
         """Bounds of nodes of the tree, given as amounts by resource."""
@@ -240,13 +240,10 @@ class Filling:
             resource.append(r)
             names.append(f"{what!r} of queue {self._names[k]!r}")
             most.append(amount)
-        start, user, of = (
-            from_sizes([len(one) for one in users[1:]]),
-            np.concatenate(users),
-            np.array(resource, np.intp),
-        )
-        use = self._demand[user, np.repeat(of, np.diff(start))]
-        return Bounds(np.array(node, np.intp), of, names, start, user, use, np.array(most, float))
+        start, user = from_sizes([len(one) for one in users[1:]]), np.concatenate(users)
+        row_resource = np.array(resource, np.intp)
+        use = self._demand[user, np.repeat(row_resource, np.diff(start))]
+        return Bounds(np.array(node, np.intp), row_resource, names, start, user, use, np.array(most, float))
 
     def rates(self) -> Array:
         """Tasks per unit of time at the start, (users,); 0 for users of lower priority."""
@@ -267,16 +264,28 @@ class Filling:
 
     def _state(self, most: Array, cost: Array) -> _State:
         """State without tasks; users may have `most` tasks, (users,), each of `cost`, (tables, users)."""
-        nodes, resources = len(self._nodes.parent), self._demand.shape[1]
-        leaf, speed = self._nodes.user >= 0, np.zeros((nodes, resources + len(cost)))
-        user = self._nodes.user[leaf]
-        speed[leaf] = (np.hstack([self._demand, cost.T]) / self._nodes.share[:, None])[user]
-        size, none = len(most), np.zeros(nodes, dtype=bool)
+        users, nodes, resources = len(most), len(self._nodes.parent), self._demand.shape[1]
+        is_leaf, speed = self._nodes.user >= 0, np.zeros((nodes, resources + len(cost)))
+        per_share = np.hstack([self._demand, cost.T]) / self._nodes.share[:, None]
+        speed[is_leaf] = per_share[self._nodes.user[is_leaf]]
         return _State(
-            np.zeros(size), most, np.ones(size, dtype=bool), none, none.copy(), np.zeros(nodes + 1), np.zeros(nodes),
-            np.zeros(nodes), np.zeros(nodes, dtype=np.intp), np.ones(nodes), speed, np.zeros((nodes, resources)),
-            np.full((nodes, resources), np.inf), np.zeros(size, dtype=np.intp), np.full(size, -1), np.zeros(size),
-        )  # fmt: skip
+            tasks=np.zeros(users),
+            most=most,
+            alive=np.ones(users, dtype=bool),
+            can=np.zeros(nodes, dtype=bool),
+            runs=np.zeros(nodes, dtype=bool),
+            clock=np.zeros(nodes + 1),
+            seen=np.zeros(nodes),
+            ahead=np.zeros(nodes),
+            event=np.zeros(nodes, dtype=np.intp),
+            norm=np.ones(nodes),
+            speed=speed,
+            used=np.zeros((nodes, resources)),
+            bound=np.full((nodes, resources), np.inf),
+            stop=np.zeros(users, dtype=np.intp),
+            cut=np.full(users, -1),
+            rate=np.zeros(users),
+        )
 
     def path(
         self,

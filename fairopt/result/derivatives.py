@@ -103,11 +103,13 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
         total = np.logaddexp.reduce(whole, axis=2)
         part = np.nan_to_num(np.exp(whole - total[:, :, None]))
     priced = (part > SMALL).any(axis=0)
+    # A row per server: the log total and the relative prices in all levels.
     prices = np.concatenate([np.nan_to_num(total)[:, :, None], part], axis=2).transpose(1, 0, 2).reshape(servers, -1)
     runs = (tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)).T.astype(float)  # pairs whose tasks can decrease
-    size = cluster.demand / pool
-    size /= size.max(axis=1, keepdims=True)
-    squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
+    demand = cluster.demand / pool
+    demand /= demand.max(axis=1, keepdims=True)
+    outer = (demand[:, :, None] * demand[:, None, :]).reshape(len(demand), -1)
+    # Servers with an exhausted resource without a price join no group.
     chosen, free = np.arange(servers), ~(full & ~priced).any(axis=1)
     for root in np.argsort(-runs.sum(axis=1), kind="stable"):
         if not free[root]:
@@ -116,7 +118,7 @@ def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> I
         may = np.flatnonzero(free & (np.abs(prices - prices[root]).max(axis=1) <= same))
         while len(may):
             known = runs[chosen == root].any(axis=0)
-            gram = (runs[may] @ (squares * known[:, None])).reshape(-1, resources, resources)
+            gram = (runs[may] @ (outer * known[:, None])).reshape(-1, resources, resources)
             used_up = priced[may, :, None] & priced[may, None, :]
             # The demands of common users must have full rank in the exhausted resources.
             joins = np.linalg.eigvalsh(np.where(used_up, gram, np.eye(resources)))[:, 0] > SMALL
@@ -431,16 +433,21 @@ class Derivatives:
 
     @cached_property
     def _inconsistent(self) -> Mask:
-        """Mask (data, parts) of the parts whose linearised equations have no solution for a change of the datum."""
-        part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
+        r"""Mask (data, parts) of the parts whose linearised equations have no solution for a change of the datum.
+
+        There is none if :math:`\nu^T B \ne 0` for a null vector :math:`\nu` of the part's equations.
+        """
+        part_of, null, pool_part = self.equations.parts[0], self.linear.null, self.pooling.part
         # The effect of a capacity is proportional to its fraction of the pool.
-        size = np.ones(self.rows["counts"].stop)
-        size[self.rows["counts"]] = pools.max(axis=1)
-        size[self.rows["capacities"]] = (pools[self.merging.server_of] * self.merging.server_part[:, None]).ravel()
-        result = np.zeros((len(size), int(self.equations.parts[1].max()) + 1), dtype=bool)
-        for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
-            for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
-                result[:, c] |= np.abs(found).max(axis=1) > ROUNDING * size
+        scale = np.ones(self.rows["counts"].stop)
+        scale[self.rows["counts"]] = pool_part.max(axis=1)
+        of_servers = pool_part[self.merging.server_of] * self.merging.server_part[:, None]
+        scale[self.rows["capacities"]] = of_servers.ravel()
+        result = np.zeros((len(scale), int(self.equations.parts[1].max()) + 1), dtype=bool)
+        for part in np.unique(part_of[np.abs(null).max(axis=1, initial=0.0) > 0]):
+            null_of_part = np.where((part_of == part)[:, None], null, 0.0)
+            for product_with_data in self._pulled(null_of_part):
+                result[:, part] |= np.abs(product_with_data).max(axis=1) > ROUNDING * scale
         if self.finite:
             self._mark_single(result[self.rows["capacities"]].reshape(-1, self.cluster.shape[2], result.shape[1]))
         return result
@@ -458,9 +465,9 @@ class Derivatives:
         use = equations.active.polytope.pair_use[pairs]
         for s in np.flatnonzero(sizes > 1):
             mine = np.flatnonzero(equations.server[pairs] == s)
-            sets = np.eye(use.shape[1])[use[mine].argmax(axis=1)]
-            by_price = share[mine]
-            left = sets - by_price @ np.linalg.lstsq(by_price, sets, rcond=1e-10)[0]
+            # How log capacities, through the resource that determines gamma, and log prices change pairs' conditions.
+            by_capacity, by_price = np.eye(use.shape[1])[use[mine].argmax(axis=1)], share[mine]
+            left = by_capacity - by_price @ np.linalg.lstsq(by_price, by_capacity, rcond=1e-10)[0]
             parts = np.unique(equations.parts[0][equations.of_pairs[0][mine]])
             moved = np.flatnonzero(np.abs(left).max(axis=0, initial=0.0) > ROUNDING)
             capacity[np.ix_(np.flatnonzero(self.merging.server_of == s), moved, parts)] = True

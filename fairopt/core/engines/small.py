@@ -100,12 +100,12 @@ class Together:
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
             self.cluster, begun = cluster, clock.cpu()
-            some = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and fastest(kind, cluster, one)]
-            every = finite([problem] * len(some), tol, aim, np.array(some))
-            each = (clock.cpu() - begun) / max(int(every.steps.sum()), 1)
-            for k, one in enumerate(some):
-                found = Found(every.tasks[[k]], every.certificate[[k]], every.log_rows[[k]], every.steps[[k]])
-                self.found[one] = found, each * int(every.steps[k])
+            alphas = [one for one in {alpha, *self.alphas} if 0 < one < np.inf and fastest(kind, cluster, one)]
+            stack = finite([problem] * len(alphas), tol, aim, np.array(alphas))
+            per_step = (clock.cpu() - begun) / max(int(stack.steps.sum()), 1)
+            for k, one in enumerate(alphas):
+                found = Found(*(of_all[[k]] for of_all in stack))
+                self.found[one] = found, per_step * int(stack.steps[k])
         return self.found.get(alpha) if cluster is self.cluster else None
 
 
@@ -118,39 +118,43 @@ def solutions(problem: Problem, tol: float, engine: str, warm: object = None) ->
     at alpha = 0, for PS-DSF, single servers, and games in which a limit binds. There is also no candidate if the
     certificate exceeds `tol`.
     """
-    kind, servers = kind_of(problem.criterion), problem.cluster.shape[1]
-    # At alpha = 0 the interior-point method selects an optimum that does not depend on the order of users; single
-    # servers are solved by progressive filling.
-    filled = kind == "per_server" or (kind == "leximin" and servers == 1)
-    if kind in (None, "efficient", "psdsf") or filled:
-        return
-    # Dense methods do not support task limits of users with rates.
-    limited = problem.cluster.rated and bool(np.isfinite(problem.limits[problem.limits > 0]).any())
-    if limited or not fastest(kind, problem.cluster, problem.criterion.alpha):
-        return
-    # A warm start of another engine shows that a limit bound at the previous alpha, and probably binds here.
-    if kind == "game" and not (warm is None or isinstance(warm, Together)):
+    kind = kind_of(problem.criterion)
+    if kind is None or not _applies(problem, kind, warm):
         return
     begun = clock.cpu()
     if kind == "leximin":
-        by, found = "dense simplex", maxmin.leximin([problem])
-        tasks, certificate, steps, seconds = found.tasks, found.certificate, found.rounds, clock.cpu() - begun
+        method, filled = "dense simplex", maxmin.leximin([problem])
         with np.errstate(divide="ignore"):
-            log = np.log(found.prices[0])
+            found = Found(filled.tasks, filled.certificate, np.log(filled.prices), filled.rounds)
+        seconds = clock.cpu() - begun
     else:
-        by, errors = "dense interior point", (_AIM_OF_TOL * tol, min(_AIM_OF_TOL * tol, _FINEST))
-        known = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
-        (tasks, certificate, log, steps), seconds = known or (finite([problem], *errors), clock.cpu() - begun)
-        log = log[0]
+        method, errors = "dense interior point", (_AIM_OF_TOL * tol, min(_AIM_OF_TOL * tol, _FINEST))
+        of_path = warm.at(problem, kind, *errors) if isinstance(warm, Together) else None
+        found, seconds = of_path or (finite([problem], *errors), clock.cpu() - begun)
         # If a limit binds, equilibria are not unique, and selection must not depend on the size of the problem.
-        bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDING)) & (problem.limits > 0)
+        bound = (found.tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDING)) & (problem.limits > 0)
         if kind == "game" and bound.any():
             return
-    error, log = float(certificate[0]), _per_unit(problem, log)
+    error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])
     if error <= tol:
-        run, fine = Run(by, seconds), error <= _TO_ROUNDING
-        table = problem.cluster.tasks_of(tasks[0])
-        yield Solution(table, None, engine, (run,), 0.0, int(steps[0]), "converged", log=log, fine=fine)
+        run, fine = Run(method, seconds), error <= _TO_ROUNDING
+        tasks = problem.cluster.tasks_of(found.tasks[0])
+        yield Solution(tasks, None, engine, (run,), 0.0, int(found.steps[0]), "converged", log=log, fine=fine)
+
+
+def _applies(problem: Problem, kind: Kind, warm: object) -> bool:
+    """True if the dense method supports the problem, is the fastest, and selects the same optimum as other engines."""
+    # At alpha = 0 the interior-point method selects an optimum that does not depend on the order of users; single
+    # servers are solved by progressive filling.
+    if kind in ("efficient", "psdsf", "per_server") or (kind == "leximin" and problem.cluster.shape[1] == 1):
+        return False
+    # Dense methods do not support task limits of users with rates.
+    if problem.cluster.rated and np.isfinite(problem.limits[problem.limits > 0]).any():
+        return False
+    # A warm start of another engine shows that a limit bound at the previous alpha, and probably binds here.
+    if kind == "game" and not (warm is None or isinstance(warm, Together)):
+        return False
+    return fastest(kind, problem.cluster, problem.criterion.alpha)
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:

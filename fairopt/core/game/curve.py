@@ -110,7 +110,11 @@ class Run:
         return reason
 
     def step(self) -> str | None:
-        """Take one step; return None, or the reason why the run ends ("" at the last target)."""
+        """Take one predictor-corrector step; return None, or the reason why the run ends ("" at the last target).
+
+        A step follows the tangent, which is oriented along the curve, to the next event. If the tangent shows that the
+        previous step has passed a fold, the run returns to the point before it instead, with a shorter length.
+        """
         self.steps += 1
         g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
         gauge(g, at)
@@ -118,36 +122,45 @@ class Run:
         # The equilibrium at alpha = 1 is unique: a curve far on the other side of alpha = 1 has passed it once more.
         if not v.valid or forward * at.theta < -np.abs(self.targets).max():
             return SINGULAR
-        # After an event the entering variable must increase, which fixes the orientation. On one active set the sign of
-        # the determinant fixes it, which is independent of the border, also where the tangent turns abruptly.
-        border = self._tangent[np.append(unknowns.members, -1)]
-        if self._event >= 0:
-            border = unknowns.gradient(v, self._event)
-        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
-        t = tangent(factors, scale)
+        scale, same_set = unknowns.weights(v), self._event < 0
+        t = self._oriented_tangent(unknowns, v, scale)
         if t is None:
             return SINGULAR
-        if self._event >= 0 or not self._orientation:
-            self._orientation = factors.sign
-        elif factors.sign != self._orientation:
-            t = -t
         rises = bool(forward * t[-1] > _TURNING)
-        if self._previous is not None and not rises and self._event < 0 and self.length > _CLEARS_FOLD:
+        if self._previous is not None and not rises and same_set and self.length > _CLEARS_FOLD:
             # A fold lies between this point and the previous point: return, and approach the fold by a shorter step.
-            (self.at, self._tangent), self._previous, self.length = self._previous, None, _TOWARDS_FOLD * self.length
+            (self.at, self._tangent), self._previous = self._previous, None
+            self.length *= _TOWARDS_FOLD
             return None
         self._track_folds(v, rises, forward)
         target = self._next_target(float(t[-1]))
-        self._previous = (at.copied(), self._tangent) if rises and self._event < 0 else None
+        self._previous = (at.copied(), self._tangent) if rises and same_set else None
         self._tangent = np.zeros(unknowns.whole + 1)
         self._tangent[np.append(unknowns.members, -1)] = scale * t
         event, corrections, length = advanced(unknowns, at, v, t, scale, self.length, target)
         if corrections < 0:
             return STUCK
         factor = _FASTER if corrections <= 3 else _FAST if corrections <= 4 else _SLOWER
-        grown = (length if event < 0 else self.length) * factor
-        self.length, self._event = min(grown, self.shorter * self.options.longest), -1
+        # A step that ends at an event may be short: the next step then depends on the length that was allowed.
+        tried = length if event < 0 else self.length
+        self.length, self._event = min(tried * factor, self.shorter * self.options.longest), -1
         return self._change_active_set(event, target)
+
+    def _oriented_tangent(self, unknowns: Active, v: Values, scale: Array) -> Array | None:
+        """Unit `tangent` in the direction in which the curve is followed; None if it is not regular here.
+
+        After an event the entering variable must increase, which fixes the orientation. On one active set the sign of
+        the determinant fixes it, which is independent of the border, also where the tangent turns abruptly.
+        """
+        entered = self._event >= 0
+        border = unknowns.gradient(v, self._event) if entered else self._tangent[np.append(unknowns.members, -1)]
+        factors = Factors(unknowns.bordered(v, border))
+        t = tangent(factors, scale)
+        if t is None:
+            return None
+        if entered or not self._orientation:
+            self._orientation = factors.sign
+        return t if factors.sign == self._orientation else -t
 
     def _change_active_set(self, event: int, target: float) -> str | None:
         """Change the active set at an `event` (-1: none), or record an attained `target`; return as `step` does."""
@@ -199,11 +212,11 @@ def tangent(factors: Factors, scale: Array) -> Array | None:
 
 
 def corrected(
-    unknowns: Active, there: Place, across: Array, c: int, target: float, aim: float
+    unknowns: Active, there: Place, across: Array, event: int, target: float, aim: float
 ) -> tuple[int, Values | None]:
     """Correct `there`, in place, to a residual `aim`, by Newton's method.
 
-    Corrections are orthogonal to `across` (unknowns + 1,), or, if c is not -1, reduce the distance from event c to
+    Corrections are orthogonal to `across` (unknowns + 1,), or, if `event` is not -1, reduce the distance from it to
     zero; the distance from the last event is the difference of log alpha and `target`. Returns the number of
     corrections, -1 for a failure, and the equations at the result.
     """
@@ -213,9 +226,9 @@ def corrected(
         if not v.valid:
             break
         border, misfit = across, 0.0
-        if c >= 0:
-            border = unknowns.gradient(v, c)
-            misfit = there.theta - target if c == unknowns.whole else unknowns.distances(v, there)[c]
+        if event >= 0:
+            border = unknowns.gradient(v, event)
+            misfit = there.theta - target if event == unknowns.whole else unknowns.distances(v, there)[event]
         rhs = -np.append(v.slacks[unknowns.members], misfit)
         size = float(np.abs(rhs).max())
         if size <= aim:
@@ -296,8 +309,8 @@ def advanced(
     first = np.maximum(unknowns.distances(v, at), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         event_length = np.where(rate < 0, first / -rate, np.inf)
-    if len(event_length) and (c := int(event_length.argmin())) >= 0 and event_length[c] < h:
-        end, h = c, float(event_length[c])
+    if event_length.min(initial=np.inf) < h:
+        end, h = int(event_length.argmin()), float(event_length.min())
     distance, slope = target - at.theta, float(t[-1])
     if distance * slope > 0 and abs(distance) < abs(slope) * h:
         end, h = unknowns.whole, distance / slope
@@ -305,8 +318,9 @@ def advanced(
     unknowns.moved(there, t, h)
     for _ in range(_ATTEMPTS):
         corrections, now = corrected(unknowns, there, scale * t, end, target, aim)
-        rise, members = there.theta - start.theta, unknowns.pairs
-        forward = np.append((there.z - start.z)[members], rise) @ np.append((scale * t)[: len(members)], t[-1])
+        rise, pairs = there.theta - start.theta, unknowns.pairs
+        moved = np.append((there.z - start.z)[pairs], rise)
+        forward = moved @ np.append((scale * t)[: len(pairs)], t[-1])
         if end >= 0 and (abs(rise) > 3 * length or forward < -_SHORTEST):
             now = None  # Newton's method has converged to another point of the same event
         if now is None:

@@ -121,21 +121,22 @@ def _phase(
     patience : number of rounds without progress after which the phase ends
     """
     state.cap[:] = cap
-    most, reach, best, since, served = top, _REACH, np.inf, 0, len(state.tasks)
+    most, reach, since = top, _REACH, 0  # upper bound of caps, length of jumps, and rounds since the last progress
+    best, fewest = np.inf, len(state.tasks)  # change, and number of pairs with tasks, that the next progress must beat
     same, step, change = np.zeros(len(state.cap)), np.zeros_like(state.tasks), np.inf
-    ahead: State | None = None
-    lowest, kept = np.inf, state.tasks
+    after_jump: State | None = None  # the state before a jump that precedes the next round
+    lowest, kept = np.inf, state.tasks  # least change of all rounds, and the tasks after that round
     while since < patience:
-        tasks, foreseen, last, begun = state.tasks.copy(), state.foreseen.copy(), change, ahead
-        change, ahead = sweeps.gauss_seidel(state), None
+        tasks, foreseen, last_change, before_jump = state.tasks.copy(), state.foreseen.copy(), change, after_jump
+        change, after_jump = sweeps.gauss_seidel(state), None
         since += 1
-        now = int(np.count_nonzero(state.tasks))
-        if change < best / 2 or now < _FEWER_PAIRS * served:
-            best, served, since = min(best, change), min(served, now), 0
+        served = int(np.count_nonzero(state.tasks))
+        if change < best / 2 or served < _FEWER_PAIRS * fewest:
+            best, fewest, since = min(best, change), min(fewest, served), 0
         if change < lowest:
             lowest, kept = change, state.tasks.copy()
-        if begun is not None and change > _JUMP_FAILED * last:
-            _restore(state, begun)
+        if before_jump is not None and change > _JUMP_FAILED * last_change:
+            _restore(state, before_jump)
             reach, step[:] = reach / _SHORTER_JUMP, 0.0
         elif (products := compare(sweeps.game, state, tasks, step))[:, 2].any():
             # Caps follow each server's last two steps: they are doubled in a drift, and divided by four after a turn.
@@ -151,7 +152,7 @@ def _phase(
             same = np.where(products[:, 3] > 0, 0, same + 1)
             np.clip(state.cap, np.where(same > still, least, cap), most, out=state.cap)
             far = np.inf if since >= 2 * still else reach
-            ahead = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
+            after_jump = jump(sweeps, state, step, products.sum(axis=0), state.foreseen - foreseen, far)
         yield change, 3, _TREE
     state.tasks[:], state.slope[:], state.foreseen[:], state.cap[:] = kept, 0.0, 0.0, 0.0
     yield from islice(_anderson(sweeps, state), int(patience))
@@ -160,22 +161,23 @@ def _phase(
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     """Play plain rounds under Anderson's acceleration.
 
-    Each round begins at the affine combination of the last states whose step would be least if steps were linear in
-    states.
+    Each round begins at the affine combination of the states after the last rounds (`ends`) whose step, the relative
+    change of tasks in a round, would be least if steps were linear in states. Only pairs with tasks count in it.
     """
-    user, polytope, gamma, last = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma, 0.0
+    user, polytope, gamma = sweeps.method.user, sweeps.method.polytope, sweeps.method.gamma
     ends: list[Array] = []
     steps: list[Array] = []
+    last_change = 0.0
     while True:
         if len(ends) > 2:
             served = ends[-1] > 0
             mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=_RANK)[0]
-            ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
-            state.tasks[:] = polytope.inside(ahead / gamma) * gamma
+            combined = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
+            state.tasks[:] = polytope.inside(combined / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
-        if change > _RESTART * last:
+        if change > _RESTART * last_change:
             ends, steps = [], []
-        last = change
+        last_change = change
         ends = [*ends, state.tasks.copy()][-_MIXED:]
         steps = [*steps, (state.tasks - begun) / np.maximum(state.total[user], TINY)][-_MIXED:]
         yield change, 1, _MIXTURE

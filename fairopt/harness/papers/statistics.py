@@ -142,7 +142,9 @@ def _pairs(wide: pd.DataFrame, better: Any, than: Any) -> dict[str, tuple[Any, A
 def _reduced(values: pd.Series, by: Sequence[str], over: str) -> pd.DataFrame:
     """Aggregate the values of each draw, or keep all values if `over` is ''."""
     groups = values.groupby(level=[*by], sort=False)
-    return _named(groups.max() - groups.min() if over == "apart" else groups.agg(over) if over else values)
+    if over == "apart":
+        return _named(groups.max() - groups.min())
+    return _named(groups.agg(over) if over else values)
 
 
 def _named(values: pd.Series) -> pd.DataFrame:
@@ -175,7 +177,8 @@ def instants_above(
     first, second = _two(times[times["time"] > 0].pivot_table("value", by, "policy", sort=False), better, than)
     above = (first >= second * (1 - 1e-9)).unstack()[[f"use_{one}" for one in resources]].all(axis=1)
     if busy:
-        above = above[((first > 0) & (second > 0)).unstack()["waiting"]]
+        both_positive = ((first > 0) & (second > 0)).unstack()
+        above = above[both_positive["waiting"]]
     return _reduced(100.0 * above, by[:-2], "mean")
 
 
@@ -190,10 +193,9 @@ def sooner(
     gains = reductions(found, axes, better, than, sizes)
     if which is not None:
         return gains[gains["size"] == which].drop(columns="size")
-    wide = gains.pivot_table("value", [*axes, "repetition", "statistic"], "size", sort=False).sort_index(axis=1)
-    ranks = wide.rank(axis=1)
-    tau = ranks.T.corrwith(pd.Series(range(wide.shape[1]), wide.columns)).where(ranks.std(axis=1) > 0, 0.0)
-    return _named(tau)
+    by_bin = gains.pivot_table("value", [*axes, "repetition", "statistic"], "size", sort=False).sort_index(axis=1)
+    ranks, bins = by_bin.rank(axis=1), pd.Series(range(by_bin.shape[1]), by_bin.columns)
+    return _named(ranks.T.corrwith(bins).where(ranks.std(axis=1) > 0, 0.0))
 
 
 def reductions(found: Any, axes: Sequence[str], better: str, than: str, sizes: str) -> pd.DataFrame:
@@ -246,14 +248,15 @@ def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = Fal
         steady = mine[mine["time"].between(begin, end)].groupby([*draw, "user"], sort=False)["share"].mean()
         before = exact[exact["time"] <= begin]  # fluid shares change at events only
         last = before[before["time"] == before.groupby("source")["time"].transform("max")]
-        there = steady[steady > 0].rename("mine").reset_index()
-        parts.append(there.merge(last[[*same, "user", "share"]], on=[*same, "user"]).assign(begin=begin))
+        present = steady[steady > 0].rename("mine").reset_index()
+        parts.append(present.merge(last[[*same, "user", "share"]], on=[*same, "user"]).assign(begin=begin))
     both = pd.concat(parts)
+    of_draw = [both[one] for one in draw]
     if least:
-        return _named((100 * both["mine"] / both["share"]).groupby([both[one] for one in draw], sort=False).min())
-    fluid = (100 * (both["mine"] - both["share"]).abs()).groupby([both[one] for one in draw], sort=False).max()
-    equal = _reduced(100 * both.groupby([*draw, "begin", "user"], sort=False)["mine"].mean(), [*draw, "begin"], "apart")
-    equal = equal.groupby(draw, sort=False)["value"].max()
+        return _named((100 * both["mine"] / both["share"]).groupby(of_draw, sort=False).min())
+    fluid = (100 * (both["mine"] - both["share"]).abs()).groupby(of_draw, sort=False).max()
+    by_user = 100 * both.groupby([*draw, "begin", "user"], sort=False)["mine"].mean()
+    equal = _reduced(by_user, [*draw, "begin"], "apart").groupby(draw, sort=False)["value"].max()
     return pd.concat([_named(fluid).assign(reading="fluid"), _named(equal).assign(reading="equal")], ignore_index=True)
 
 
@@ -271,8 +274,8 @@ def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots:
         chosen = [(both.max(axis=1) * number - 1).abs() > 0.2 for number in range(slots[0], slots[1] + 1)]
     tasks = pd.DataFrame({k: demands["tasks"] * one for k, one in enumerate(chosen)})
     by = [demands[one] for one in draw]
-    part = 100 * tasks.groupby(by, sort=False).sum().min(axis=1) / demands["tasks"].groupby(by, sort=False).sum()
-    return _named(part)
+    chosen_tasks = tasks.groupby(by, sort=False).sum().min(axis=1)
+    return _named(100 * chosen_tasks / demands["tasks"].groupby(by, sort=False).sum())
 
 
 def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
@@ -280,17 +283,18 @@ def skewed_classes_gain(found: Any, axes: Sequence[str], better: str, than: str)
 
     A class is the more skewed, the more its ratio of the two resources differs from the ratio of all servers.
     """
-    use = found.long("use")
+    use, draw = found.long("use"), [*axes, "repetition"]
     use = use[use["class"] != "all"]
-    total = use.groupby(["class", "resource"], sort=False)["capacity"].sum().unstack()
-    largest = total.sum(axis=1).nlargest(4).index
-    first, second = (total[one] for one in total.columns[:2])
+    capacity = use.groupby(["class", "resource"], sort=False)["capacity"].sum().unstack()
+    largest = capacity.sum(axis=1).nlargest(4).index
+    first, second = (capacity[resource] for resource in capacity.columns[:2])
     skew = np.log((first / second) / (first.sum() / second.sum())).abs()
-    last = skew[largest].nlargest(2).index
-    use = use[use["class"].isin(largest)].assign(last=use["class"].isin(last))
-    gain = 100 * use.pivot_table("utilization", [*axes, "repetition", "resource", "class", "last"], "name", sort=False)
-    wide = (gain[better] - gain[than]).groupby(level=[*axes, "repetition", "last"], sort=False).mean().unstack()
-    return _named(wide[True] - wide[False])
+    most_skewed = skew[largest].nlargest(2).index
+    use = use[use["class"].isin(largest)].assign(skewed=use["class"].isin(most_skewed))
+    utilization = use.pivot_table("utilization", [*draw, "resource", "class", "skewed"], "name", sort=False)
+    gain = 100 * utilization[better] - 100 * utilization[than]
+    by_skew = gain.groupby(level=[*draw, "skewed"], sort=False).mean().unstack()
+    return _named(by_skew[True] - by_skew[False])
 
 
 def seconds_needed(found: Any, axes: Sequence[str], cluster: str) -> pd.DataFrame:

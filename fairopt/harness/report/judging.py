@@ -28,23 +28,24 @@ def wide(experiment: str) -> str:
 
 
 def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
-    """Confidence interval and outcome by set-up: columns of assumptions, `mean`, `half`, `n`, `outcome`.
+    """Confidence interval and outcome of a statement by set-up, a combination of options that the paper leaves open.
 
-    The half-width of a single draw is infinite, or 0 if the experiment is deterministic.
+    The columns are the assumptions, `mean`, `half`, `n`, and `outcome`. The half-width of a single draw is infinite, or
+    0 if the experiment is deterministic.
     """
-    axes = one.assumptions
-    of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in axes if axis.default}
+    of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in one.assumptions if axis.default}
     cells = found.cells.assign(**of_cells)
-    for column, values in one.only.items():
-        cells = cells[cells[column].isin([values] if isinstance(values, str) else values)]
-    arguments = {"name": "compared"} | dict(one.statistic)
-    measure: Callable[..., pd.DataFrame] = getattr(statistics, arguments.pop("name"))
-    values = measure(replace(found, cells=cells), [*of_cells], **arguments)
-    by = [axis.name for axis in axes if axis.name in values]
-    certain = not cells["seed"].any()
-    keyed = values.assign(**{name: values[name].astype(str) for name in by}, all="")
-    table = interval(keyed, [*by, "all"], "value").drop(columns="all")
-    table["half"] = table["half"].mask(table["n"] == 1, 0.0 if certain else float("inf"))
+    for column, wanted in one.only.items():
+        cells = cells[cells[column].isin([wanted] if isinstance(wanted, str) else wanted)]
+    arguments = dict(one.statistic)
+    statistic: Callable[..., pd.DataFrame] = getattr(statistics, arguments.pop("name", "compared"))
+    values = statistic(replace(found, cells=cells), [*of_cells], **arguments)
+    assumed = [axis.name for axis in one.assumptions if axis.name in values]
+    # The column `all` groups all rows if there is no assumption.
+    keyed = values.assign(**{name: values[name].astype(str) for name in assumed}, all="")
+    table = interval(keyed, [*assumed, "all"], "value").drop(columns="all")
+    deterministic = not cells["seed"].any()
+    table["half"] = table["half"].mask(table["n"] == 1, 0.0 if deterministic else float("inf"))
     if table.empty:  # no draw has a value of the statistic
         table = pd.DataFrame({"mean": [np.nan], "half": [np.nan], "n": [0]})
     pairs = zip(table["mean"], table["half"], strict=True)
@@ -64,10 +65,9 @@ def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str],
     parts = []
     for one in statements:
         setups = evaluate(one, results.of(of(one.experiment)))
-        axes = [axis for axis in one.assumptions if axis.name in setups and setups[axis.name].nunique() > 1]
-        under = [
-            ", ".join(filter(None, (axis.said([row[axis.name]]) for axis in axes))) for _, row in setups.iterrows()
-        ]
+        varied = [axis for axis in one.assumptions if axis.name in setups and setups[axis.name].nunique() > 1]
+        said = [[axis.said([row[axis.name]]) for axis in varied] for _, row in setups.iterrows()]
+        under = [", ".join(filter(None, options)) for options in said]
         about = {"statement": ", ".join(map(str, one.states)), "where": one.where, "claim": one.statement}
         found = setups.rename(columns={"mean": "ours", "half": "+- ours"})[["ours", "+- ours", "n", "outcome"]]
         found["+- ours"] = found["+- ours"].where(np.isfinite(found["+- ours"]))

@@ -62,23 +62,30 @@ def find(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _flush(t):  # type: ignore[no-untyped-def]
-    """Update the index of outdated servers."""
+    """Update the index for the servers in the list `STALE`, whose free amounts have changed, and empty the list."""
     for k in range(t.n[STALE]):
         s = t.lists[STALE, k]
         t.servers[s, STALE] = 0
         if RATIOS:
             _move(t, s)
         else:
-            base, leaf = t.types[t.servers[s, TREE], 0], t.types[t.servers[s, TREE], 1] + t.servers[s, SLOT]
-            for r in range(t.free.shape[1]):
-                t.tree[base + leaf, r] = t.free[s, r]
-            for c in range(len(t.mix)):
-                least = np.inf
-                for r in range(t.free.shape[1]):
-                    least = min(least, t.mix[c, r] * t.free[s, r])
-                t.tree[base + leaf, t.free.shape[1] + c] = np.int64(least)
-            raised(t.tree, base, leaf)
+            _write_leaf(t, s)
     t.n[STALE] = 0
+
+
+@compiled(inline=True)
+def _write_leaf(t, s):  # type: ignore[no-untyped-def]
+    """Write the free amounts of server s, and their mixtures, into its leaf of the tree of its type."""
+    kind, amounts = t.servers[s, TREE], t.free.shape[1]
+    base, leaf = t.types[kind, 0], t.types[kind, 1] + t.servers[s, SLOT]
+    for r in range(amounts):
+        t.tree[base + leaf, r] = t.free[s, r]
+    for m in range(len(t.mix)):
+        least = np.inf
+        for r in range(amounts):
+            least = min(least, t.mix[m, r] * t.free[s, r])
+        t.tree[base + leaf, amounts + m] = np.int64(least)
+    raised(t.tree, base, leaf)
 
 
 @compiled(inner=True)
@@ -86,8 +93,8 @@ def _by_type(t, g):  # type: ignore[no-untyped-def]
     """Search by type, from the last type on: capacities are largest there, and scores often lowest."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
-    for of in range(len(t.types) - 1, -1, -1):
-        base, size, first = t.types[of, 0], t.types[of, 1], t.types[of, 2]
+    for kind in range(len(t.types) - 1, -1, -1):
+        base, size, first = t.types[kind, 0], t.types[kind, 1], t.types[kind, 2]
         value = score(t, g, q, t.member[first])
         if found >= 0 and value > lowest:
             continue
@@ -141,11 +148,11 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
             if b < 0:
                 break
             here = t.ratios[t.directory[b], 0, k]
-            i, j = b, k
+            first_b, first_k = b, k
             if step < 0:  # ties are broken by the first server of this ratio
                 b, k = _locate(t, here, np.int64(-1))
-                i, j = _next(t, g, b, k, np.int64(1), here, 0.0)
-            s = t.ids[t.directory[i], j]
+                first_b, first_k = _next(t, g, b, k, np.int64(1), here, 0.0)
+            s = t.ids[t.directory[first_b], first_k]
             value = score(t, g, q, s)
             if value < lowest or (value == lowest and s < found) or found < 0:
                 found, lowest = s, value
@@ -316,17 +323,17 @@ def _move(t, s):  # type: ignore[no-untyped-def]
     if same:
         return
     b, k = _locate(t, _ratio_of(seen, s, 1), s)
-    d, again = t.directory[b], False
+    d, had_most = t.directory[b], False
     filled[d] -= 1
     _shift_servers(t, d, k, filled[d], 1)
     for r in range(free.shape[1]):
-        again = again or seen[s, r] == most[b, r]
+        had_most = had_most or seen[s, r] == most[b, r]
         seen[s, r] = free[s, r]
     if filled[d] == 0 and t.n[BLOCKS] > 1:
         t.n[BLOCKS] -= 1
         _shift_blocks(t, b, t.n[BLOCKS], 1)
         t.directory[t.n[BLOCKS]] = d
-    elif again:
+    elif had_most:
         _highest(t, b)
     b, k = _locate(t, _ratio_of(seen, s, 1), s)
     d = t.directory[b]
