@@ -83,7 +83,7 @@ def test_solve_saves_and_check_checks(
     assert "CEEI: 2 users" in capsys.readouterr().out
     assert main(["check", path]) == 0
     out = capsys.readouterr().out
-    assert "passes at 1e-06: alpha = 1 of dominant shares, pool\ncalled 'CEEI' by the file\n" in out
+    assert "passes at 1e-06: alpha = 1 of dominant shares, pool\nmechanism according to the file: 'CEEI'\n" in out
     assert "feasibility" in out
     assert "backward error" in out
     content = json.loads(Path(path).read_text())
