@@ -50,7 +50,9 @@ def _reaching(doing: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "; name one that exists" if isinstance(error, FileNotFoundError) and doing.startswith("read") else ""
+        remedy = (
+            "; name a file that exists" if isinstance(error, FileNotFoundError) and doing.startswith("read") else ""
+        )
         raise DataError(f"cannot {doing} {path}: {error.strerror}{remedy}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None

@@ -66,10 +66,13 @@ def solve(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """`fairopt check FILE`: certify a saved allocation again; exit status 1 if it misses the tolerance."""
-    if Path(options.file).is_file() and not allocation_file.is_one(Path(options.file)):
-        raise DataError(f"{options.file} is no allocation file; fairopt solve FILE --save answer.json writes one "
-                        "(fairopt docs allocation-file)")  # fmt: skip
-    allocation = Allocation.load(options.file)
+    try:
+        allocation = Allocation.load(options.file)
+    except DataError as error:
+        if allocation_file.is_one(Path(options.file)):
+            raise
+        remedy = "name an allocation file, as fairopt solve FILE --save answer.json writes it"
+        raise DataError(f"{error}; {remedy}", error.where) from None
     tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
     certificate = allocation.certificate
     passes, by = certificate.passes(tol), stated(allocation)
