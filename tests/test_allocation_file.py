@@ -83,7 +83,7 @@ def test_solve_saves_and_check_checks(
     assert "CEEI: 2 users" in capsys.readouterr().out
     assert main(["check", path]) == 0
     out = capsys.readouterr().out
-    assert "passes at 1e-06: alpha = 1 of dominant shares, pool\ncalled 'CEEI' by the file\n" in out
+    assert "passes at 1e-06: alpha = 1 of dominant shares, pool\nmechanism according to the file: 'CEEI'\n" in out
     assert "feasibility" in out
     assert "backward error" in out
     content = json.loads(Path(path).read_text())
@@ -117,7 +117,9 @@ def test_a_label_fakes_no_report(command: str, tmp_path: Path, capsys: pytest.Ca
     assert not {*said} & {*HOSTILE[12:], "\x1b"} - {*"\n2J31m[feasibility: 0"}
     assert "\nfeasibility: 0\n" not in said
     if command == "check":
-        assert said.startswith("passes at 1e-06: largest sum of dominant shares, servers\ncalled 'DRFH")
+        assert said.startswith(
+            "passes at 1e-06: largest sum of dominant shares, servers\nmechanism according to the file: 'DRFH"
+        )
 
 
 # -- with something wrong in them: errors name the entry; what can be judged is judged ----------------

@@ -50,7 +50,10 @@ def _reaching(doing: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(f"cannot {doing} {path}: {error.strerror}") from None
+        remedy = (
+            "; name a file that exists" if isinstance(error, FileNotFoundError) and doing.startswith("read") else ""
+        )
+        raise DataError(f"cannot {doing} {path}: {error.strerror}{remedy}") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except ValueError as error:  # an invalid path, such as a path with a null character

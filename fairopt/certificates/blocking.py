@@ -99,7 +99,7 @@ def blocking(
     polytope = Polytope(split.merging.cluster, limits)
     users, totals = polytope.users, split.work
     if len(polytope.timed):
-        raise DataError("what holds users is not told where the limits of users with different rates can bind")
+        raise DataError("limiting resources are not determined if task limits of users with different rates can bind")
     if (none := starved(polytope, totals[users])).any():
         n = users[int(none.argmax())]
         raise DataError(f"user {cluster.users[n]!r} has no tasks, although it could run some: this is not max-min")
@@ -142,7 +142,7 @@ def _by_prices(
     """
     if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
-            "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
+            "this allocation has no prices, and it is too large to search for them: engine='native' gives them"
         )
     sets, (rise, which, _) = held(polytope, tasks, level, floor, free, prices, tol)
     server, resource = np.full(len(level), -1), np.full(len(level), -1)

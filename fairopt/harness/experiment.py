@@ -191,7 +191,13 @@ class Kind:
 
 
 MECHANISMS = Kind(
-    CELLS, "clusters", "mechanisms", lambda: (*solve.MEASURES, *metrics.KNOWN), mechanisms.parse, CLUSTERS, solve.jobs,
+    CELLS,
+    "clusters",
+    "mechanisms",
+    lambda: tuple(dict.fromkeys((*solve.MEASURES, *metrics.KNOWN))),
+    mechanisms.parse,
+    CLUSTERS,
+    solve.jobs,
     solve.measure,
 )  # fmt: skip
 POLICIES = Kind(
@@ -338,7 +344,8 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
         with document.blamed("grid", k):
             for key, known in ((kind.sources, sources), ("measures", kind.measures())):
                 if strange := [name for name in values[key] if name not in known]:
-                    raise DataError(f"is {strange[0]!r}; it must be one of {', '.join(known)}", (key,))
+                    own = "; the file of a measure of yours is named in [experiment] plugins" * (key == "measures")
+                    raise DataError(f"is {strange[0]!r}; it must be one of {', '.join(known)}{own}", (key,))
         with document.blamed("grid", k, kind.runs):
             for text in values[kind.runs]:
                 kind.check_run(text)

@@ -70,7 +70,7 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
     except Elsewhere:
         raise
     except Exception as error:  # solving each cell individually attributes the error to the cell that causes it
-        said = f"draws are solved one by one, as their stack broke down ({type(error).__name__}: {error})"
+        said = f"draws are solved one by one, as solving them together failed ({type(error).__name__}: {error})"
         warnings.warn(f"{said}: please report it", EngineWarning, stacklevel=2)
         return [], [*cells]
     took = {"elapsed": watch.seconds / len(cells), "loops": watch.loops / len(cells)}

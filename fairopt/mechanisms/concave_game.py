@@ -115,9 +115,9 @@ class ConcaveGame(GameMechanism):
         if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= _DECADES:
             return why(best)
         return (
-            f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about "
+            f". The tasks that users could run alone span {decades:.0f} decades here; solvers of CVXPY resolve about "
             f"{_DECADES}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "
-            "engine sees all of them"
+            "engine resolves all of them"
         )
 
     def program(self, p: Program) -> Statement:

@@ -206,7 +206,7 @@ def criterion(
     """
     alpha = _validate.alpha(alpha)
     if cluster.rated and scope in ("pool", "servers") and share_rule not in ("alone", "constant"):
-        cluster.check_one_rate("this mechanism divides what is held, whatever that does")
+        cluster.check_one_rate("this mechanism divides resources regardless of the rates")
         share = partial(_per_work, cluster, share)
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")

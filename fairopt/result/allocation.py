@@ -157,7 +157,8 @@ def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[st
 
 def _none(label: str) -> NoReturn:
     raise DataError(
-        f"{label} has no criterion, as nobody optimised it; judge it by one: Allocation.of(..., criterion=...)"
+        f"{label} has no criterion, as it is not the result of an optimisation; "
+        "give one: Allocation.of(..., criterion=...)"
     )
 
 

@@ -345,7 +345,7 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
             for k in np.flatnonzero(active.weak_pairs & here[user])[:most]]  # fmt: skip
     if stuck.any():
         weak = np.flatnonzero(active.weak_rows)[:most]
-        said += [f"{name} is just used up: it has no price" for name in polytope.named(weak)]
+        said += [f"{name} is exhausted, but its price is 0" for name in polytope.named(weak)]
     reached = np.flatnonzero((active.weak_limits | (active.limits & active.follows)) & here)
     said += [f"{names[n]} just reaches its task limit" for n in reached[:most]]
     for k in equations.cheap[0] if criterion.scope == "game" and criterion.alpha != 1 else ():
@@ -355,7 +355,7 @@ def _why(equations: Equations, stuck: Mask, most: int = 3) -> str:
             said.append(f"{tied} tie for gamma of {names[user[k]]} on server {cluster.servers[server[k]]!r}")
     reasons = "; ".join(said[:most])
     if not stuck.any():
-        unknown = "shares follow the data in a way that the mechanism does not say"
+        unknown = "the mechanism does not state how shares depend on the data"
         tied = unknown if criterion.share_rule == "unknown" else "resources tie for a user's share"
         return reasons or f"{tied}, or tasks are not determined"
     whose = listed([name for name, one in zip(names, here, strict=True) if one], most)
@@ -498,7 +498,7 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     polytope = Polytope(pools.cluster, criterion.limits(cluster))
     table = np.asarray(table @ summed(pools.pool_of, len(pools.first)).T)
     if not len(polytope.users):
-        raise DataError("no user can run anything: there is nothing to move")
+        raise DataError("no user can run anything, so that there are no derivatives")
     if np.isinf(criterion.alpha):
         with np.errstate(over="ignore"):
             proof = None if prices is None else np.exp(prices)

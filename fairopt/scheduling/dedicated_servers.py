@@ -95,7 +95,9 @@ def _alone(w: Workload, user: int, servers: Index) -> Workload:
     before = w.after[jobs] if len(w.after) else w.after
     after = pd.Index(jobs).get_indexer(before)
     for k in np.flatnonzero((after < 0) & (before >= 0)).tolist():
-        raise DataError(f"job {w.jobs[jobs[k]]!r} comes after another user's: it has no schedule of its own")
+        raise DataError(
+            f"job {w.jobs[jobs[k]]!r} comes after a job of another user, and users are simulated separately here"
+        )
     return replace(
         w, servers=tuple(w.servers[i] for i in servers.tolist()), users=(w.users[user],),
         jobs=tuple(w.jobs[j] for j in jobs.tolist()), capacity=w.capacity[servers], weight=w.weight[[user]],

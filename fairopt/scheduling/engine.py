@@ -17,7 +17,7 @@ from .loop import tables as at
 from .loop.rounds import FINISHED, GROW, advance
 from .loop.tables import RUNNING, Tables, first_of, raised
 from .policies import Policy, rule
-from .policies._base import READ
+from .policies._base import beyond
 from .setup import NEAR, Setup, Thrashing, grown
 from .workload import NEVER, Whole, Workload
 
@@ -155,10 +155,7 @@ def run(
     except AttributeError as error:
         if not isinstance(error.obj, Tables):
             raise
-        raise DataError(
-            f"a rule of {policy} reads state.{error.name}; rules read {', '.join(READ)}. A method of arrays, "
-            "def share(self, state) and the like, reads all of State"
-        ) from None
+        raise DataError(beyond(str(policy), error.name)) from None
     run = t.runs[: t.n[at.STARTED]].T
     end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
     end[how == RUNNING] = NEVER

@@ -211,8 +211,16 @@ class Setup:
 
 def _whole(policy: Policy, what: str, given: Whole, rows: int) -> Whole:
     table = np.asarray(given)
-    if table.ndim != 2 or len(table) != rows or not np.issubdtype(table.dtype, np.integer) or (table < 0).any():
-        raise DataError(f"{policy}: {what} must be tables of whole numbers >= 0, with {rows} rows")
+    if table.ndim != 2 or len(table) != rows or not np.issubdtype(table.dtype, np.integer):
+        raise DataError(
+            f"{policy}: {what}(workload) must return tables of whole numbers with {rows} rows here; "
+            f"got {table.dtype}, {table.shape}"
+        )
+    if (table < 0).any():
+        raise DataError(
+            f"{policy}: {what}(workload) has {table.min()}; its numbers must be >= 0, and below 2^63, where products "
+            "overflow: divide amounts or durations by a constant"
+        )
     return np.array(table, dtype=np.int64)
 
 

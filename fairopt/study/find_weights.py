@@ -227,7 +227,7 @@ def _reason(place: Frontier, tol: float) -> str:
     more = more[np.argsort(-place.rises[more], kind="stable")]
     who = [f"{cluster.users[polytope.users[n]]!r} ({100 * place.rises[n]:.3g}% more)" for n in more]
     return (
-        f"capacity idles that somebody could use, and the mechanism wastes none: with all others' tasks as stated, "
+        f"users could use idle capacity, which the mechanism would not leave idle: with all others' tasks as stated, "
         f"there is more at the same time for user {_names.listed(who, 5)}; raise these, {remedy}"
     )
 

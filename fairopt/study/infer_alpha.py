@@ -195,9 +195,7 @@ def infer_alpha(
         )
     over = _overuse(curve.cluster, observed, who, math.inf if free_scale else overuse)
     if not any(np.isfinite(misfit(alpha)) for alpha in (*GRID, math.inf)):
-        raise SolverError(
-            f"no alpha could be solved for: {next(iter(misfit.failed.values()), 'somebody gets nothing')}"
-        )
+        raise SolverError(f"no alpha could be solved for: {next(iter(misfit.failed.values()), 'a user gets no tasks')}")
     alpha, others = minima(misfit)
     # Standard deviations of log tasks below 1e-7 are attributed to the solver.
     least = max(misfit(alpha), misfit.freedom * 1e-7**2)

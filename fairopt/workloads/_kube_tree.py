@@ -54,7 +54,7 @@ def queues(objects: Mapping[str, Sequence[Object]], remarks: Mapping[str, list[s
                 if kind not in _KUEUE:
                     _bound(kind, one, entry, found)
                 if any(at(one, f"spec.resources.{resource}.quota") == -1 for resource in _UNITS):
-                    remarks["Queues with a quota of -1, for all there is, count as without one"].append(name_of(one))
+                    remarks["Queues with a quota of -1 (no limit) count as queues without a quota"].append(name_of(one))
     _kueue(objects, found, remarks)
     hard: dict[Key, dict[str, Decimal]] = defaultdict(dict)
     for one in objects.get("ResourceQuota", ()):

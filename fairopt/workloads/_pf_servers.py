@@ -1,4 +1,4 @@
-"""Servers of the evaluation of the alpha-PF-VDS paper (section 6): three types, three locations, two links."""
+"""Servers of the evaluation of the alphaPF-VDS paper (section 6): three types, three locations, two links."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
 
 @reader(
     "bitbrains",
-    "Bitbrains virtual machines on the servers of the alpha-PF-VDS paper (bitbrains[:DIR])",
+    "Bitbrains virtual machines on the servers of the alphaPF-VDS paper (bitbrains[:DIR])",
     folder="bitbrains",
     stand_in="bitbrains-like",
 )

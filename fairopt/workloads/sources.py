@@ -275,7 +275,7 @@ class Sources(Generic[Made]):
         if not entry.folder:
             return entry
         if not entry.stand_in:
-            raise DataError(f"{entry.name} reads what you have: name it, {entry.name}:PATH")
+            raise DataError(f"{entry.name} reads a file or folder of yours; name it: {entry.name}:PATH")
         trace, generator = entry.name, self._entry(entry.stand_in)
         if missing := [option for option in options if option not in generator.options]:
             raise DataError(
@@ -295,7 +295,7 @@ class Sources(Generic[Made]):
             raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
         if "rng" not in parameters(entry.function):
             raise DataError(
-                f"the source {name!r} takes no rng; its function must, as all that is random comes from there"
+                f"the source {name!r} takes no rng; give its function a parameter rng for the random generator"
             )
         assert entry.options is not None  # evaluation rejects types of options without a parser
 
@@ -315,9 +315,22 @@ def _options(entry: Entry, given: Mapping[str, str]) -> dict[str, Any]:
         try:
             result[option] = entry.options[option](text)
         except (DataError, ValueError, KeyError) as error:
-            why = f": {error}" if isinstance(error, DataError) else ""
+            kind = parameters(entry.function)[option]
+            why = f": {error}" if isinstance(error, DataError) else f"; it must be {_described(kind)}"
             raise DataError(f"option {option} of {entry.name} cannot be {text!r}{why}", (option,)) from None
     return result
+
+
+def _described(kind: Any) -> str:
+    """Values of a type of options, in words."""
+    kind = kind.__origin__ if typing.get_origin(kind) is Annotated else kind
+    parts = [part for part in typing.get_args(kind) if part is not type(None)]
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, parts))}"
+    if {int, float} <= set(parts):
+        return "a number, or all"
+    words = {int: "a whole number", float: "a number", bool: "true or false"}
+    return " or ".join(dict.fromkeys(words.get(part, "names separated by commas") for part in parts or [kind]))
 
 
 def _pairs(query: str, name: str) -> dict[str, str]:

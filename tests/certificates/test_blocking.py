@@ -140,5 +140,5 @@ def test_too_large_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     native, declared = get("drfh").solve(THREE), get("drfh").solve(THREE, engine="declarative")
     monkeypatch.setattr("fairopt.model.polytope.LARGE", 3)
     check(native)
-    with pytest.raises(SolverError, match="too large to look for some: engine='native' gives them"):
+    with pytest.raises(SolverError, match="too large to search for them: engine='native' gives them"):
         declared.bottlenecks()

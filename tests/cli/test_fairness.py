@@ -67,7 +67,7 @@ def test_all_of_a_file_in_the_time(capsys: pytest.CaptureFixture[str], monkeypat
     assert "envy-freeness" in said
     assert "not checked: the time was over" in said
     assert "CMMF" not in said
-    short = "Not all was checked in time: raise --seconds, or name fewer --mechanisms and --properties"
+    short = "Not all properties were checked in time: raise --seconds, or name fewer of them or of --mechanisms"
     assert " ".join(said.split()).endswith(short)
     assert main(["properties", "paper:drf-4.1", "-m", "cmmf"]) == 2
     assert "CMMF is for one resource" in capsys.readouterr().err

@@ -177,7 +177,7 @@ def test_why_it_is_not_known_what_more_adds(monkeypatch: pytest.MonkeyPatch, ses
     assert re.match(r"\d more, not shown\. 1% more there", many["note"])
     monkeypatch.setattr(module, "_DERIVED", 1)
     many = ask(session, "more", alpha=2)
-    assert many == {"rows": [], "note": "Not asked of more than 1 pairs of user and server."}
+    assert many == {"rows": [], "note": "Not computed for more than 1 pairs of user and server."}
 
 
 def test_code_and_file_give_the_same_answer(session: Session, tmp_path: Any) -> None:

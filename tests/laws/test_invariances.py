@@ -36,12 +36,16 @@ TOL = 1e-4
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_who_is_exempt(mechanism: Mechanism) -> None:
     """A criterion that forgets the weights, or the task, must not exempt itself from the laws below, which ask it."""
-    assert weighs_users(mechanism) == mechanism.uses_weights
-    assert weighs_ratios(mechanism) == mechanism.relative_weights
-    assert counts_tasks(mechanism) == mechanism.counts_tasks
-    assert one_answer(mechanism) == mechanism.unique
-    assert (mechanism in GAMES and mechanism not in SCALE_FREE_GAMES) == (not mechanism.relative_shares)
-    assert has_floors(mechanism) == mechanism.has_floors
+    facts = {
+        "uses_weights": weighs_users(mechanism),
+        "relative_weights": weighs_ratios(mechanism),
+        "counts_tasks": counts_tasks(mechanism),
+        "unique": one_answer(mechanism),
+        "relative_shares": mechanism not in GAMES or mechanism in SCALE_FREE_GAMES,
+        "has_floors": has_floors(mechanism),
+    }
+    stated = {name: getattr(mechanism, name) for name in facts}
+    assert stated == facts, f"set these class variables of {type(mechanism).__name__} (see Mechanism): {facts}"
 
 
 @pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.uses_weights], ids=identify)

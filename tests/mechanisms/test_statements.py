@@ -148,7 +148,7 @@ def test_a_server_has_its_problem_at_large_alpha(alpha: float, unfair: float) ->
 def test_what_is_no_server_problem() -> None:
     game, zero = get("ps-dsf"), np.zeros((2, 1))
     assert isinstance(game, GameMechanism)
-    for name, message in (("x", r"no server 'x'; give one of server1, or its number"), (3, "no server 3")):
+    for name, message in (("x", r"no server 'x'; give one of server1, or its index"), (3, "no server 3")):
         with pytest.raises(DataError, match=message):
             game.server_problem(EXAMPLE, name, zero)
     for bad in (np.zeros((1, 2)), -np.ones((2, 1)), np.full((2, 1), np.nan)):

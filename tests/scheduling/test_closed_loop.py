@@ -59,7 +59,7 @@ def test_what_cannot_be_is_refused(after: list[str], message: str) -> None:
 
 def test_users_alone_keep_their_loops_and_need_nobody_elses() -> None:
     two = chain(2, user=["u", "u", "u", "u", "v", "v"])
-    with pytest.raises(DataError, match="comes after another user's"):
+    with pytest.raises(DataError, match="comes after a job of another user"):
         dedicated(two)
     alone = dedicated(chain(after=["", "", "a", "a", "", ""]))
     assert alone["u"].jobs["arrival"].tolist() == [5, 8, 100]

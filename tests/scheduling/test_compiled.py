@@ -19,7 +19,7 @@ from fairopt.scheduling.loop import handed
 from fairopt.scheduling.policies import Policy, rule
 from fairopt.scheduling.policies.slots import Slots
 from fairopt.scheduling.setup import Setup
-from fairopt.scheduling.workload import NEVER, SECOND, Workload
+from fairopt.scheduling.workload import NEVER, SECOND, Whole, Workload
 
 from .draw import tables, with_methods, workload
 
@@ -118,6 +118,23 @@ def test_a_rule_that_reads_what_methods_read_is_told_what_rules_read() -> None:
 
     with pytest.raises(DataError, match=r"reads state\.running; rules read capacity, .*def share\("):
         simulate(workload(1), Fewest())
+    with pytest.raises(DataError, match=r"reads state\.duration; rules read .* as part of the `cost`"):
+
+        @rule
+        def value(state: Any, group: int, queue: int, server: int) -> float:  # of tasks, not of groups
+            return float(state.duration[group])
+
+
+def test_costs_beyond_whole_numbers_are_refused() -> None:
+    @dataclass(frozen=True)
+    class Long(Policy):
+        def cost(self, workload: Workload) -> tuple[Whole, Whole]:
+            return np.full_like(workload.demand, 2**62) * 2, workload.capacity.sum(axis=0)
+
+    with pytest.raises(
+        DataError, match=r"cost\(workload\) has -9223372036854775808; .* overflow: divide amounts or durations"
+    ):
+        simulate(workload(1), Long())
 
 
 def test_the_state_says_what_waits_without_an_index_that_wraps() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import ROOT
 
 from fairopt.base.errors import DataError
 from fairopt.scheduling import Thrashing, engine, policies, simulate
@@ -35,8 +37,12 @@ CASES = [
 ]  # fmt: skip
 
 
-def test_every_policy_has_a_reference() -> None:
-    assert {*KNOWN, "slots", "cpu-fair", "round-robin", "easy"} == {*policies.REGISTRY}
+def test_every_policy_has_a_reference_and_a_row() -> None:
+    known = {*KNOWN, "slots", "cpu-fair", "round-robin", "easy"}
+    assert known == {*policies.REGISTRY}, "add new policies to KNOWN and to reference.py (CONTRIBUTING.md)"
+    page = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8").partition("\n## Policies\n")[2]
+    rows = re.findall(r"^\| `([\w-]+)[`(]", page.partition("\n## ")[0], re.MULTILINE)
+    assert {*rows} == {*policies.REGISTRY}, "add new policies to the table of docs/scheduling.md"
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))

@@ -135,7 +135,7 @@ INFEASIBLE = r"infeasible: .*'(cpu|ram)' of 'server\d'.* would not do for more t
     ("tasks", "more", "message"),
     [
         ([8, 2, 8], {}, INFEASIBLE),
-        ([1, 2, 1], {}, r"capacity idles that somebody could use.*for user '[ac]' \(\d+.*% more\)"),
+        ([1, 2, 1], {}, r"users could use idle capacity.*for user '[ac]' \(\d+.*% more\)"),
         ([1, 0, 1], {}, r"tasks of user 'b' is 0, although it could.*drop_user"),
         ([1, 3, 1], {}, r"user 'b' has 3 tasks, and only 2.5 to run"),
         ([1, np.nan, 1], {}, r"tasks of user 'b' is nan"),

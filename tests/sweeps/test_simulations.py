@@ -212,7 +212,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [row["policy"] for row in rows] == ["fifo", "fluid:drfh"]
     assert rows[0]["use_memory"] > 0.5
     for wrong, message in (
-        ("-p fifo slots --out x.csv", "are of one policy, and there are 2"),
+        ("-p fifo slots --out x.csv", "apply to one policy, and the number of policies is 2"),
         ("-p fluid:drfh --out x.csv --table tasks", "has no table of tasks"),
         ("--until -3", "until is -3; it must be seconds >= 0"),
         ("--seed -3", "--seed is -3"),

@@ -97,7 +97,7 @@ def test_a_stack_that_fails_is_solved_cell_by_cell(path: Path, tmp_path: Path, m
     drawn(path)
     monkeypatch.setattr(stack, "together", fail)
     monkeypatch.setattr(fo.TSF, "solve", own)  # a mechanism with a way of its own is asked for every cell
-    with pytest.warns(fo.errors.EngineWarning, match="their stack broke down"):
+    with pytest.warns(fo.errors.EngineWarning, match="solving them together failed"):
         frame = sweep(path, tmp_path / "store")
     assert set(frame.loc[frame["status"] == "failed", "name"]) == {"tsf"}
     assert set(frame["error"].dropna()) == {"NotConverged: 4 users are too many"}

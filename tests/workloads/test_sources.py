@@ -82,9 +82,9 @@ def test_an_option_is_never_dropped_by_the_stand_in():
             "no source of clusters 'gogle'; known are alibaba, bitbrains, google2011, google, .*kubernetes",
         ),
         ("bitbrains?vm=3", "bitbrains has no option 'vm'; known are at, window, vms, servers"),
-        ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
+        ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'; it must be a whole number"),
         ("bitbrains-like?vms=0", "option vms of bitbrains-like cannot be '0': vms is 0; it must be a whole number, at"),
-        ("bitbrains?statistic=mode", "option statistic of bitbrains cannot be 'mode'"),
+        ("bitbrains?statistic=mode", "option statistic of bitbrains cannot be 'mode'; it must be one of mean, prov"),
         (
             "google?window=-1",
             "option window of google2011 cannot be '-1': window is -1; it must be a finite number",
@@ -99,7 +99,7 @@ def test_an_option_is_never_dropped_by_the_stand_in():
         ("google-like?seed=-1", "seed must be a whole number"),
         ("google-like:somewhere", "takes no directory"),
         ("google:", "names no directory"),
-        ("kubernetes", "kubernetes reads what you have: name it, kubernetes:PATH"),
+        ("kubernetes", "kubernetes reads a file or folder of yours; name it: kubernetes:PATH"),
         ("google:/no/such/folder", "is not a folder"),
     ],
 )
@@ -135,7 +135,8 @@ def test_known_names():
     """All of them, and no others, stand in the table of docs/workloads.md."""
     page = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`.*?) \|", page.partition("## Names")[2].partition("\n## ")[0], re.MULTILINE)
-    assert {*known(), "google"} == set(re.findall(r"`([\w-]+)", " ".join(cells)))
+    rows = set(re.findall(r"`([\w-]+)", " ".join(cells)))
+    assert {*known(), "google"} == rows, "add new sources to the table `Names` of docs/workloads.md"
 
 
 def test_a_snapshot_prints_its_story(google):

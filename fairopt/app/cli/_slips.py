@@ -18,8 +18,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         text = " ".join(message.split())
-        if text.endswith("are required: FILE"):
-            text += " (behind a list of mechanisms it is taken for one more: write FILE first, or --mechanisms a,b)"
+        if text.endswith("are required: FILE") and any(action.nargs == "+" for action in self._actions):
+            text += " (after a list of names FILE is read as one of them: write FILE first, or --mechanisms a,b)"
         self.exit(2, f"fairopt: {text}{self._command(text)}; {self.prog} --help tells more\n")
 
     def _command(self, message: str) -> str:

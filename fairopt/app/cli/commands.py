@@ -17,7 +17,7 @@ from ...base.names import short
 from ...mechanisms.alpha_fair import Share, share_per_task
 from ...model import _validate
 from ...model.criterion import FairnessEfficiency
-from ...result import _show
+from ...result import _show, allocation_file
 from ...result.allocation import Allocation
 from ...result.allocation_file import defaults
 from . import _screen
@@ -66,7 +66,13 @@ def solve(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """`fairopt check FILE`: certify a saved allocation again; exit status 1 if it misses the tolerance."""
-    allocation = Allocation.load(options.file)
+    try:
+        allocation = Allocation.load(options.file)
+    except DataError as error:
+        if allocation_file.is_one(Path(options.file)):
+            raise
+        remedy = "name an allocation file, as fairopt solve FILE --save answer.json writes it"
+        raise DataError(f"{error}; {remedy}", error.where) from None
     tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
     certificate = allocation.certificate
     passes, by = certificate.passes(tol), stated(allocation)
@@ -75,7 +81,8 @@ def check(options: argparse.Namespace) -> int:
         about = {"mechanism": allocation.mechanism, "criterion": by, "measure": certificate.measure}
         print_json(about | {"worst": certificate.worst} | numbers | {"tol": tol, "passes": passes})
     else:
-        print(f"{'passes' if passes else 'fails'} at {tol:g}: {by}\ncalled {short(allocation.mechanism)} by the file")
+        print(f"{'passes' if passes else 'fails'} at {tol:g}: {by}")
+        print(f"mechanism according to the file: {short(allocation.mechanism)}")
         print(f"feasibility: {certificate.feasibility:.1e}")
         print(f"{certificate.measure}: {certificate.optimality:.1e}" if certificate.judged else certificate.measure)
         print(certificate.worst)
@@ -142,6 +149,9 @@ def claims(options: argparse.Namespace) -> int:
     from ...harness import papers, report
     from ...harness.report.export import FORMATS
 
+    out = Path(options.out) if options.out else None
+    if out is not None and out.suffix and out.suffix not in FORMATS and not out.is_dir():
+        raise DataError(f"--out {out}: a table ends in {', '.join(FORMATS)}; a new folder has a name without a dot")
     frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
     columns = ["item", "statement", "paper", "where", "instance", "claim", "printed", "ours", "verdict"]
     if options.json:
@@ -153,8 +163,8 @@ def claims(options: argparse.Namespace) -> int:
         _screen.say("; ".join(filter(None, (f"- {row['claim']}: {row['verdict']}", row["note"]))) for row in reasons)
         print()
         _screen.say([papers.summary(frame)])
-    if options.out:
-        table, out = frame[[*columns, "note"]], Path(options.out)
+    if out is not None:
+        table = frame[[*columns, "note"]]
         with _screen.remarks() as remarks:
             if out.suffix in FORMATS:
                 report.export(table, out)

@@ -68,10 +68,10 @@ def report(options: argparse.Namespace) -> int:
     out = _out(options, "report", ".md", ".html")
     asks = [f"--{kind}" for kind in ("user", "queue") if getattr(options, kind) is not None]
     if len(asks) + (out is not None) > 1:
-        raise DataError(f"{' and '.join(asks)} cannot go with --out: what they ask is printed; leave one out" if out
-                        else "--user and --queue are two questions; leave one out")  # fmt: skip
+        raise DataError(f"{asks[0]} cannot be combined with {'--out, as its answer is printed' if out else asks[1]}; "
+                        "leave one out")  # fmt: skip
     if options.weights == "shared" and "weights=shared" in options.file:
-        raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
+        raise DataError(f"{options.file} shares weights among users already; leave out --weights shared")
     named = opened(options)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
     first, *others = listed([options.mechanism or ""]) or [""]

@@ -45,9 +45,9 @@ def properties(options: argparse.Namespace) -> int:
         return _possible(options)
     for name in ("save", "conditions", "replay"):
         if options.file is not None and getattr(options, name):
-            raise DataError(f"--{name} is not about the cluster in {options.file}; leave out one of them")
+            raise DataError(f"--{name} does not apply to the cluster in {options.file}; leave out one of them")
     if options.file is None and options.seconds is not None:
-        raise DataError("--seconds is about a FILE, and there is none; --trials bounds a search")
+        raise DataError("--seconds applies to a FILE, and none is given; --trials bounds a search")
     if options.replay:
         return _replay(options)
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
@@ -122,7 +122,9 @@ def _reported(
             frame.insert(0, "mechanism", str(mechanism))
             frames.append(frame)
     if any(frame["witness"].str.contains(" the time").any() for frame in frames):
-        words.append("Not all was checked in time: raise --seconds, or name fewer --mechanisms and --properties")
+        words.append(
+            "Not all properties were checked in time: raise --seconds, or name fewer of them or of --mechanisms"
+        )
     return pd.concat(frames, ignore_index=True), words
 
 
@@ -132,7 +134,7 @@ def _possible(options: argparse.Namespace) -> int:
     The worst-case ratios of given mechanisms are printed as well.
     """
     if options.file is None:
-        raise DataError("--possible is about the servers of a cluster; name its FILE before it")
+        raise DataError("--possible applies to the servers of a cluster; name its FILE first")
     bound = fairness.possible(opened(options).cluster, listed(options.possible) or [], options.types)
     given = listed(options.mechanisms)
     reached = {str(each): bound.reached(each) for each in (mechanisms.chosen(given) if given else ())}

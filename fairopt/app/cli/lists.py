@@ -100,14 +100,14 @@ def warmup(options: argparse.Namespace) -> int:
     watch = clock.Watch()
     warm.everything(progress=_screen.shows_progress(options))
     if not (folders := dispatchers.folders()):
-        raise FairoptError("there is no folder to keep compiled loops in; set NUMBA_CACHE_DIR to one")
+        raise FairoptError("there is no folder for compiled loops; set NUMBA_CACHE_DIR to a folder that can be written")
     where, made = os.path.commonpath(folders), len(dispatchers.COMPILED)
     if options.json:
         print_json({"compiled": made, "seconds": watch.loops, "folder": where})
     elif made:
-        print(f"{made} loops compiled in {watch.loops:.0f} s, and kept below {where}")
+        print(f"{made} loops compiled in {watch.loops:.0f} s, and stored in {where}")
     else:
-        print(f"all loops are compiled already, and kept below {where}")
+        print(f"all loops are compiled already, and stored in {where}")
     return 0
 
 

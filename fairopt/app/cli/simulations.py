@@ -60,8 +60,8 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
     if not names:
         raise DataError("--policy names no policy; fairopt policies lists them")
     if (options.out or options.plot) and len(names) != 1:
-        raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
+        raise DataError(f"--out and --plot apply to one policy, and the number of policies is {len(names)}; name one")
     if options.out and options.table == "tasks" and names[0].startswith(simulating.FLUID):
         raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
     if options.plot and names[0].startswith(simulating.DEDICATED):
-        raise DataError(f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot")
+        raise DataError(f"{names[0]} simulates each user alone, without a common picture; leave out --plot")

@@ -34,7 +34,7 @@ GLOSSARY = {
     "could give": "idle room, and users above their entitlement by so many tasks on nodes that the user may use",
     "distance": "sum of dominant shares that would have to change hands until every user has its entitlement",
     "complaints": "pairs of users, one below and one above its entitlement, on a node that the first may use",
-    "(want more)": "among users who have less than they want; all met where nobody has",
+    "(want more)": "among users with fewer tasks than they want; 'all met' if there are none",
     "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
     "limited by": "why a user runs no more now: the resource that its nodes lack, or that all its tasks run",
     "DRFH": "equal dominant shares, measured on the whole cluster",

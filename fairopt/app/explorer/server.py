@@ -107,13 +107,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         size = self.headers.get("Content-Length", "")
         if self.headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
-            self._refuse(415, "questions are application/json")
+            self._refuse(415, "requests must be of type application/json")
         elif self.path != "/ask":
             self._refuse(404, "there is no such page")
         elif not (size.isascii() and size.isdecimal()):
-            self._refuse(411, "a question says how long it is")
+            self._refuse(411, "a request must state its length (Content-Length)")
         elif len(size) > 12 or int(size) > LARGEST:
-            self._refuse(413, f"a question has at most {LARGEST:,} bytes")
+            self._refuse(413, f"a request may have at most {LARGEST:,} bytes")
         else:
             self._answer(self.rfile.read(int(size)))
 
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             None,
             *(f"http://{one}" for one in server.names),
         ):
-            self._refuse(403, "this server answers its own page only")
+            self._refuse(403, "this server answers only requests of its own page")
             return False
         given = [self.path.partition("?")[2].removeprefix("token=")]
         given += [one.strip().removeprefix(f"{server.cookie}=") for one in self.headers.get("Cookie", "").split(";")]

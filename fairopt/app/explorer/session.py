@@ -97,7 +97,7 @@ class Session:
         }
         ask = question.get("ask") if isinstance(question, dict) else None
         if not isinstance(ask, str) or ask not in known:
-            return {"error": f"a question asks for one of {', '.join(known)}", "where": ""}
+            return {"error": f"a request must ask for one of {', '.join(known)}", "where": ""}
         try:
             state = State.of(question.get("state", {}))
             made = known[ask](state, question)
@@ -245,7 +245,7 @@ class Session:
         """Marginal gains by kind of server and resource, with the users who gain, and a note on how they were found."""
         users, servers, _ = self.edited(state).cluster.shape
         if users * servers > _DERIVED:
-            return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
+            return {"rows": [], "note": f"Not computed for more than {_DERIVED:,} pairs of user and server."}
         # A page in a file stores replies for all alphas. To save time, no cluster is solved anew for alphas between 0
         # and infinity, where derivatives usually exist.
         seconds = 0.0 if question.get("many") and 0 < state.alpha < np.inf and _has_alpha(state.mechanism) else _SECONDS

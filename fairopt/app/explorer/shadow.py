@@ -169,7 +169,7 @@ def shadow(
     life = None if half_life is None else memory.half_life(half_life)
     made, path = Shadow(), None if out is None else Path(out)
     if path is not None and path.suffix != ".csv":
-        raise DataError(f"{path}: a shadow is written as .csv")
+        raise DataError(f"{path}: the table of `fairopt shadow` is written as .csv")
     known = [] if path is None or not path.exists() else _stored(path)
     rest = snapshots(Path(folder))
     made.undated = tuple(name for _, name, _ in rest if _stated(name) is None)
@@ -272,7 +272,7 @@ class _Step:
         if self.mechanism is not None and stated != {self._named(str(self.mechanism))}:
             raise DataError(f"the file is of {', '.join(sorted(stated))}; name another file")
         if any((" of past use" in one) != (self.life is not None) for one in stated):
-            raise DataError("the file is of another memory; name another file")
+            raise DataError("the file was written with another --half-life; name another file")
 
     def _named(self, label: str) -> str:
         of_source = self.mechanism in (None, Tree()) and label.partition("(")[0] == Tree.title
@@ -351,7 +351,7 @@ def _stored(path: Path) -> Rows:
     """Rows of a stored file, without an incomplete last line."""
     lines = files.read(path, "shadow").splitlines(keepends=True)
     if not lines or lines[0].strip() != ",".join(COLUMNS):
-        raise DataError(f"{path} is no shadow: its first line must be {','.join(COLUMNS)}")
+        raise DataError(f"{path} is not a table of `fairopt shadow`: its first line must be {','.join(COLUMNS)}")
     whole = csv.DictReader(line for line in lines if line.endswith("\n"))
     texts = ("snapshot", "queue", "parent", "held_by", "mechanism")
     rows = [{name: text if name in (*texts, "time", "since") else float(text) for name, text in row.items()}

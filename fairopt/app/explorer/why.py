@@ -44,7 +44,10 @@ def why(found: Standing, name: str, queue: bool = False) -> list[Why]:
     session, judged = found.session, found.judged
     if judged is None or session.snapshot is None:
         option = "--queue" if queue else "--user"
-        raise DataError(f"{option} asks why tasks run, and this source does not say what runs")
+        raise DataError(
+            f"{option} explains why tasks run, and this source does not state which tasks run; "
+            "give a snapshot, kubernetes:FILE or slurm:DIR, or an allocation file"
+        )
     edited = session.edited(session.state)
     known = members(edited.cluster, session.queues(session.state)) if queue else {}
     if queue and name not in {*known, *session.start.groups, *edited.cluster.users}:

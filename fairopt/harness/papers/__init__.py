@@ -321,9 +321,14 @@ def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ..
     every = sorted(of_papers, key=lambda claim: claim.item or np.inf)  # statements without an item come last
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:
-        papers = ", ".join(dict.fromkeys(claim.paper for claim in every))
-        items = ", ".join(str(number) for number in dict.fromkeys(claim.item for claim in every))
-        raise DataError(f"there is no claim with paper={paper!r}, item={item!r}; papers: {papers}; items: {items}")
+        papers = [*dict.fromkeys(claim.paper for claim in every)]
+        if paper is not None and paper not in papers:
+            raise DataError(
+                f"there are no claims of a paper {paper!r}; known: {', '.join(papers)}{meant(paper.upper(), papers)}"
+            )
+        items = sorted({claim.item for claim in every if claim.item and paper in (None, claim.paper)})
+        whose = f" of {paper}" if paper else ""
+        raise DataError(f"there is no item {item}{whose}; there are {', '.join(map(str, items))}")
     return found
 
 

@@ -54,7 +54,7 @@ class Named(cp.atoms.affine.wraps.Wrap):  # type: ignore[misc]
         if not isinstance(key, str):
             return key
         if key not in axis:
-            raise DataError(f"{self.title} has no {key!r}; known: {', '.join(axis[:8])}, or a number from 0")
+            raise DataError(f"{self.title} has no {key!r}; known: {', '.join(axis[:8])}, or an index from 0")
         return axis.index(key)
 
 

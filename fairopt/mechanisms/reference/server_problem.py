@@ -366,7 +366,7 @@ def server_problem(
     names = list(cluster.servers)
     known = server in names if isinstance(server, str) else 0 <= server < len(names)
     if not known:
-        raise DataError(f"there is no server {server!r}; give one of {', '.join(names[:5])}, or its number from 0")
+        raise DataError(f"there is no server {server!r}; give one of {', '.join(names[:5])}, or its index from 0")
     i = names.index(server) if isinstance(server, str) else int(server)
     others = np.array(tasks, dtype=float)
     if others.shape != cluster.shape[:2] or not (np.isfinite(others).all() and (others >= 0).all()):

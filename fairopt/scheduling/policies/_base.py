@@ -15,13 +15,23 @@ from ...base.registry import Registry
 from ...mechanisms._label import label
 from ...model._arrays import Array
 from ..loop import handed
+from ..loop.tables import Tables
 from ..workload import Whole, Workload
 
 #: Policies by name; subclasses with a `name` are registered at definition.
 REGISTRY: Registry[type[Policy]] = Registry(__package__, Path(__file__).parent, "policy", "policies")
 
 #: Arrays of the state that rules can read.
-READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "total", "placed", "numbers")
+READ = ("capacity", "free", "pool", "demand", "cost", "weight", "allocated", "total", "placed", "numbers", "queues")
+
+
+def beyond(what: str, name: str) -> str:
+    """Error message for a rule that reads an array of the state that is not in `READ`."""
+    return (
+        f"a rule of {what} reads state.{name}; rules read {', '.join(READ)}, and "
+        "durations as part of the `cost` of a policy. "
+        "A method of arrays, def share(self, state) and the like, reads all of State"
+    )
 
 
 class rule:
@@ -38,6 +48,8 @@ class rule:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if other := [name for name in function.__code__.co_names if name in Tables._fields and name not in READ]:
+            raise DataError(beyond(function.__qualname__, other[0]))
         self.loop = compiled(inline=True)(function)
 
     def __get__(self, policy: Policy | None, kind: type[Policy]) -> Any:

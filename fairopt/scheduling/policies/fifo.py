@@ -34,7 +34,7 @@ class FIFO(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gang and not self.strict:
-            raise DataError("fifo(gang=True) is strict; of gangs, easy lets later ones pass where it delays nobody")
+            raise DataError("fifo(gang=True) is strict; use easy, where later jobs may pass the first that waits")
 
     @property
     def gangs(self) -> int:
