@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt.harness.report.games import with_games
+from fairopt.harness.report.stored import named_medians
 from fairopt.harness.solve import power_of_ten
-from fairopt.report import Results, median_interval, reached
+from fairopt.report import Results, reached
 
 from .style import DOUBLE, NARROW, alpha_axis, at_alpha, by_alpha, legend, line, new
-from .utilization import SHORT
+from .utilization import SHORT, overall
 
 NEEDS = ("alpha_convergence",)
 CAPTION = (
@@ -26,6 +27,7 @@ _NAMES = {
     "small": "20 x 10", "dense": "100 x 20", "sparse": "100 x 20, sparse", "bitbrains": "Bitbrains",
     "google": "Google", "thousands": "2,000 x 60",
 }  # fmt: skip
+_BY = ["cluster", "alpha"]
 _LEVELS = (1e-1, 1e-2, 1e-4, 1e-6)
 #: Order and damping of the games on `small`.
 _WAYS = (
@@ -38,7 +40,7 @@ def caption(results: Results) -> str:
     """On which clusters medians of rounds and of seconds never fall as alpha grows."""
     found = results.of("alpha_convergence")
     cells, said = found.cells, []
-    seconds = _median(cells[cells["engine"] == "equilibrium"], "seconds")
+    seconds = named_medians(cells[cells["engine"] == "equilibrium"], _BY, "seconds")
     for what, frame in (("rounds", _usual(reached(found), 1e-3)), ("seconds", seconds)):
         each = {name: of.sort_values("alpha")[what].to_numpy() for name, of in _by_cluster(frame).items()}
         grow = [name for name, of in each.items() if (of[1:] >= of[:-1]).all()]
@@ -67,13 +69,13 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     for axes, (title, of, what, bands, room) in zip(panels, (
         ("20 x 10, by residual", levels, "rounds", True, 40), ("To 1e-3, cyclic", close, "rounds", True, 3),
         ("20 x 10, to 1e-3", ways, "rounds", False, 10),
-        ("Linear rate, cyclic", _by_cluster(_median(rates, "rate")), "rate", True, 3),
+        ("Linear rate, cyclic", _by_cluster(named_medians(rates, _BY, "rate")), "rate", True, 3),
         ("Messages to 1e-3, cyclic", close, "messages", False, 3),
-        ("Seconds to solve", _by_cluster(_median(solved, "seconds")), "seconds", True, 3),
+        ("Seconds to solve", _by_cluster(named_medians(solved, _BY, "seconds")), "seconds", True, 3),
     ), strict=False):  # fmt: skip
         _medians(axes, title, of, what, bands, room)
-    used = found.long("use", solved)
-    used = used[used["class"] == "all"]
+    used = overall(found)
+    used = used[used["engine"] == "equilibrium"]
     uses = {"lognormal clusters": [*_by_cluster(solved).items()][:3]}
     for cluster in ("bitbrains", "google"):
         resources = _of(used, cluster).groupby("resource", sort=False)
@@ -106,12 +108,6 @@ def _of(frame: pd.DataFrame, cluster: str) -> pd.DataFrame:
 
 def _by_cluster(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {label: _of(frame, name) for name, label in _NAMES.items()}
-
-
-def _median(cells: pd.DataFrame, what: str) -> pd.DataFrame:
-    """Medians of a column by cluster and alpha, with their intervals, in the names of `reached`."""
-    found = median_interval(cells, ["cluster", "alpha"], what)
-    return found.rename(columns={"median": what, "low": f"{what} low", "high": f"{what} high"})
 
 
 def _medians(

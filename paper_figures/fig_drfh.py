@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from fairopt import papers
 from fairopt.report import Results
 
-from .stacks import Case, Numbers, draw, printed, said, tasks
-from .style import DOUBLE, legend, name, new
+from .stacks import Case, Numbers, draw, printed, tasks, under
+from .style import DOUBLE, legend, new
 
 NEEDS = ("drfh_figures",)
 CAPTION = (
@@ -26,9 +26,7 @@ _TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3:
 
 def caption(results: Results) -> str:
     """Tasks of both users under each mechanism."""
-    found = results.of("drfh_figures")
-    each = [f"{said(found, 'figure1', one)} under {name(one)}" for one in _PRINTED]
-    return f"Tasks of both users: {', '.join(each)}."
+    return f"{under(results.of('drfh_figures'), 'figure1', _PRINTED)}."
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .style import DOUBLE, NARROW, legend, new
-from .utilization import MECHANISMS, by_resource, gain_bars, gains
+from .utilization import MECHANISMS, by_resource, gain_bars, gains, overall
 
 NEEDS = ("pf_comparison_bitbrains",)
 CAPTION = (
@@ -23,13 +23,10 @@ _COUNTS = 0.1
 
 def caption(results: Results) -> str:
     """Largest mean gain of a resource that is used, by set-up."""
-    use = results.of("pf_comparison_bitbrains").long("use")
-    use = use[use["class"] == "all"]
-    parts = []
+    use, parts = overall(results.of("pf_comparison_bitbrains")), []
     for cluster, title in _TITLES.items():
         one = use[use["cluster"] == cluster]
-        whole = one.groupby("resource")["utilization"].mean()
-        one = one[one["resource"].isin(whole.index[whole >= _COUNTS])]
+        one = one[one.groupby("resource")["utilization"].transform("mean") >= _COUNTS]
         found = [(row["mean"], row["half"], row["resource"], over) for over in ("drfh", "tsf")
                  for _, row in gains(one, over).iterrows()]  # fmt: skip
         mean, half, resource, over = max(found)
@@ -39,8 +36,7 @@ def caption(results: Results) -> str:
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over snapshots with 95% confidence intervals; the paper states `up to 20% for some resources`."""
-    use = results.of("pf_comparison_bitbrains").long("use")
-    use = use[use["class"] == "all"]
+    use = overall(results.of("pf_comparison_bitbrains"))
     narrow = width < NARROW
     drawn, table = new(width, 6.6 if narrow else 4.6, *((4, 1) if narrow else (2, 2)))
     for (left, right), (cluster, title) in zip(table.reshape(2, 2), _TITLES.items(), strict=True):

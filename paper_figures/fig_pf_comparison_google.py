@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .style import DOUBLE, NARROW, groups, legend, new, per_cent
-from .utilization import MECHANISMS, by_resource, classes, points, series_of
+from .utilization import MECHANISMS, by_resource, classes, overall, points, series_of
 
 NEEDS = ("pf_comparison_google",)
 CAPTION = (
@@ -21,13 +21,13 @@ _CLUSTERS = {"google": "any machine", "placed": "placed"}
 
 def caption(results: Results) -> str:
     """Mean difference in utilization between PS-DSF and DRFH, in points."""
-    use = results.of("pf_comparison_google").long("use")
-    return points(use[use["class"] == "all"], "cluster", _CLUSTERS)
+    return points(overall(results.of("pf_comparison_google")), "cluster", _CLUSTERS)
 
 
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the largest ones first."""
-    use = results.of("pf_comparison_google").long("use")
+    found = results.of("pf_comparison_google")
+    use, every = found.long("use"), overall(found)
     shown = classes(use, 4)
     narrow = width < NARROW
     shape = (6, 1) if narrow else (2, 3)
@@ -35,7 +35,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, 7.0 if narrow else 4.4, *shape, sharey=True, width_ratios=ratios)
     for row, (cluster, where) in zip(table.reshape(2, 3), _CLUSTERS.items(), strict=True):
         of = use[use["cluster"] == cluster]
-        by_resource(row[0], of[of["class"] == "all"], "name", MECHANISMS)
+        by_resource(row[0], every[every["cluster"] == cluster], "name", MECHANISMS)
         row[0].set_title(f"All, {where}")
         for axes, (resource, title) in zip(row[1:], _TITLES.items(), strict=True):
             series = series_of(of[of["resource"] == resource], "name", MECHANISMS, "class", shown)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import printed, tasks
+from .stacks import diamonds, printed, tasks
 from .style import DOUBLE, IN_PAPER, groups, legend, name, new, per_cent
 
 NEEDS = ("pf_example",)
@@ -55,9 +55,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         for k, mechanism in enumerate(_MECHANISMS):
             if mechanism in statements:
                 theirs = printed(_INSTANCES[cluster], statements[mechanism])
-                axes.plot(np.arange(4) + (k - 1.5) * 0.2, theirs, linestyle="none", marker="D", color="white",
-                          markersize=2.8, markeredgecolor="#b5152c", markeredgewidth=0.9,
-                          label=IN_PAPER if k == 0 else None)  # fmt: skip
+                diamonds(axes, np.arange(4) + (k - 1.5) * 0.2, theirs, None if k else IN_PAPER, markersize=2.8)
         axes.set(title="PF figure 1" if cluster == "base" else "Variant (figure 2)", ylabel="tasks")
     last = table[0, 2]
     used = _memory(use)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
 from .style import SINGLE, legend, new
-from .utilization import by_resource
+from .utilization import by_resource, overall
 
 NEEDS = ("pf_utilization",)
 CAPTION = (
@@ -23,7 +22,7 @@ _TITLES = {"bitbrains": "Bitbrains", "lognormal": "No two alike"}
 
 def caption(results: Results) -> str:
     """Mean utilization over resources at every alpha."""
-    use = _use(results).groupby(["cluster", "alpha"], sort=True)["utilization"].mean()
+    use = overall(results.of("pf_utilization")).groupby(["cluster", "alpha"], sort=True)["utilization"].mean()
     parts = []
     for cluster, title in _TITLES.items():
         values = ", ".join(f"{100 * one:.1f}% at {_alpha(alpha)}" for alpha, one in use[cluster].items())
@@ -33,7 +32,7 @@ def caption(results: Results) -> str:
 
 def figure(results: Results, width: float = SINGLE) -> Figure:
     """Means over draws with 95% confidence intervals; the paper states no numbers."""
-    use = _use(results)
+    use = overall(results.of("pf_utilization"))
     labels = {alpha: f"α = {_alpha(alpha)}" for alpha in sorted(use["alpha"].unique())}
     drawn, table = new(width, 3.6, 2, 1)
     for axes, (cluster, title) in zip(table.flat, _TITLES.items(), strict=True):
@@ -41,11 +40,6 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
         axes.set_title(title)
     legend(drawn, table[0, 0])
     return drawn
-
-
-def _use(results: Results) -> pd.DataFrame:
-    use = results.of("pf_utilization").long("use")
-    return use[use["class"] == "all"]
 
 
 def _alpha(alpha: float) -> str:

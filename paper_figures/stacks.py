@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairopt import papers
 from fairopt.report import Results, StoredCells
 
-from .style import IN_PAPER, bar, groups, legend, name, new, per_cent, user
+from .style import IN_PAPER, SINGLE, bar, groups, legend, name, new, per_cent, user
 
 Numbers = NDArray[np.float64]
 #: Smallest share that has a diamond.
@@ -79,45 +80,87 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
     return Case(label, bars, parts(ours), None if theirs is None else parts(theirs))
 
 
-def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPER) -> None:
+def diamonds(axes: Axes, x: ArrayLike, y: ArrayLike, label: str | None = IN_PAPER, **look: Any) -> None:
     """Draw the paper's values as diamonds."""
     axes.plot(x, y, linestyle="none", marker="D", color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
-              label=label, zorder=3, clip_on=False)  # fmt: skip
+              label=label, zorder=3, clip_on=False, **look)  # fmt: skip
 
 
-def before_after(
-    panels: Iterable[Axes], found: StoredCells, cases: Mapping[str, Sequence[tuple[str, str]]], users: Sequence[str],
-    theirs: Mapping[str, Sequence[Sequence[float]]],
-) -> None:  # fmt: skip
-    """Draw bars of users' tasks before and after a change, in a panel for each mechanism in `cases`.
+#: Pair of functions that a module of a figure defines: `caption(results)`, and `figure(results, width)`.
+Made = tuple[Callable[[Results], str], Callable[..., Figure]]
 
-    `cases` has pairs of (cluster, label) by mechanism; a user who has left has no tasks. `theirs` are the paper's tasks
-    by mechanism.
-    """
-    for axes, (mechanism, pair) in zip(panels, cases.items(), strict=True):
-        rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _ in pair]
-        bars = [[*row, *[0.0] * (len(users) - len(row))] for row in rows]
-        groups(axes, users, [(label, row, None) for (_, label), row in zip(pair, bars, strict=True)])
-        for k, row in enumerate(theirs.get(mechanism, ())):
+
+def under(found: StoredCells, cluster: str, mechanisms: Iterable[str]) -> str:
+    """Tasks of both users under each mechanism, as a sentence without its end."""
+    each = [f"{said(found, cluster, one)} under {name(one)}" for one in mechanisms if has(found, one)]
+    return f"Tasks of both users: {', '.join(each)}"
+
+
+def bars(
+    axes: Axes, found: StoredCells, mechanism: str, pair: Sequence[tuple[str, str, str]], users: Sequence[str]
+) -> None:
+    """Bars of tasks before and after a change; a user who has left has no tasks. Bundles are converted to tasks."""
+    rows = [np.resize(np.append(tasks(found, cluster, mechanism).sum(axis=1), 0.0), len(users)) for cluster, *_ in pair]
+    groups(axes, users, [(label, row, None) for (_, label, _), row in zip(pair, rows, strict=True)])
+    for k, (cluster, _, statement) in enumerate(pair):
+        if statement:
+            theirs, demand = printed(f"drf-{cluster}", statement), papers.instance(f"drf-{cluster}").demand
+            row = theirs if theirs.ndim == 1 else theirs[:, -1] / demand[:, -1]
             diamonds(axes, np.arange(len(row)) + (k - 0.5) * 0.4, row, None if k else IN_PAPER)
 
 
-def shares(
-    results: Results, width: float, cluster: str, instance: str, users: Sequence[str],
-    statements: Mapping[str, str | None], half: bool = False,
-) -> Figure:  # fmt: skip
-    """Shares of the pool by user under mechanisms, with the paper's values."""
-    found = results.of("drf_figures")
-    cases = [
-        pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
-        for one, text in statements.items()
-        if has(found, one)
-    ]
-    drawn, table = new(width, 2.2)
-    draw(table[0, 0], cases, users, half)
-    table[0, 0].set_ylabel("part of the pool")
-    legend(drawn, table[0, 0])
-    return drawn
+def before_after(
+    about: str, users: Sequence[str], cases: Mapping[str, Sequence[tuple[str, str, str]]],
+    panel: Callable[..., None] = bars, *, titles: Sequence[str] = ("", ""), label: str = "tasks", usual: float = SINGLE,
+    height: float = 2.2, **layout: Any,
+) -> Made:  # fmt: skip
+    """Figure of a change of a pool, with a `panel` for each mechanism, and its caption, which begins with `about`.
+
+    `cases` has by mechanism the cluster before and after the change, its label, and the statement of the paper, or ''.
+    """
+
+    def caption(results: Results) -> str:
+        found = results.of("drf_figures")
+        each = [f"under {name(one)} {' become '.join(said(found, case, one) for case, *_ in pair)}"
+                for one, pair in cases.items() if has(found, one)]  # fmt: skip
+        return f"{about}: {'; '.join(each)}."
+
+    def figure(results: Results, width: float = usual) -> Figure:
+        found = results.of("drf_figures")
+        here = [one for one in zip(cases.items(), titles, strict=True) if has(found, one[0][0])]
+        drawn, table = new(width, height, 1, len(here), **layout)
+        for axes, ((mechanism, pair), title) in zip(table[0], here, strict=True):
+            panel(axes, found, mechanism, pair, users)
+            axes.set_title(name(mechanism) + title)
+        table[0, 0].set_ylabel(label)
+        legend(drawn, table[0, 0])
+        return drawn
+
+    return caption, figure
+
+
+def of_pool(
+    cluster: str, instance: str, users: Sequence[str], statements: Mapping[str, str], end: str = "", half: bool = False
+) -> Made:
+    """Figure of users' shares of a pool under mechanisms, with the paper's values by `statements`, and its caption."""
+
+    def caption(results: Results) -> str:
+        return f"{under(results.of('drf_figures'), cluster, statements)}{end}."
+
+    def figure(results: Results, width: float = SINGLE) -> Figure:
+        found = results.of("drf_figures")
+        cases = [
+            pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
+            for one, text in statements.items()
+            if has(found, one)
+        ]
+        drawn, table = new(width, 2.2)
+        draw(table[0, 0], cases, users, half)
+        table[0, 0].set_ylabel("part of the pool")
+        legend(drawn, table[0, 0])
+        return drawn
+
+    return caption, figure
 
 
 def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = False) -> None:

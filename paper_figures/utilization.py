@@ -9,12 +9,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fairopt.report import interval
+from fairopt.report import StoredCells, interval
 
 from .style import groups, ordered, per_cent
 
 MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF"}
 SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
+
+
+def overall(found: StoredCells) -> pd.DataFrame:
+    """Utilization by resource over all servers of a cluster."""
+    return found.long("use").query("`class` == 'all'")
 
 
 def series_of(

@@ -20,7 +20,7 @@ import pandas as pd
 from fairopt.errors import DataError
 from fairopt.harness.papers import pf_measured
 from fairopt.harness.report import figures
-from fairopt.harness.report.stored import StoredCells, median_interval, reached
+from fairopt.harness.report.stored import StoredCells, named_medians, reached
 from fairopt.report import Results, interval
 
 FOLDER = Path(pf_measured.__file__).parent / "data"
@@ -36,8 +36,7 @@ def solved(found: StoredCells) -> pd.DataFrame:
     """Rows by cluster and alpha: seconds of the engine for equilibria, and measures of the equilibria."""
     by = ["cluster", "alpha"]
     cells = found.cells[found.cells["engine"] == "equilibrium"]
-    names = {"median": "seconds", "low": "seconds low", "high": "seconds high"}
-    made = median_interval(cells, by, "seconds").rename(columns=names)
+    made = named_medians(cells, by, "seconds")
     for measure in MEASURES:
         one = interval(cells, by, measure).drop(columns="n")
         made = made.merge(one.rename(columns={"mean": measure, "half": f"+- {measure}"}), on=by)

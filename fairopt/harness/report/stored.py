@@ -221,7 +221,7 @@ class StoredCells:
                 head = f"{value} by {columns} = {key}" if columns else value
                 groups.setdefault(f"{value} by {columns}", []).append(head)
                 if not fit:
-                    table = (with_medians if medians else with_means)(table, part, labels, {value: head}, level)
+                    table = with_means(table, part, labels, {value: head}, level, medians)
         if fit:
             table = power_law(cells, by, values[0], fit, level)
         name = str(cells["experiment"].iloc[0])
@@ -424,36 +424,37 @@ def defaults(name: str) -> dict[str, Any]:
 
 
 def with_means(
-    table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95
-) -> pd.DataFrame:
-    """Append to a table the means of columns of cells by group, under new names.
+    table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95,
+    medians: bool = False,
+) -> pd.DataFrame:  # fmt: skip
+    """Append to a table the means or medians of columns of cells by group, under new names.
 
-    Half-widths of intervals follow, unless the values are equal in every group.
+    Half-widths of intervals of means follow, unless the values are equal in every group, and ends of intervals of
+    medians, which need six values, if a group has six.
     """
     for measure, name in names.items():
-        if cells[measure].notna().any():
-            means = interval(cells, by, measure, level).drop(columns="n")
-            rounding = means["half"] <= 1e-12 * means["mean"].abs()  # rounding errors if values are equal
-            half = means["half"].where(~rounding, 0.0)
-            spread = {f"+- {name}": half} if half.gt(0).any() else {}
-            means = means.drop(columns="half").rename(columns={"mean": name}).assign(**spread)
-            table = table.merge(means, on=by, how="left")
+        of = cells.dropna(subset=[measure])
+        if of.empty:
+            continue
+        if medians:
+            made = named_medians(of, by, measure, name, level)
+            ends = [f"{name} low", f"{name} high"] if made[f"{name} low"].isna().all() else []
+        else:
+            end = f"+- {name}"
+            made = interval(of, by, measure, level).rename(columns={"mean": name, "half": end})
+            made[end] = made[end].mask(made[end] <= 1e-12 * made[name].abs(), 0.0)  # rounding errors of equal values
+            ends = [] if made[end].gt(0).any() else [end]
+        table = table.merge(made.drop(columns=["n", *ends]), on=by, how="left")
     return table
 
 
-def with_medians(
-    table: pd.DataFrame, cells: pd.DataFrame, by: list[str], names: Mapping[str, str], level: float = 0.95
+def named_medians(
+    cells: pd.DataFrame, by: list[str], measure: str, name: str = "", level: float = 0.95
 ) -> pd.DataFrame:
-    """Append to a table the medians of columns of cells by group, under new names, followed by ends of intervals.
-
-    Intervals need six values, and are omitted if no group has six.
-    """
-    for measure, name in names.items():
-        found = median_interval(cells.dropna(subset=[measure]), by, measure, level).drop(columns="n")
-        ends = {"low": f"{name} low", "high": f"{name} high"} if found["low"].notna().any() else {}
-        found = found.rename(columns={"median": name} | ends)[[*by, name, *ends.values()]]
-        table = table.merge(found, on=by, how="left")
-    return table
+    """`median_interval` with columns `name`, by default that of the measure, `name low` and `name high`."""
+    names = {"median": "", "low": " low", "high": " high"}
+    found = median_interval(cells, by, measure, level)
+    return found.rename(columns={key: f"{name or measure}{end}" for key, end in names.items()})
 
 
 def reached(found: StoredCells) -> pd.DataFrame:
@@ -475,12 +476,10 @@ def reached(found: StoredCells) -> pd.DataFrame:
     counted = games.groupby(by, sort=False, dropna=False).agg(n=("key", "size"), there=("there", "sum")).reset_index()
     for column in ("rounds", "messages", "seconds"):
         late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
-        of = median_interval(late, by, column)
-        names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
-        # Intervals of messages are omitted, since messages are a multiple of rounds.
-        kept = [*by, *(names if column != "messages" else ["median"])]
-        counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
-    return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
+        counted = counted.merge(named_medians(late, by, column).drop(columns="n"), on=by, how="left")
+    same = [name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2]
+    # Intervals of messages are omitted, since messages are a multiple of rounds.
+    return counted.drop(columns=["messages low", "messages high", *same])
 
 
 def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
