@@ -50,7 +50,7 @@ Profile = tuple[int, ...]
 Tasks = tuple[Profile, int, int]
 #: Coefficients of a linear form by unknown.
 Form = dict[Tasks, Fraction]
-#: The unknown z, the ratio of welfare.
+#: Key of the unknown z, the worst ratio of the welfare of a mechanism to the best fair welfare.
 _RATIO: Tasks = ((), 0, 0)
 
 
