@@ -441,7 +441,7 @@ class Cluster:
         cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Convert to frames: `servers` (capacities), `users` (demands, weight, max_tasks), `eligible`; `rate` if not all 1."""
+        """Convert to frames `servers`, `users`, `eligible`, and `rate` if some rate is not 1, as in `from_frames`."""
         from . import _frames
 
         return _frames.to_frames(self)

@@ -450,7 +450,7 @@ def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[
 
 
 def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
-    """Table by profile and user: demand, tasks on every server, and tasks as a fraction of those that it could run alone."""
+    """Table by profile and user: demand, tasks on every server, and tasks as a fraction of those possible alone."""
     found = []
     for number, profile in enumerate(grid.profiles):
         for n, user in enumerate(grid.cluster.users):
