@@ -111,7 +111,7 @@ def read_json(path: str | Path, what: str, make: Callable[[Any], Made]) -> Made:
 
 
 def texts(value: object) -> bool:
-    """True for a list of text."""
+    """True for a list of strings."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 

@@ -39,7 +39,7 @@ _WIDE = 0.4e-6
 SUFFICIENT = 1e-6
 #: Prices and costs below this fraction of the largest price count as zero, since products would underflow.
 _NEGLIGIBLE = 1e-200
-#: Largest bound on the relative increase of a user's tasks at which prices are said to prove the user's level.
+#: Largest bound on the relative increase of a user's tasks at which prices count as a proof of the user's level.
 _PROVES = 1e-4
 
 

@@ -46,6 +46,11 @@ class AlphaPFVDS(GameMechanism):
         `welfare`: the equilibrium on the curve with the largest alpha-fair welfare of dominant shares.
         `best-response`: the limit of best responses of servers, continued in small steps of alpha from 1.
 
+    Raises
+    ------
+    DataError
+        alpha is negative or not a number, or the selection is unknown.
+
     Properties: envy-freeness and sharing incentive for alpha >= 1; without task limits bottleneck fairness (per server)
     for alpha > 0, and Pareto for alpha = 1. Not Pareto for large alpha (at 4 and 10 with capacities (2,2), (1,2)
     and demands (3,2), (1,4)), not strategy-proof (at alpha = 1 it is CEEI).

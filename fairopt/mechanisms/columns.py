@@ -245,7 +245,13 @@ class Columns(Frozen):
 
     @classmethod
     def from_cluster(cls, cluster: Cluster, share: Any = "alone") -> Self:
-        """Construct a column for each (user, server) pair of a cluster; `share` is the parameter of `AlphaFair`."""
+        """Construct a column for each usable (user, server) pair of a cluster; `share` is the parameter of `AlphaFair`.
+
+        Raises
+        ------
+        DataError
+            The argument is not a cluster, the share is invalid, or it requires that each user has one rate.
+        """
         user, server = np.nonzero(expected(cluster).usable)
         pairs, (servers, resources) = np.arange(len(user)), cluster.capacity.shape
         use = sp.lil_matrix((servers * resources, len(pairs)))

@@ -26,8 +26,8 @@ class GuaranteedAlphaFair(Mechanism):
         \max_x \sum_n \phi_n f_\alpha(\sigma_n / \phi_n) \ \text{ where } x_n \ge \min(p\, b_n, q_n), \quad
         \sigma_n = x_n \max_r \frac{d_{nr}}{C_r}, \quad b_n = \frac{\phi_n}{\sum_m \phi_m} \sum_i \gamma_{ni}
 
-    p is `part`. The benchmark :math:`b_n` of sharing incentive are the tasks that user n could run on its fraction, by
-    weight, of every server on which it is eligible.
+    p is `part`. The benchmark :math:`b_n` of sharing incentive is the number of tasks that user n could run on its
+    fraction, by weight, of every server on which it is eligible.
 
     Parameters
     ----------

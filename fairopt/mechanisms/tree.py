@@ -41,6 +41,11 @@ class Tree(Mechanism):
     combine : str
         "sum" or "vector".
 
+    Raises
+    ------
+    DataError
+        The file of queues cannot be read, or an entry is invalid (`Queues`).
+
     Properties: Pareto within quotas and limits of queues.
 
     Source: Bhattacharya, Culler, Friedman, Ghodsi, Shenker, Stoica, "Hierarchical scheduling for diverse datacenter

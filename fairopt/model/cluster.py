@@ -243,7 +243,13 @@ class Cluster:
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> Cluster:
-        """Restrict the cluster to the named users, servers and resources, in the given order."""
+        """Restrict the cluster to the named users, servers and resources, in the given order.
+
+        Raises
+        ------
+        DataError
+            There is no such user, server or resource, or a remaining user demands none of the named resources.
+        """
         wanted = {"users": users, "servers": servers, "resources": resources}
         n, i, r = (self._indices(axis, names) for axis, names in wanted.items())
         return Cluster(
@@ -298,27 +304,63 @@ class Cluster:
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
-        """Copy in which `user` has the given demand, (resources,), in resource units per task."""
+        """Copy in which `user` has the given demand, (resources,), in resource units per task.
+
+        Raises
+        ------
+        DataError
+            There is no such user, or the demand is invalid.
+        """
         return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
-        """Copy in which `user` has the given weight."""
+        """Copy in which `user` has the given weight.
+
+        Raises
+        ------
+        DataError
+            There is no such user, or the weight is not in the range of `Cluster`.
+        """
         return self._with_row("weight", "users", user, weight)
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
-        """Copy in which `user` has the given eligibility, (servers,) of bool."""
+        """Copy in which `user` has the given eligibility, (servers,) of bool.
+
+        Raises
+        ------
+        DataError
+            There is no such user, or the entries are not truth values, one per server.
+        """
         return self._with_row("eligible", "users", user, eligible)
 
     def with_rate(self, user: str, rate: ArrayLike) -> Cluster:
-        """Copy in which `user` has the given rates, (servers,)."""
+        """Copy in which `user` has the given rates, (servers,).
+
+        Raises
+        ------
+        DataError
+            There is no such user, or the rates are invalid.
+        """
         return self._with_row("rate", "users", user, rate)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
-        """Copy in which `user` has the given task limit, in tasks."""
+        """Copy in which `user` has the given task limit, in tasks.
+
+        Raises
+        ------
+        DataError
+            There is no such user, or the limit is invalid.
+        """
         return self._with_row("max_tasks", "users", user, max_tasks)
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
-        """Copy in which `server` has the given capacities, (resources,), in resource units."""
+        """Copy in which `server` has the given capacities, (resources,), in resource units.
+
+        Raises
+        ------
+        DataError
+            There is no such server, or the capacities are invalid.
+        """
         return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
@@ -353,7 +395,13 @@ class Cluster:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a cluster file (docs/cluster-file.md) in TOML, or JSON or CSV by suffix; errors name the line."""
+        """Read a cluster file (docs/cluster-file.md): JSON or CSV if it has that suffix, and TOML otherwise.
+
+        Raises
+        ------
+        DataError
+            The file is missing or invalid; the message names file, line (not in JSON) and remedy.
+        """
         return cluster_file.read(path).made(cls)
 
     @classmethod
@@ -381,11 +429,19 @@ class Cluster:
         return cluster_file.read_csv(file, users, eligible).made(cls)
 
     def save(self, path: str | Path) -> None:
-        """Write a cluster file, from which `load` restores the cluster exactly."""
+        """Write a cluster file, from which `load` restores the cluster exactly.
+
+        The suffix determines the format: `.json`, `.csv`, and `.toml` or none for TOML.
+
+        Raises
+        ------
+        DataError
+            The suffix is another one, or the file cannot be written.
+        """
         cluster_file.write(Path(path), self)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Convert to frames `servers` (capacities), `users` (demands, weight, max_tasks), `eligible`, any `rate`."""
+        """Convert to frames `servers`, `users`, `eligible`, and `rate` if some rate is not 1, as in `from_frames`."""
         from . import _frames
 
         return _frames.to_frames(self)
@@ -412,6 +468,11 @@ class Cluster:
             Rates, with the same axes. Default: 1.
 
         `to_frames` returns such frames. If users have a column `count`, too, it is a resource.
+
+        Raises
+        ------
+        DataError
+            Names do not agree between frames, or data are invalid.
         """
         from . import _frames
 

@@ -87,7 +87,13 @@ def read(path: str | Path) -> Document:
 
 
 def write(path: Path, cluster: Any) -> None:
-    """Write a `Cluster` in the format of the suffix; numbers keep every digit."""
+    """Write a `Cluster` in the format of the suffix of `path`, TOML without one; `read` restores all numbers exactly.
+
+    Raises
+    ------
+    DataError
+        The suffix is none of `.toml`, `.json` and `.csv`, or the file cannot be written.
+    """
     suffix = path.suffix.lower()
     if suffix not in ("", ".toml", ".json", ".csv"):
         raise DataError(f"cannot write a cluster into {path.name}: choose .toml, .json or .csv")

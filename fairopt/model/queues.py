@@ -146,6 +146,11 @@ class Queues:
 
         Missing values stand for the defaults.
 
+        Raises
+        ------
+        DataError
+            A column or a value is invalid, as in `Queues`.
+
         >>> import pandas as pd, fairopt as fo
         >>> rows = pd.DataFrame({"parent": [None, "lab"], "quota cpu": [4, None]}, index=["lab", "ann"])
         >>> fo.Queues.from_frame(rows).to_dict()
@@ -166,7 +171,13 @@ class Queues:
 
     @classmethod
     def load(cls, path: str | FilePath) -> Queues:
-        """Read a TOML or JSON file with a table by queue, such as `[lab]`, `weight = 3`, `quota = { cpu = 4 }`."""
+        """Read a TOML or JSON file with a table by queue, such as `[lab]`, `weight = 3`, `quota = { cpu = 4 }`.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read or parsed, or an entry is invalid; the message names the file.
+        """
         path = FilePath(path)
         parse = files.parse_json if path.suffix.lower() == ".json" else files.parse_toml
         table = parse(files.read(path, "file of queues"), path)

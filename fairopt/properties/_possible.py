@@ -50,7 +50,7 @@ Profile = tuple[int, ...]
 Tasks = tuple[Profile, int, int]
 #: Coefficients of a linear form by unknown.
 Form = dict[Tasks, Fraction]
-#: The unknown z, the ratio of welfare.
+#: Key of the unknown z, the worst ratio of the welfare of a mechanism to the best fair welfare.
 _RATIO: Tasks = ((), 0, 0)
 
 
@@ -318,7 +318,13 @@ class Possible:
 
     @classmethod
     def load(cls, path: str | Path) -> Possible:
-        """Read a file; only `replay()` verifies the bound."""
+        """Read a file; only `replay()` verifies the bound.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read, or its content is invalid.
+        """
         return files.read_json(path, "bound", cls.of)
 
     def __repr__(self) -> str:
@@ -359,7 +365,7 @@ def possible(
     The tasks :math:`x(p)` of all profiles satisfy capacities and the properties, :math:`\gamma_n(p)` are the tasks that
     a user could run alone on all its servers, and :math:`W_p` is the largest welfare of tasks in p with the properties
     of single allocations. The dual variables prove the bound. It also holds for mechanisms that are defined for all
-    demands, since the grid is a part of them.
+    demands, since the demands of the grid are among them.
 
     Parameters
     ----------
@@ -444,7 +450,7 @@ def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[
 
 
 def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
-    """Table with a row per profile and user: demand, tasks on every server, and the fraction of its tasks alone."""
+    """Table by profile and user: demand, tasks on every server, and tasks as a fraction of those possible alone."""
     found = []
     for number, profile in enumerate(grid.profiles):
         for n, user in enumerate(grid.cluster.users):

@@ -134,10 +134,11 @@ def search(
     """Search for a cluster on which a mechanism violates a property.
 
     Clusters of small integers are drawn from families (identical servers, near ties, two users, powers of two, zeros)
-    and solved in batches. Clusters with the largest violations are perturbed at random. The first violation is
-    verified, and simplified step by step while at least half of it remains. Verification is in exact arithmetic for
-    lexicographic max-min and the largest sum of shares, by rigorous enclosures at finite alpha, and otherwise by
-    solutions certified to 1e-9. The simplified instance is verified at least as rigorously as the original instance.
+    and solved in batches. Clusters with the largest violations are perturbed at random. After the first violation two
+    more batches of perturbations are tried. The violation that is verified most rigorously is then simplified step by
+    step while at least half of it remains. Verification is in exact arithmetic for lexicographic max-min and the
+    largest sum of shares, by rigorous enclosures at finite alpha, and otherwise by solutions certified to 1e-9. The
+    simplified instance is verified at least as rigorously as the original instance.
 
     Parameters
     ----------

@@ -50,10 +50,11 @@ class ParetoOptimality(Property):
 
 
 def dominating(case: Case) -> Numbers:
-    """Feasible work, (users,), that dominates the work of the case, and equals it if and only if it is Pareto optimal.
+    """Feasible work x', (users,), that is nowhere less than the work x of the case; x if no gain is found.
 
-    The result is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1. For users without
-    tasks, which have no level, the work is determined by a linear program.
+    In floating point x' is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1, and the
+    work of users without tasks, which have no level, is determined by a linear program: x' = x if and only if x is
+    Pareto optimal. In exact arithmetic x' = x also where `gains` does not solve the problem.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)

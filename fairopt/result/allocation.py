@@ -325,7 +325,13 @@ class Allocation(Frozen):
         return self.judge(self.cluster, by_types or self.tasks, self.log_prices)[0]
 
     def save(self, path: str | Path) -> None:
-        """Write an allocation file (JSON, `docs/allocation-file.md`), which `load` and `tools/check.py` verify."""
+        """Write an allocation file (JSON, `docs/allocation-file.md`), which `load` and `tools/check.py` verify.
+
+        Raises
+        ------
+        DataError
+            The criterion has a utility that is a function, or the file cannot be written.
+        """
         rule = self.criterion if self.certificate.judged and self._optimal else None
         claim = StatedAnswer(self.mechanism, self.cluster, rule, self.tasks, self.log_prices, float(self.tol))
         allocation_file.write(path, claim)

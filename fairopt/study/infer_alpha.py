@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GRID = tuple(float(alpha) for alpha in np.geomspace(0.05, 1000, 37))
 #: `MINIMA`: number of local minima on the grid that are refined. `ACCURACY`: accuracy of log alpha.
 MINIMA, ACCURACY = 4, 1e-6
-#: `SAME`: largest difference of misfits at which all alphas are said to yield the same tasks. `NEAR`: largest misfit of
+#: `SAME`: largest difference of misfits at which all alphas count as yielding the same tasks. `NEAR`: largest misfit of
 #: tasks that count as near the observed tasks.
 SAME, NEAR = 1e-3, 0.1
 

@@ -228,7 +228,7 @@ class _Job:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Data that are equal for all jobs of a user, except partitions and the number of nodes."""
+        """Data that distinguish users, other than partitions and the number of nodes."""
         return self.path, frozenset(self.total.items()), frozenset(self.each.items()), self.place
 
 
@@ -391,7 +391,10 @@ def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
 
 
 def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
-    """Number of nodes of a job: the smallest number, at least the requested one, at which a part fits on some node."""
+    """Number of nodes of a job: the smallest number, at least the requested one, at which a part fits on some node.
+
+    The requested number if that number would exceed the largest number of the job or the number `count` of nodes.
+    """
 
     def needed(has: Mapping[str, float]) -> float:
         room = {what: has.get(what, 0.0) - job.each.get(what, 0.0) for what in job.total | job.each}

@@ -114,7 +114,7 @@ def follow(
     if cheap and equations.row.size <= _MOST_PRICES:
         start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
         begin += [] if start is None else [start]
-        del start  # it has all pairs, of which `cooled` keeps only a part
+        del start  # frees its arrays of all pairs, of which `cooled` keeps only a part
     if begin:
         budget = (
             int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
@@ -163,7 +163,7 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: b
     The curve ends early once `budget` linear systems are solved, including those up to `place`.
     """
     here, systems, length = place.here, place.steps, STEPS.first
-    del place  # it may have many more pairs
+    del place  # frees its arrays, which may have many more pairs
     while here.tau > last * (1 + _AT_LAST) and systems < budget:
         if listed and np.count_nonzero(here.part) <= _LISTED_ANEW * len(here.part):
             q = here.q.restricted(np.flatnonzero(here.part))

@@ -20,9 +20,9 @@ _MOST_ROUNDS = 5000
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = _MOST_ROUNDS) -> Iterator[Solution]:
-    """Candidates from the states of elastic best responses, after intervals of 1, 2, 4, ... rounds.
+    """Candidates from the states of elastic best responses, at intervals of 1, 2, 4, ..., 256, 256, ... rounds.
 
-    Rounds end after `most` of them; the certificate decides which candidate is an equilibrium.
+    The game ends after about `most` rounds; the certificate decides which candidate is an equilibrium.
     """
     begun = clock.cpu()
     criterion, polytope = problem.criterion, problem.polytope

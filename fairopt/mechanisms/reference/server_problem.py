@@ -295,7 +295,7 @@ class ServerProblem:
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
             marginal = p.log_marginal(share) + np.log(share)
             seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
-            # Without scaling all users are optimised at once.
+            # At alpha = 0, and for criteria that are not scale-free, one solve determines all users.
             solved = seen if alpha > 0 and p.criterion.scale_free else waiting
             fixed[solved] = fraction[solved]
         found = [self._response(elsewhere, fixed, prices) for prices in _combined(stages, len(p.rows))]

@@ -324,7 +324,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _strict(t):  # type: ignore[no-untyped-def]
-    """Serve the first group of the queue of lowest share until that group does not fit."""
+    """Start tasks of the first group of whichever queue has the lowest share, until such a group does not fit."""
     leaves = len(t.rank) // 2
     while True:
         anew(t)

@@ -11,7 +11,7 @@ from ._base import Policy
 
 @dataclass(frozen=True)
 class CpuFair(Policy):
-    r"""Serve the user n with the least of one resource, rho, per weight, on the first server with enough of it.
+    r"""Serve the user n with the least amount of one resource, rho, per weight, on the first server with enough of it.
 
     .. math:: \arg\min_n\ \frac{\text{allocated}_{n\rho}}{C_\rho \phi_n}
 

@@ -21,8 +21,8 @@ class RoundRobin(Policy):
     .. math:: i = \text{next server in the order of the round}, \qquad n = \arg\min_m\ \text{share}_{mi}
 
     over users m with a task that fits server i. The share of user m on server i is defined by the policy `by`; in DRFH
-    and TSF it is the same on all servers, in PS-DSF not. Rounds begin anew at every instant. The random generator of a
-    round is seeded with `seed`, the instant and the index of the round.
+    and TSF, but not in PS-DSF, it is the same on all servers. Rounds begin anew at every instant. The random generator
+    of a round is seeded with `seed`, the instant and the index of the round.
 
     Parameters
     ----------

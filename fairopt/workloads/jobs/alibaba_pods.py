@@ -94,6 +94,14 @@ def alibaba_days(
 
     Arrivals are uniform. Durations are lognormal with a median of an hour and a standard deviation of 1.5 of the
     logarithm, an assumption (in the trace half of the pods run for less than an hour, and a tenth for more than six).
+
+    Parameters
+    ----------
+    rng : Generator
+    tasks, servers : int
+        Numbers of jobs and of servers.
+    days : int
+        Length in days of the interval in which jobs arrive.
     """
     from ..generators import alibaba_like
 

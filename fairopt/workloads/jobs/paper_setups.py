@@ -29,6 +29,15 @@ def drf_7_1(
 
     Durations have mean `seconds`, of which a fraction `spread` is exponentially distributed and the rest constant, as
     the paper does not state durations. A phase lasts two minutes; there are enough tasks for five minutes.
+
+    Parameters
+    ----------
+    phase : str
+        Phase of the experiment, "1", "2" or "3", which determines the demands of both jobs.
+    seconds : float
+        Mean duration of tasks.
+    spread : float
+        Fraction of the duration that is exponentially distributed; values above 1 count as 1.
     """
     number = int(300 / seconds * 192)
     lasts = seconds * (1 - min(spread, 1.0) + min(spread, 1.0) * rng.exponential(1.0, (2, number)))
@@ -50,6 +59,10 @@ def drf_policies(rng: np.random.Generator, seconds: Positive = 40.0, jobs: Count
 
     Parameters
     ----------
+    seconds : float
+        Mean duration of tasks.
+    jobs : int
+        Number of jobs of each user.
     loop : bool
         A user submits its next job when the last task of the previous job ends, as in the paper. False: all jobs are
         submitted at the start, so that a user always has tasks that can start.
@@ -133,6 +146,8 @@ def mqdrf_figure2(rng: np.random.Generator, seconds: Positive = 10.0, users: Cou
     ----------
     seconds : float
         Duration of tasks, which the paper does not state. If tasks end before the next arrival, caps apply at once.
+    users : int
+        Number of users.
     """
     n = np.arange(users)
     tasks = pd.DataFrame(

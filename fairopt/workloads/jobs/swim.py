@@ -65,7 +65,7 @@ def swim(
     heavy : float
         Fraction in (0, 1] of jobs whose tasks need 2 to 5 GB.
     hours : float
-        Exclude jobs submitted later.
+        Exclude jobs that were submitted after this time in hours.
 
     Raises
     ------
