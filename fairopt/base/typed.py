@@ -28,25 +28,33 @@ def typed(said: Any, kind: type[Made]) -> Made:
     try:
         return msgspec.convert([said], list[kind])[0]  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
-        # An element of a list always has a path, so that an unknown key that looks like a path is not read as the path.
-        fault, _, path = str(error).rpartition(" - at `$[0]")
-        where = tuple(int(step) if step.isdecimal() else step for step in re.findall(r"\w+", path))
-        value, here = said, kind
-        for step in where:
-            value, here = value[step], _fields(here)[step] if isinstance(step, str) else here
-        text, wanted = f"is {short(value)}", fault.removeprefix("Expected ").partition(", got")[0]
-        if fault.startswith("Object contains unknown"):
-            known = _fields(here)
-            unknown = next(key for key in value if key not in known)
-            raise DataError(f"unknown key; known: {', '.join(sorted(known))}", (*where, unknown)) from None
-        if fault.startswith("Object missing"):
-            missing = fault.split("`")[1]
-            text, here = f"{missing} is missing", _fields(here)[missing]
-        # For a fault in an element only the first description applies; the others describe the whole list.
-        asked = _described(here)[: 1 if path.endswith("]`") else None]
-        raise DataError(
-            f"{text}; it must be {'; '.join(asked) or wanted.replace('`object`', 'a table')}", where
-        ) from None
+        raise _invalid(str(error), said, kind) from None
+
+
+def _invalid(message: str, said: Any, kind: Any) -> DataError:
+    """Say what the invalid value in `said` is and what it must be, from the message of msgspec.
+
+    A message is the fault and the path of the value, such as "Expected `int`, got `str` - at `$[0].jobs[2].tasks`".
+    """
+    # An element of a list always has a path, so that an unknown key that looks like a path is not read as the path.
+    fault, _, path = message.rpartition(" - at `$[0]")
+    where = tuple(int(step) if step.isdecimal() else step for step in re.findall(r"\w+", path))
+    value, wanted = said, kind
+    for step in where:
+        value = value[step]
+        wanted = _fields(wanted)[step] if isinstance(step, str) else wanted
+    if fault.startswith("Object contains unknown"):
+        known = _fields(wanted)
+        unknown = next(key for key in value if key not in known)
+        return DataError(f"unknown key; known: {', '.join(sorted(known))}", (*where, unknown))
+    text = f"is {short(value)}"
+    if fault.startswith("Object missing"):
+        missing = fault.split("`")[1]
+        text, wanted = f"{missing} is missing", _fields(wanted)[missing]
+    # For a fault in an element only the first description applies; the others describe the whole list.
+    described = _described(wanted)[: 1 if path.endswith("]`") else None]
+    expected = fault.removeprefix("Expected ").partition(", got")[0].replace("`object`", "a table")
+    return DataError(f"{text}; it must be {'; '.join(described) or expected}", where)
 
 
 def _fields(kind: Any) -> dict[str, Any]:

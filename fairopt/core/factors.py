@@ -36,7 +36,7 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
     """Factor a matrix (n, n) with unit diagonal, and return a solver; if `symmetric`, only its lower triangle is read.
 
-    The solver maps right-hand sides (n,) or (n, k) to solutions.
+    The solver maps right-hand sides (n,) or (n, k) to solutions. The matrix is regularized, and may be overwritten.
     """
     if symmetric:
         factor = _cholesky(matrix)
@@ -44,28 +44,33 @@ def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
     if not len(matrix):
         return lambda given: given
     single = matrix.dtype == np.float32
-    np.einsum("ii->i", matrix)[:] += _DAMPING_SINGLE if single else _DAMPING
-    factors, order, _ = (lapack.sgetrf if single else lapack.dgetrf)(matrix, overwrite_a=1)
-    solved = lapack.sgetrs if single else lapack.dgetrs
+    getrf, getrs = (lapack.sgetrf, lapack.sgetrs) if single else (lapack.dgetrf, lapack.dgetrs)
+    diagonal = np.einsum("ii->i", matrix)  # a view
+    diagonal += _DAMPING_SINGLE if single else _DAMPING
+    factors, order, _ = getrf(matrix, overwrite_a=1)
 
     def solve(given: Array) -> Array:
         size = max(float(np.abs(given).max()), TINY)
-        return np.asarray(solved(factors, order, (given / size).astype(factors.dtype))[0] * size)
+        return np.asarray(getrs(factors, order, (given / size).astype(factors.dtype))[0] * size)
 
     return solve
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Cholesky factor of a matrix given by its lower triangle, with its diagonal increased until the factor exists."""
+    """Cholesky factor of a matrix given by its lower triangle, whose diagonal is increased, in place, until it exists.
+
+    After an increase by 1 or more the factor is returned in any case, as far as it was computed.
+    """
     if not len(matrix):
         return matrix
     single = matrix.dtype == np.float32
-    factored, damping = (lapack.spotrf, _DAMPING_SINGLE) if single else (lapack.dpotrf, _DAMPING)
-    diagonal = np.einsum("ii->i", matrix)
+    potrf, damping = (lapack.spotrf, _DAMPING_SINGLE) if single else (lapack.dpotrf, _DAMPING)
+    diagonal = np.einsum("ii->i", matrix)  # a view
     while True:
         diagonal += damping
-        factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
-        if info == 0 or not damping < 1:
+        factor, info = potrf(matrix, lower=1, clean=0, overwrite_a=0)
+        exists = info == 0
+        if exists or damping >= 1:
             return np.asarray(factor)
         damping *= _RAISED
 

@@ -114,7 +114,7 @@ class Start:
     @classmethod
     def of(cls, cluster: Cluster) -> Start:
         """Group the servers of a cluster into entries."""
-        codes: list[Array] = [cluster.capacity + 0.0]
+        codes: list[Array] = [cluster.capacity + 0.0]  # codes are compared bitwise, and -0.0 + 0.0 is 0.0
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
         if cluster.rated:
@@ -122,12 +122,13 @@ class Start:
         # In a large cluster all identical servers form one entry. In a small cluster their names must also have a
         # common prefix (`rack-1`, `rack-2`), since a table can show all other servers one by one.
         if len(cluster.servers) < 25:
-            stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
-            codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
+            stem_of = [_STEM.sub("", name) for name in cluster.servers]
+            code_of = {stem: float(k) for k, stem in enumerate(dict.fromkeys(stem_of))}
+            codes.append(np.array([[code_of[stem]] for stem in stem_of]))
         entry_of = numbered(np.column_stack(codes))
         first = np.unique(entry_of, return_index=True)[1]
-        sorted_ = np.array(cluster.servers, dtype=object)[np.argsort(entry_of, kind="stable")]
-        members = [one.tolist() for one in np.split(sorted_, np.cumsum(np.bincount(entry_of))[:-1])]
+        by_entry = np.array(cluster.servers, dtype=object)[np.argsort(entry_of, kind="stable")]
+        members = [names.tolist() for names in np.split(by_entry, np.cumsum(np.bincount(entry_of))[:-1])]
         return cls(cluster, entry_of, first, members, _names(members), tuple(map(group, cluster.users)))
 
     @property
@@ -213,22 +214,25 @@ def group(user: str) -> str:
 
 def shared(weight: Array, groups: Sequence[str]) -> Array:
     """Divide the weight of each group equally among its users."""
-    of = np.unique(np.array(groups), return_inverse=True)[1]
-    return np.asarray(weight / np.bincount(of)[of])
+    group_of = np.unique(np.array(groups), return_inverse=True)[1]
+    return np.asarray(weight / np.bincount(group_of)[group_of])
 
 
 def _names(members: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Names of entries: a single server, a common prefix, or the first server and the number of the other servers."""
-    servers = {name for names in members for name in names}
+    taken = set(itertools.chain.from_iterable(members))
     stems = [{_STEM.sub("", name) for name in names} for names in members]
     common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
               for one, names in zip(stems, members, strict=True)]  # fmt: skip
-    return tuple(
-        names[0] if len(names) == 1
-        else stem if stem and common.count(stem) == 1 and stem not in servers
-        else f"{names[0]} +{len(names) - 1}"
-        for names, stem in zip(members, common, strict=True)
-    )  # fmt: skip
+    result = []
+    for names, stem in zip(members, common, strict=True):
+        if len(names) == 1:
+            result.append(names[0])
+        elif stem and common.count(stem) == 1 and stem not in taken:
+            result.append(stem)
+        else:
+            result.append(f"{names[0]} +{len(names) - 1}")
+    return tuple(result)
 
 
 def _servers(start: Start, count: Index) -> list[str]:
@@ -236,7 +240,8 @@ def _servers(start: Start, count: Index) -> list[str]:
     taken, made = set(start.cluster.servers), []
     for own, wanted in zip(start.members, count.tolist(), strict=True):
         stem = _STEM.sub("", own[0]) or own[0]
-        new = (name for k in itertools.count(len(own) + 1) if (name := f"{stem}-{k}") not in taken)
+        numbered_names = (f"{stem}-{k}" for k in itertools.count(len(own) + 1))
+        new = itertools.filterfalse(taken.__contains__, numbered_names)
         mine = [*own[:wanted], *itertools.islice(new, max(wanted - len(own), 0))]
         taken.update(mine)
         made += mine

@@ -104,7 +104,7 @@ class Together:
             stack = finite([problem] * len(alphas), tol, aim, np.array(alphas))
             per_step = (clock.cpu() - begun) / max(int(stack.steps.sum()), 1)
             for k, one in enumerate(alphas):
-                found = Found(*(of_all[[k]] for of_all in stack))
+                found = Found(stack.tasks[[k]], stack.certificate[[k]], stack.log_rows[[k]], stack.steps[[k]])
                 self.found[one] = found, per_step * int(stack.steps[k])
         return self.found.get(alpha) if cluster is self.cluster else None
 

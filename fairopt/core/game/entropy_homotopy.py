@@ -116,45 +116,52 @@ def follow(
         begin += [] if start is None else [start]
         del start  # frees its arrays of all pairs, of which `cooled` keeps only a part
     if begin:
-        budget = (
-            int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
-            if budget is None
-            else budget
-        )
+        if budget is None:
+            budget = int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
         if listed and (warm or begin[0].tau * equations.alpha <= 1):
             yield begin[0]
         yield from cooled(begin.pop(), last, budget, warm, listed)
 
 
 def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
-    """Point of the curve computed from the point of a sample of users; None if no such point is found.
+    """Point of the curve computed from the prices of a sample of users; None if no such point is found.
 
-    Of each group of users with the same servers and similar ratios of demands, the sample has the middle user, with the
-    weight of the group.
+    The curve of the sample is followed to a low temperature. Newton's method for all users starts from its points at
+    the temperatures `_LEFT_AT`, the lowest first, until it converges.
+    """
+    curve = list(follow(_sample(q), _LEFT_AT[0], warm=True, most=most))
+    systems = curve[-1].steps if curve else 0
+    for tau in _LEFT_AT:
+        at = next((place.here for place in curve if place.tau <= tau * (1 + _AT_LAST)), None)
+        if at is None:
+            continue
+        game = CoupledGame(q, at.price, at.tau, at.unit, most=most)
+        if np.abs(game.residual).max() < _NEAR:
+            found = newton(game, _RETURN)
+            systems += found.systems
+            if found.here is not None:
+                return Place(found.here, systems)
+    return None
+
+
+def _sample(q: EquilibriumSystem) -> EquilibriumSystem:
+    """System of a sample of users: the middle user of each group of similar users, with the weight of the group.
+
+    Users of a group have the same servers and similar ratios of demands.
     """
     group = alike(q.polytope.cluster.demand[q.polytope.users], _SAMPLED)
     if not q.pairs.full:
-        placed = np.packbits(q.pairs.table(np.ones(len(q.server))) > 0, axis=1)
-        group = numbered(np.column_stack([group, placed]).astype(float))
+        servers = np.packbits(q.pairs.table(np.ones(len(q.server))) > 0, axis=1)
+        group = numbered(np.column_stack([group, servers]).astype(float))
     order, ends = by_group(group, int(group.max()) + 1)
-    chosen = order[(ends[:-1] + ends[1:]) // 2]
-    chosen = np.sort(chosen)
-    gain = np.maximum.reduceat(q.log_gain, q.start[:-1])
-    more = np.bincount(group, np.exp(gain - gain.max()))[group[chosen]] / np.exp(gain[chosen] - gain.max())
+    chosen = np.sort(order[(ends[:-1] + ends[1:]) // 2])
+    log_gain = np.maximum.reduceat(q.log_gain, q.start[:-1])
+    gain = np.exp(log_gain - log_gain.max())
+    represented = np.bincount(group, gain)[group[chosen]] / gain[chosen]  # ratio of the gains of group and user
     sample = q.restricted(np.flatnonzero(np.isin(q.user, chosen)), chosen)
-    sample.log_gain, sample.limit = sample.log_gain + np.log(more)[sample.user], sample.limit * more
-    way = list(follow(sample, _LEFT_AT[0], warm=True, most=most))
-    systems = way[-1].steps if way else 0
-    for tau in _LEFT_AT:
-        at = next((place.here for place in way if place.tau <= tau * (1 + _AT_LAST)), None)
-        game = None if at is None else CoupledGame(q, at.price, at.tau, at.unit, most=most)
-        if game is None or not np.abs(game.residual).max() < _NEAR:
-            continue
-        found = newton(game, _RETURN)
-        systems += found.systems
-        if found.here is not None:
-            return Place(found.here, systems)
-    return None
+    sample.log_gain = sample.log_gain + np.log(represented)[sample.user]
+    sample.limit = sample.limit * represented
+    return sample
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:

@@ -39,7 +39,6 @@ from ..algebra import Equations
 from ..engines import welfare
 from ..engines.small import in_levels
 from ..factors import LOG_NOTHING, LOG_RANGE, TINY, UNDERFLOW
-from ..market import FIRST_ALPHA
 from ..solution import Solution
 from . import entropy_homotopy, played
 from .continuation import Reached, Step, StepControl, damped_newton, stepped, towards
@@ -310,26 +309,30 @@ def _of_game(
     homotopy_early: bool,
     crowd: bool,
 ) -> Iterator[Solution]:
-    """Candidates of the game, in an order that depends on alpha and the problem's size.
+    """Candidates of the game: interior points in prices and in level prices, the homotopy, and best responses.
 
-    They come from the interior-point methods in prices and in level prices, from the homotopy if `homotopy_early`, and,
-    where tasks have limits, from best responses.
+    The interior-point method in prices comes first, but after the homotopy and level prices for a crowd, and where
+    prices may span more decades than doubles resolve. The homotopy is tried only if `homotopy_early`, and best
+    responses only where tasks have limits.
     """
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
-    apart = limited or not system.positive or (crowd and alpha <= FIRST_ALPHA)
-    steep = crowd or (apart and alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA))
+    # Games with positive demands and without limits are scaled by their limit PS-DSF at large alpha (`core.market`).
+    scaled = system.positive and not limited
+    large_alpha = alpha > (_LARGE_ALPHA_MANY if many_users else LARGE_ALPHA)
+    prices_late = crowd or (large_alpha and not scaled)
     # With few prices the homotopy is fast, while the interior-point method takes many steps if its initial prices are
     # decades from the prices of the solution.
     patience = _IMPATIENT if few_prices and not limited and alpha > _IMPATIENT_ABOVE else np.inf
-    in_money = welfare.solutions(problem, tol, warm, patience)
-    if not steep:
-        yield from _renamed(in_money)
+    in_prices = _renamed(welfare.solutions(problem, tol, warm, patience))
+    if not prices_late:
+        yield from in_prices
     if homotopy_early:
         yield from _homotopy(system, tol, crowd)
-    if users * servers <= _DENSE_PAIRS and (few_prices or steep):
+    if users * servers <= _DENSE_PAIRS and (few_prices or prices_late):
         yield from in_levels(problem, tol, "equilibrium")
-    yield from _renamed(in_money)  # an empty iterator if these candidates came first
+    if prices_late:
+        yield from in_prices
     if limited:  # where limits may bind, best responses take a tenth of the homotopy's time
         yield from _renamed(played.solutions(problem, tol, _ROUNDS))
 
