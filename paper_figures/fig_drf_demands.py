@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, TALLEST, legend, line, new
+from .style import DOUBLE, TALLEST, legend, line, new
 
 NEEDS = ("drf_demands",)
 CAPTION = (
@@ -30,8 +30,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """
     demands = results.of("drf_demands").long("demands").query("repetition == 0")
     names = [name for name in _NAMES if (demands["workload"] == name).any()]
-    narrow = width < NARROW
-    drawn, table = new(width, TALLEST, 4, 1) if narrow else new(width, 0.7 * width, 2, 2)
+    drawn, table = new(width, 0.7 * width, 2, 2, stack=TALLEST)
     bubbles, slots = table.ravel()[:2], table.ravel()[2:]
     for axes, name in zip(bubbles, names, strict=False):
         _bubbles(axes, demands[demands["workload"] == name])

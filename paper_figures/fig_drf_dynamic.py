@@ -31,8 +31,7 @@ _PRINTED = {"phase1": (0.70, 0.75)}
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """First row: over time; second row: means after the first wave of tasks, over draws of durations."""
     shares = results.of("drf_dynamic").long("shares")
-    narrow = width < NARROW
-    drawn, table = new(width, 6.9 if narrow else 4.2, *((6, 1) if narrow else (2, 3)))
+    drawn, table = new(width, 4.2, 2, 3, stack=6.9)
     panels = table.ravel()
     over_time(panels[:3], shares)
     late = shares[shares["time"] >= shares["time"].max() / 4]
@@ -43,7 +42,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         for value in _PRINTED.get(phase, ()):
             axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label=IN_PAPER, zorder=0)
         axes.set(title=f"Phase {phase[-1]}", xlabel="dominant share")
-        if k and not narrow:
+        if k and width >= NARROW:
             axes.tick_params(labelleft=False)
     legend(drawn, panels[0], panels[2], panels[3])
     return drawn

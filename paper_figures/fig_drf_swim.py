@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -9,7 +11,7 @@ from fairopt.harness.papers import statistics
 from fairopt.report import Results, StoredCells
 
 from .over_time import gains, lines, policy
-from .style import DOUBLE, NARROW, legend, new
+from .style import DOUBLE, legend, new
 
 NEEDS = ("drf_swim",)
 CAPTION = (
@@ -30,7 +32,7 @@ _PRINTED = {0: -3.0, 3: 66.0}
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Top: use in the first draw; bottom: reductions over draws, where a tenth of the jobs needs much memory."""
     found = results.of("drf_swim")
-    drawn, table = new(width, 6.8, 4, 1) if width < NARROW else new(width, 4.0, 2, 2)
+    drawn, table = new(width, 4.0, 2, 2, stack=6.8)
     panels = table.ravel()
     _use(panels[:2], found)
     sooner = statistics.reductions(_days(found), ["servers"], _DRF, _SLOTS, "DRF")
@@ -52,7 +54,7 @@ def _days(found: StoredCells) -> StoredCells:
     """Whole days on which least jobs need much memory."""
     cells = found.cells[found.cells["workload"] == "day"]
     least = cells["source"].str.extract(r"heavy=([0-9.]+)")[0]
-    return StoredCells(cells[(least == least.min()) | least.isna()], found.failed, found.notes, found.contents)
+    return replace(found, cells=cells[(least == least.min()) | least.isna()])
 
 
 def _use(panels: np.ndarray, found: StoredCells) -> None:

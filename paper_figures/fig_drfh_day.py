@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt.harness.papers import statistics
-from fairopt.report import Results, StoredCells
+from fairopt.report import Results
 
 from .over_time import distribution, gains, lines, policy
 from .style import DOUBLE, NARROW, legend, new
@@ -51,8 +53,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
     distribution(panels[2], chosen)
     panels[2].set(title="Completion times", xlabel="seconds", ylabel="part of all jobs")
-    only_days = StoredCells(days, found.failed, found.notes, found.contents)
-    gains(panels[3], statistics.reductions(only_days, [], _BEST, _SLOTS, "DRFH"), _BIN_NAMES)
+    gains(panels[3], statistics.reductions(replace(found, cells=days), [], _BEST, _SLOTS, "DRFH"), _BIN_NAMES)
     panels[3].set_title("Sooner than slots")
     done = found.long("each_user", days)
     done = done.assign(user=done["user"] + done["repetition"].astype(str)).drop_duplicates(["policy", "user"])

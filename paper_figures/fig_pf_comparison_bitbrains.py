@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, legend, new
+from .style import DOUBLE, legend, new
 from .utilization import MECHANISMS, by_resource, gain_bars, gains, overall
 
 NEEDS = ("pf_comparison_bitbrains",)
@@ -37,13 +37,12 @@ def caption(results: Results) -> str:
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over snapshots with 95% confidence intervals; the paper states `up to 20% for some resources`."""
     use = overall(results.of("pf_comparison_bitbrains"))
-    narrow = width < NARROW
-    drawn, table = new(width, 6.6 if narrow else 4.6, *((4, 1) if narrow else (2, 2)))
-    for (left, right), (cluster, title) in zip(table.reshape(2, 2), _TITLES.items(), strict=True):
+    drawn, table = new(width, 4.6, 2, 2, stack=6.6)
+    for (left, right), (cluster, title) in zip(table, _TITLES.items(), strict=True):
         one = use[use["cluster"] == cluster]
         by_resource(left, one, "name", MECHANISMS)
         gain_bars(right, one)
         left.set_title(f"Use: {title}")
         right.set_title(f"Gain: {title}")
-    legend(drawn, *table.reshape(2, 2)[0])
+    legend(drawn, *table[0])
     return drawn

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, NARROW, groups, legend, new, per_cent
+from .style import DOUBLE, groups, legend, new, per_cent
 from .utilization import MECHANISMS, by_resource, classes, overall, points, series_of
 
 NEEDS = ("pf_comparison_google",)
@@ -29,11 +29,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     found = results.of("pf_comparison_google")
     use, every = found.long("use"), overall(found)
     shown = classes(use, 4)
-    narrow = width < NARROW
-    shape = (6, 1) if narrow else (2, 3)
-    ratios = (1,) if narrow else (2, 4, 4)
-    drawn, table = new(width, 7.0 if narrow else 4.4, *shape, sharey=True, width_ratios=ratios)
-    for row, (cluster, where) in zip(table.reshape(2, 3), _CLUSTERS.items(), strict=True):
+    drawn, table = new(width, 4.4, 2, 3, stack=7.0, sharey=True, width_ratios=(2, 4, 4))
+    for row, (cluster, where) in zip(table, _CLUSTERS.items(), strict=True):
         of = use[use["cluster"] == cluster]
         by_resource(row[0], every[every["cluster"] == cluster], "name", MECHANISMS)
         row[0].set_title(f"All, {where}")
@@ -42,5 +39,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             groups(axes, [text.replace(" x ", "×\n") for text in shown], series)
             per_cent(axes, 105)
             axes.set_title(f"{title} by class, {where}")
-    legend(drawn, table.reshape(2, 3)[0, 0])
+    legend(drawn, table[0, 0])
     return drawn

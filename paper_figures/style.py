@@ -44,21 +44,21 @@ NAMES = {
 
 
 def new(
-    width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool = False, **more: Any
+    width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool | float = False, **more: Any
 ) -> tuple[Figure, NDArray[Any]]:
     """Create a figure of this size in inches, with a table of axes, outside of any window.
 
-    With `stack` a single row of panels that is wider than one column becomes a column of panels. A figure of one column
-    is at most `TALLEST`.
+    With `stack` the panels are in one column in a figure of one column, whose height is `stack` if this is a number,
+    and at most `TALLEST`.
     """
-    stack = stack and rows == 1 and width < NARROW
-    if stack:
+    shape, narrow = (rows, columns), width < NARROW
+    if stack and narrow:
         more.pop("width_ratios", None)
-        height *= columns * 0.85
-    height = min(height, TALLEST) if width < NARROW else height
+        shape, height = (rows * columns, 1), height * columns * 0.85 if stack is True else stack
+    height = min(height, TALLEST) if narrow else height
     layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
     figure = Picture(figsize=(width, height), layout=layout)
-    table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
+    table = figure.subplots(*shape, squeeze=False, **more)
     return figure, table.reshape(rows, columns)
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -39,18 +39,24 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     Elsewhere
         The code, the data or the plug-ins of this process differ from those of the sweep.
     """
+    found, error, took = _computed(cell, threads, lambda: cell.job.answer(cell, traces))
+    return (failed(cell, error) if error else cell.requested | found) | here(threads) | took
+
+
+def _computed(cell: Cell, threads: int | None, compute: Callable[[], Row]) -> tuple[Row, Exception | None, Row]:
+    """Result, or the error that was raised, and the time taken; an error in one cell must not end the sweep."""
     check(cell)
-    watch = clock.Watch()
+    watch, found, error = clock.Watch(), Row(), None
     try:
         # A fixed number of threads and compiled loops yield the same digits in every process.
         with pools().limit(limits=threads), compiling():
             cell.job.warm()
-            row = cell.requested | cell.job.answer(cell, traces)
+            found = compute()
     except Elsewhere:
         raise
-    except Exception as error:  # an error in one cell must not end the sweep
-        row = failed(cell, error)
-    return row | here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
+    except Exception as raised:
+        error = raised
+    return found, error, {"elapsed": watch.seconds, "loops": watch.loops}
 
 
 def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], list[Cell]]:
@@ -61,23 +67,13 @@ def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> 
     Elsewhere
         The code, the data or the plug-ins of this process differ from those of the sweep.
     """
-    check(cells[0])
-    watch, found = clock.Watch(), dict[str, Row]()
-    try:
-        with pools().limit(limits=threads), compiling():
-            cells[0].job.warm()
-            found = stack.rows(cells, traces)
-    except Elsewhere:
-        raise
-    except Exception as error:  # solving each cell individually attributes the error to the cell that causes it
+    found, error, took = _computed(cells[0], threads, lambda: stack.rows(cells, traces))
+    if error:  # solving each cell individually attributes the error to the cell that causes it
         said = f"draws are solved one by one, as solving them together failed ({type(error).__name__}: {error})"
         warnings.warn(f"{said}: please report it", EngineWarning, stacklevel=2)
-        return [], [*cells]
-    took = {"elapsed": watch.seconds / len(cells), "loops": watch.loops / len(cells)}
-    done = [cell for cell in cells if cell.key in found]
-    return [cell.requested | found[cell.key] | here(threads) | took for cell in done], [
-        cell for cell in cells if cell.key not in found
-    ]
+    took = here(threads) | {name: value / len(cells) for name, value in took.items()}
+    rows = [cell.requested | found[cell.key] | took for cell in cells if cell.key in found]
+    return rows, [cell for cell in cells if cell.key not in found]
 
 
 def check(cell: Cell) -> None:

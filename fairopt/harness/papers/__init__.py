@@ -16,6 +16,7 @@ optionally `count`, the number of servers for each row of `capacity`, and `calle
 instance, and its `claims`. The fields of a claim are:
 
 - `ours`: a function of the paper's module or of `_ours`, and its arguments, which computes the value;
+- `then`: what is done with this value, in order: an index selects an entry, a text names a function of `_THEN`;
 - `correct`: the correct value, or `derived`: the function that computes it;
 - `printed`: the text of the paper, `value`: the printed value if it is not correct, `decimals`: its number of decimals
   if it is rounded;
@@ -23,6 +24,8 @@ instance, and its `claims`. The fields of a claim are:
 - `states`: indices of the statements that the claim decides, 1 to 242 for the statements of the five papers with a
   number or a direction, from 243 on for statements of other sources;
 - `assuming`: an assumption without which the printed value is not reproduced.
+
+The claims `[[measured]]` are judged by functions of `pf_measured`.
 
 A `[[judged]]` statement is about simulated or measured results. Its `statistic` has the arguments of
 `statistics.compared`, or the `name` of another function of `statistics` and its arguments. The function reads the cells
@@ -38,8 +41,9 @@ which are compared with the table of properties.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -214,7 +218,7 @@ def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
             said["where"],
             said["instance"],
             said["statement"].format(**at),
-            partial(_read, of, reading, tuple(map(_value, arguments))),
+            partial(_read, of, reading, tuple(map(_value, arguments)), said.get("then", ())),
             correct,
             printed,
             said.get("note", ""),
@@ -224,8 +228,18 @@ def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
         )
 
 
-def _read(of: str, reading: str, arguments: tuple[Any, ...], cluster: Cluster) -> object:
-    return _function(of, reading)(cluster, *arguments)
+#: Functions of computed values, by their names in `then`.
+_THEN: Mapping[str, Callable[[Any], object]] = {
+    "not": operator.not_, "sum": np.sum, "floor": np.floor,
+    "never rises": lambda values: bool((np.diff(values) <= _ours.TOL).all()),
+}  # fmt: skip
+
+
+def _read(of: str, reading: str, arguments: tuple[Any, ...], then: Sequence[int | str], cluster: Cluster) -> object:
+    value = _function(of, reading)(cluster, *arguments)
+    for step in then:
+        value = _THEN[step](value) if isinstance(step, str) else np.asarray(value)[step]
+    return value
 
 
 def _function(of: str, name: str) -> Callable[..., Any]:

@@ -105,6 +105,11 @@ class Judged:
             return AGREES
         return DIFFERS if mean + half < low or mean - half > high else UNDECIDED
 
+    def judge(self, setups: pd.DataFrame) -> pd.DataFrame:
+        """Set-ups with the column `outcome`, from the columns `mean` and `half`."""
+        pairs = zip(setups["mean"], setups["half"], strict=True)
+        return setups.assign(outcome=[self.outcome(mean, half) for mean, half in pairs])
+
     def verdict(self, setups: pd.DataFrame) -> str:
         """Verdict on the statement from its set-ups: columns of assumptions, `mean`, `half`, `n`, `outcome`."""
         axes = [one for one in self.assumptions if one.name in setups]
@@ -217,9 +222,5 @@ def shipped(paper: str) -> dict[str, pd.DataFrame]:
 
 def setups(judged: Judged) -> pd.DataFrame:
     """Set-ups of a statement from the shipped intervals, the argument of `Judged.verdict`."""
-    known = shipped(judged.paper)
-    if judged.statement not in known:
-        return pd.DataFrame(columns=["mean", "half", "n", "outcome"])
-    found = known[judged.statement]
-    pairs = zip(found["mean"], found["half"], strict=True)
-    return found.assign(outcome=[judged.outcome(mean, half) for mean, half in pairs])
+    nothing = pd.DataFrame(columns=["mean", "half", "n"])
+    return judged.judge(shipped(judged.paper).get(judged.statement, nothing))

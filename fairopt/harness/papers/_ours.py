@@ -143,11 +143,6 @@ def monopoly_tasks(cluster: Cluster) -> Array:
     return np.asarray(cluster.gamma.sum(axis=1))
 
 
-def whole_monopoly_tasks(cluster: Cluster) -> Array:
-    """Whole monopoly tasks, (users,)."""
-    return np.floor(monopoly_tasks(cluster))
-
-
 def tasks_anywhere(cluster: Cluster) -> Array:
     """Monopoly tasks without placement constraints, (users,)."""
     return np.asarray(cluster.gamma0.sum(axis=1))
@@ -194,11 +189,6 @@ def second_round(cluster: Cluster, mechanism: str) -> Array:
     return (tasks(cluster, mechanism) - unlimited(cluster, mechanism))[2:]
 
 
-def newest(cluster: Cluster, mechanism: str) -> float:
-    """Tasks of the last user."""
-    return float(tasks(cluster, mechanism)[-1])
-
-
 def newest_shares(cluster: Cluster, mechanism: str) -> Array:
     """Shares of the last user, (resources,)."""
     return np.asarray(bundles(cluster, mechanism)[-1] / cluster.pooled_capacity)
@@ -236,11 +226,6 @@ def trades_off(cluster: Cluster, alphas: tuple[float, ...]) -> bool:
     return bool((sums <= 1e-6).all() and (least >= -1e-6).all())
 
 
-def used_part(cluster: Cluster, mechanism: str) -> float:
-    """Utilization of the first resource."""
-    return float(bundles(cluster, mechanism).sum(axis=0)[0] / cluster.pooled_capacity[0])
-
-
 def dominant_shares(cluster: Cluster, mechanism: str) -> Array:
     """Dominant shares, (users,)."""
     return solve(cluster, mechanism).arrays.dominant_shares
@@ -250,11 +235,6 @@ def total_shares(cluster: Cluster, unit: float, mechanism: str | None = None) ->
     """Sums over resources of each user's shares, or of the shares of one task without a mechanism, times `unit`."""
     used = cluster.demand if mechanism is None else bundles(cluster, mechanism)
     return np.asarray((used / cluster.pooled_capacity).sum(axis=1) * unit)
-
-
-def welfare(cluster: Cluster, mechanism: str) -> float:
-    """Sum of dominant shares."""
-    return float(dominant_shares(cluster, mechanism).sum())
 
 
 def share_ratio(cluster: Cluster, mechanism: str) -> float:
@@ -272,11 +252,6 @@ def resource_shares(cluster: Cluster, resource: str, mechanism: str) -> Array:
     """Shares of one resource of the pool, (users,)."""
     r = cluster.resources.index(resource)
     return np.asarray(bundles(cluster, mechanism)[:, r] / cluster.pooled_capacity[r])
-
-
-def resource_share(cluster: Cluster, resource: str, mechanism: str) -> float:
-    """Sum of all users' shares of one resource."""
-    return float(resource_shares(cluster, resource, mechanism).sum())
 
 
 def use(cluster: Cluster, server: str, resources: tuple[str, ...], mechanism: str) -> Array:
@@ -299,11 +274,6 @@ def keeps_incentive(cluster: Cluster, mechanism: str) -> bool:
 def everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
     """True if the first mechanism gives all users more tasks than the second."""
     return bool((tasks(cluster, better) > tasks(cluster, than) * (1 + TOL)).all())
-
-
-def not_everyone_gains(cluster: Cluster, better: str, than: str) -> bool:
-    """True if the first mechanism does not give all users more tasks than the second."""
-    return not everyone_gains(cluster, better, than)
 
 
 def dominated(cluster: Cluster, mechanism: str) -> bool:
@@ -376,26 +346,11 @@ def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: flo
     return np.array([slot * np.array(caps)[np.minimum(age, len(caps) - 1)].sum() for age in ages])
 
 
-def earlier_have_more(_: object, policy: str, until: float) -> bool:
-    """True if no later user of the experiment has more `dominant_seconds` than an earlier user (theorem 4)."""
-    return bool((np.diff(dominant_seconds(_, policy, until)) <= TOL).all())
-
-
-def earlier_have_more_in_slots(_: object, caps: tuple[float, ...], slot: float, until: float) -> bool:
-    """`earlier_have_more` if levels change at the ends of slots."""
-    return bool((np.diff(seconds_in_slots(_, caps, slot, until)) <= TOL).all())
-
-
 def later_have_as_much(_: object, policy: str, until: float) -> bool:
     """True if every user has, since its arrival, as many `dominant_seconds` as each earlier user (theorem 4)."""
     total = dominant_seconds(_, policy, until)
     since = [total - dominant_seconds(_, policy, come) for come in _COME[1:]]
     return all((had[k] >= had[:k] * (1 - _GRAIN)).all() for k, had in enumerate(since, start=1))
-
-
-def shortchanges_later(_: object, policy: str, until: float) -> bool:
-    """True if a user has fewer `dominant_seconds` since its arrival than an earlier user."""
-    return not later_have_as_much(_, policy, until)
 
 
 def everyone_ends(cluster: Cluster, policy: str) -> bool:
@@ -467,12 +422,17 @@ def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
     return x, (9 - x) / 3
 
 
-def work(cluster: Cluster, mechanism: str, decimals: int, user: str, *reported: float) -> list[Array]:
-    """Rounded work at true rates, (users,): if all users report them, and if `user` reports the rates `reported`."""
+def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
+    """Work at true rates, (users,), if the first user reports the rates `report` instead."""
     from ...mechanisms import one  # deferred, as instances do not need it
 
-    asked = (cluster, cluster.with_rate(user, reported))
-    return [cluster.work(one(mechanism).solve(given).tasks).round(decimals) for given in asked]
+    given = cluster.with_rate(cluster.users[0], report) if len(report) else cluster
+    return cluster.work(one(mechanism).solve(given).tasks)
+
+
+def work(cluster: Cluster, mechanism: str, decimals: int, *reported: float) -> list[Array]:
+    """Rounded `throughputs` if all users report their rates, and if the first user reports the rates `reported`."""
+    return [throughputs(cluster, mechanism, report).round(decimals) for report in ((), reported)]
 
 
 def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:

@@ -24,7 +24,7 @@ from ...mechanisms.columns import Columns
 from ...model._arrays import Array, ratio
 from ...model.cluster import Cluster
 from ...model.merging import merge
-from ._ours import TOL, placement
+from ._ours import TOL, placement, throughputs
 
 GPUS = ("k80", "p100", "v100")
 
@@ -210,14 +210,6 @@ def one_each(draw: int) -> Cluster:
     """Jobs of a draw of the notebook, with one GPU of each kind."""
     once = np.ones((3, 1))
     return Cluster(once, once, rate=notebook(draw)[0], max_tasks=once[:, 0], servers=GPUS[::-1], resources=("GPUs",))
-
-
-def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:
-    """Work of all jobs at their true rates, (users,), if the first job reports `report` instead."""
-    from ...mechanisms import one  # deferred, as instances do not need it
-
-    reported = np.vstack([report, cluster.rate[1:]]) if len(report) else cluster.rate
-    return cluster.work(one(mechanism).solve(cluster.replace(rate=reported)).tasks)
 
 
 def lies_that_pay(_: object, mechanism: str, draws: int) -> int:

@@ -69,11 +69,6 @@ def whole_shares(cluster: Cluster) -> tuple[float, float]:
     return float(first), float(second)
 
 
-def whole_share(cluster: Cluster, user: int) -> float:
-    """Dominant share of one user under `fairest_whole_tasks`."""
-    return whole_shares(cluster)[user]
-
-
 def whole_shares_are_equal(cluster: Cluster) -> bool:
     """True if the dominant shares of `fairest_whole_tasks` are exactly equal."""
     return len(set(whole_shares(cluster))) == 1

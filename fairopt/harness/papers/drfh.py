@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.libraries import optimize
+from ...base.libraries import cp
 from ...model._arrays import Array
 from ...model.cluster import Cluster
 from ._ours import monopoly_tasks, tasks
@@ -35,19 +35,11 @@ def program_7(cluster: Cluster) -> float:
 
     d are demands relative to the dominant demand of the user, and c capacities relative to the pool.
     """
-    users, servers, resources = cluster.shape
     ratio = cluster.share_per_task / cluster.dominant_share_per_task[:, None]
-    capacity = cluster.capacity / cluster.pooled_capacity
-    use = np.zeros((servers, resources, users, servers))
-    use[np.arange(servers), :, :, np.arange(servers)] = ratio.T
-    of_users = np.repeat(np.eye(users), servers, axis=1)
-    bounds = [(0, None if free else 0) for free in cluster.eligible.ravel()]
-    solved = optimize.linprog(
-        np.append(np.zeros(users * servers), -1.0),
-        np.hstack([use.reshape(servers * resources, -1), np.zeros((servers * resources, 1))]), capacity.ravel(),
-        np.hstack([of_users, -np.ones((users, 1))]), np.zeros(users), [*bounds, (0, None)],
-    )  # fmt: skip
-    return float(-solved.fun)
+    g, level = cp.Variable(cluster.shape[:2], nonneg=True), cp.Variable()
+    fits = g.T @ ratio <= cluster.capacity / cluster.pooled_capacity
+    placed = cp.multiply(g, ~cluster.eligible) == 0
+    return float(cp.Problem(cp.Maximize(level), [cp.sum(g, axis=1) == level, fits, placed]).solve(cp.SCIPY))
 
 
 def _shares(cluster: Cluster) -> Array:

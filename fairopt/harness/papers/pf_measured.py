@@ -8,24 +8,24 @@ tolerance: 1e-3 is assumed, the largest relative change of any user's tasks by a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from io import StringIO
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ...base import shipped
 from ...base.libraries import pd
-from ._claim import CANNOT, REPRODUCED, UNDER, Claim, Printed
+from ...base.shipped import content
+from ._claim import REPRODUCED, Claim, Printed
 
 EXPERIMENT = "alpha_convergence"
 
 #: Clusters: `_PF` has PF's locations with virtual machines of Bitbrains, `_MANY` has thousands of users.
 _PF, _MANY = "bitbrains", "thousands"
-#: Residuals: at `_CLOSE` tasks are accurate to 1e-3; `_ROUGH` and `_LAST` define convergence.
-_CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
+#: Residual at which tasks are accurate to 1e-3.
+_CLOSE = 1e-3
 #: Factor by which a time may differ from a time that is stated as "around".
 _AROUND = math.sqrt(10)
 
@@ -82,44 +82,29 @@ def measurements() -> Measurements:
     >>> fo.papers.measurements().clusters()[:3]
     ['small', 'dense', 'sparse']
     """
-    read = partial(shipped.content, __package__)
+    read = partial(content, __package__)
     reached, solved = (pd.read_csv(StringIO(read(f"data/{name}.csv"))) for name in ("reached", "solved"))
     return Measurements(reached, solved, read("data/about.json"))
 
 
-#: Function that judges a claim by measurements, and states the decisive numbers.
-Judged: TypeAlias = Callable[[Measurements], tuple[bool, str]]
-
-
 def claims() -> tuple[Claim, ...]:
     """Claims of PF on time and convergence, and further statements on best responses here that PF does not make."""
-    longer = Printed("increases as alpha gets larger", True)
-    around = Printed("around 0.03 second", True)
     slower, others = _slower_at_3(measurements())
-    rounds = f"{UNDER} rounds stand for time, on {' and '.join(slower)}, not on {', '.join(others)}"
-    machine = f"{CANNOT} PF's time is of another machine and another algorithm"
+    words = {"slower": " and ".join(slower), "others": ", ".join(others)}
+    return tuple(_claim(words, **said) for said in content(__package__, "data/pf.toml")["measured"])
 
-    def of(
-        where: str, statement: str, judged: Judged, right: bool, printed: Printed | None = None,
-        states: tuple[int, ...] = (), agreed: str = REPRODUCED,
-    ) -> Claim:  # fmt: skip
-        return Claim(35, "PF", where, EXPERIMENT, statement, lambda data: judged(data)[0], right, printed,
-                     numbers=lambda data: judged(data)[1], states=states, agreed=agreed)  # fmt: skip
 
-    return (
-        of("6", "best responses take more rounds at alpha = 3 than at 1, on PF's cluster among others", _longer_at_3,
-           True, longer, (224,), rounds),
-        of("6", "the larger alpha, the more rounds: on no cluster do they fall", _never_falls, False),
-        of("6", "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
-           _solved_in_a_second, True),
-        of("6", "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)", _psdsf_around, True, around,
-           (226,), machine),
-        of("5.2", "every game in cyclic or random order comes to 1e-2", partial(_all_converge, level=_ROUGH), True),
-        of("5.2", "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
-           partial(_all_converge, level=_LAST), False),
-        of("5.2", "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
-           _jacobi_converges, False),
-    )  # fmt: skip
+def _claim(
+    words: dict[str, str], where: str, statement: str, ours: list[Any], correct: bool, printed: str = "",
+    states: Sequence[int] = (), agreed: str = REPRODUCED,
+) -> Claim:  # fmt: skip
+    def judged(data: Measurements) -> tuple[bool, str]:
+        found: tuple[bool, str] = globals()[f"_{ours[0]}"](data, *ours[1:])
+        return found
+
+    return Claim(35, "PF", where, EXPERIMENT, statement, lambda data: judged(data)[0], correct,
+                 Printed(printed, True) if printed else None, numbers=lambda data: judged(data)[1],
+                 states=tuple(states), agreed=agreed.format(**words))  # fmt: skip
 
 
 def _slower_at_3(data: Measurements) -> tuple[list[str], list[str]]:

@@ -48,8 +48,7 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     table["half"] = table["half"].mask(table["n"] == 1, 0.0 if deterministic else float("inf"))
     if table.empty:  # no draw has a value of the statistic
         table = pd.DataFrame({"mean": [np.nan], "half": [np.nan], "n": [0]})
-    pairs = zip(table["mean"], table["half"], strict=True)
-    return table.assign(outcome=[one.outcome(mean, half) for mean, half in pairs])
+    return one.judge(table)
 
 
 def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str], str] = str) -> pd.DataFrame:
