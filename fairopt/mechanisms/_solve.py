@@ -67,7 +67,8 @@ def with_refinement(problem: Problem, offer: Solution) -> Solution | None:
 def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
     """Candidate from a linear program, near an equilibrium of the game at which Newton steps stall.
 
-    None for clusters with task limits, where equilibria may form a continuum and a vertex may be another equilibrium.
+    None outside the game at finite alpha > 0, and for clusters with task limits, where equilibria may form a continuum
+    and a vertex may be another equilibrium.
     """
     criterion = problem.criterion
     if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
@@ -251,7 +252,7 @@ class Candidates:
         return self.residual <= self.tol
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
-        """Refined candidate, or None.
+        """Refined candidate; None if refinement does not apply, or fails.
 
         Inaccurate solutions of a stated program are refined only if the tasks change little, since refinement uses the
         criterion and would conceal that the program states a different objective.

@@ -606,7 +606,10 @@ def _offers(program: ColumnProgram, alpha: float) -> Iterator[Found]:
 
 
 def _welfare(program: ColumnProgram, alpha: float, start: Array) -> Found | None:
-    """Maximise alpha-fair welfare by CVXPY and column generation, from the columns of max-min amounts `start`."""
+    """Maximise alpha-fair welfare by CVXPY and column generation, from the columns of max-min amounts `start`.
+
+    The result is None if the lowest level of `start` is zero, or a solve fails.
+    """
     unit = float((program.gain @ start).min())
     if not 0 < unit < np.inf:
         return None

@@ -368,7 +368,7 @@ def with_entry(instance: Instance, argument: str, place: Place, value: float, re
 
 
 def disagreements(instance: Instance) -> list[tuple[str, Place]]:
-    """Arguments and indices of the entries in which the changed cluster differs from the cluster."""
+    """Arguments and indices of entries in which a changed cluster of equal size differs; empty without one."""
     cluster, *changed = clusters(instance)
     return [
         (argument, tuple(place))

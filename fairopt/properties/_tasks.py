@@ -52,7 +52,10 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 
 def exact_optimum(cluster: Cluster, rule: Criterion, share: Numbers | None = None) -> rational.Exact | None:
-    """Exact lexicographic max-min with the prices of its levels; `share` is per task, by default the criterion's."""
+    """Exact lexicographic max-min with the prices of its levels; None if data are not simple fractions, or too large.
+
+    `share` is per task, by default the criterion's.
+    """
     limits = rule.limits(cluster)
     share = _fractions(rule.share, cluster.runnable) if share is None else share
     most = _fractions(limits, np.isfinite(limits))

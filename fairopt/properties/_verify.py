@@ -76,7 +76,7 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
 
 
 def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified | None:
-    """Verify by rigorous bounds on tasks, which give a lower bound on the violation."""
+    """Verify by rigorous bounds on tasks, which give a lower bound on the violation; None if they prove none."""
     found = prop.find(case)
     if not float(found.violation) > MARGIN:
         return None

@@ -28,7 +28,8 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator)
     """Draw a misreport of a user, given by index, of one of the kinds `about` (`REPORTS`); return the changed cluster.
 
     A misreport changes one coordinate of the demand, or all of them; integers remain integers. One rate or all rates
-    are multiplied by random factors, or all are reduced to the user's smallest positive rate.
+    are multiplied by random factors, or all are reduced to the user's smallest positive rate. The eligibility on one
+    server is inverted; the task limit becomes about half or twice the true number, 1 or infinite.
     """
     about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]

@@ -144,7 +144,8 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
 
     Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. Tasks on one server (the
     columns after the weight) also print as 0 if they are less than the residual or the error bound, relative to all
-    tasks of the user. Given tasks (`Allocation.of`) have no error, so that all six digits are displayed.
+    tasks of the user. Numbers without a certain digit print as `?`. Given tasks (`Allocation.of`) have no error, so
+    that all six digits are displayed.
     """
     certificate, given, nothing = allocation.certificate, allocation._given, allocation.arrays.nothing
     bound, tasks = None if given else off(certificate), columns["tasks"]

@@ -265,7 +265,7 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """Frame by user: weight, numbers of jobs and tasks, work, mean response time, and mean dominant share.
+        """Frame by user: weight, numbers of jobs and tasks, work, work `left`, mean response time, mean dominant share.
 
         Response times are those of completed jobs. The mean dominant share is an average over the time from the first
         arrival of any user to the end.

@@ -240,7 +240,10 @@ def _at(alpha: float) -> float:
 def on_curve(
     curve: EquilibriumCurve, mechanism: AlphaPFVDS, found: Allocation, alpha: float, place: int, tol: float | None
 ) -> Allocation:
-    """Allocation at the first (`place` 0) or last (-1) equilibrium of an alpha on the curve; `found` if tasks agree."""
+    """Allocation at the first (`place` 0) or last (-1) equilibrium of an alpha on the curve.
+
+    Returns `found` if its tasks agree with those of this equilibrium, or if the curve does not attain alpha.
+    """
     crossings = curve.crossings(alpha)
     if not crossings:
         return found

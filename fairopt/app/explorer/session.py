@@ -258,7 +258,7 @@ class Session:
         """Text on the number of equilibria of alphaPF-VDS at alpha on the curve of equilibria through alpha = 1.
 
         The curve is followed up to twice alpha (for alpha < 1, down to half of alpha), since it may turn back to alpha
-        at a fold. The text is empty for clusters that are too large.
+        at a fold. The text is empty for other mechanisms, for alpha of 0, 1 or infinity, and for large clusters.
         """
         cluster, alpha = self.edited(state).cluster, state.alpha
         between = 0 < alpha < np.inf and abs(math.log(alpha)) > 1e-9

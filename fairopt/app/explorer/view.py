@@ -215,7 +215,7 @@ def held_texts(found: Allocation, holding: Holds) -> list[str]:
 
 
 def _equilibrium(found: Allocation) -> str:
-    """Note on the uniqueness of an equilibrium; '' if it is unique."""
+    """Note that there are, or may be, other equilibria; '' if nothing indicates others."""
     if found.criterion.scope != "game" or found.criterion.alpha == 1:
         return ""
     if np.isfinite(found.criterion.alpha) and len(found.cluster.users) * len(found.cluster.servers) <= 500:

@@ -187,7 +187,7 @@ def _alike(texts: Sequence[str]) -> str:
 
 
 def _holders(judged: Verdict, n: int, users: Sequence[int]) -> dict[str, float]:
-    """Tasks of users other than `users` on eligible nodes of user n, by decreasing use of its dominant resource."""
+    """Tasks of up to five other users on eligible nodes of user n, by decreasing use of the dominant resource of n."""
     cluster, runs = judged.runs.cluster, judged.runs
     r = int(cluster.share_per_task[n].argmax())
     there = runs.tasks[:, cluster.usable[n]].sum(axis=1)

@@ -221,7 +221,7 @@ def _chks(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Arr
 
 
 def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
-    """Point of the curve at the initial mu, from equal prices, by a damped Newton method."""
+    """Point of the curve at the initial mu, from equal prices, by a damped Newton method, which may fail."""
     tasks = q.begin(_FIRST_MU)
     log_level = np.log(q.sums(tasks))
     best = np.maximum.reduceat(q.log_gain - np.log(q.use.sum(axis=1)) / q.alpha, q.start[:-1])

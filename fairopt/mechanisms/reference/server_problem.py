@@ -320,7 +320,7 @@ class ServerProblem:
             return np.asarray(np.log(np.where(rows > _PRICED * rows.max(initial=0.0), rows, 0.0)))
 
     def _cost(self) -> Array:
-        """Cost of the whole server for each user at the present prices, including duals of active limits."""
+        """Cost of the whole server by user, relative to the largest price, plus 1 where a limit has a nonzero dual."""
         constraints = self.statement.constraints
         prices = np.abs(constraints["capacity"].dual_value)
         cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
