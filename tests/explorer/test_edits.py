@@ -30,6 +30,8 @@ def test_identical_servers_are_one_entry_with_a_count() -> None:
     assert (start.names, start.counts.tolist(), start.groups) == (("rack", "big"), [2, 1], ("web", "web", "batch"))
     free = fo.Cluster([[4]] * 3, [[1]], servers=["a-1", "a-2", "b-1"])
     assert Start.of(free).names == ("a", "b-1")
+    named_like_its_racks = fo.Cluster([[4], [4], [9]], [[1]], servers=["a-1", "a-2", "a"])
+    assert Start.of(named_like_its_racks).names == ("a-1 +1", "a")
     placed = fo.Cluster([[4]] * 3, [[1], [1]], eligible=[[1, 1, 1], [1, 0, 1]], servers=["a-1", "a-2", "a-3"])
     assert Start.of(placed).entry_of.tolist() == [0, 1, 0]
 

@@ -225,6 +225,12 @@ GPUS = fo.Cluster([[11]], [[1], [1]], resources=["gpu"], users=["a", "b"])
             fo.Cluster([[300]], [[1]] * 3, None, None, [300, 0, 50], ["cpu"], ["A", "B", "BE"]),
             [250, 0, 50],
         ),
+        # The quota of a queue is met before the quota of the queue above it.
+        (
+            {"q": {"quota": {"gpu": 4}}, "a": {"parent": "q", "quota": {"gpu": 3}}, "b": {"parent": "q"}},
+            fo.Cluster([[6]], [[1]] * 2, resources=["gpu"], users=["a", "b"]),
+            [4.5, 1.5],
+        ),
         # A quota of 0 is none: whoever has no tasks is not held by it.
         ({"a": {"quota": {"gpu": 5}}, "b": {"quota": {"gpu": 0}, "priority": -1}}, GPUS, [11, 0]),
         # A priority among siblings, and a limit of the queue above.
