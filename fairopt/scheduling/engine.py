@@ -155,7 +155,7 @@ def run(
     except AttributeError as error:
         if not isinstance(error.obj, Tables):
             raise
-        raise DataError(beyond(str(policy), error.name)) from None
+        raise DataError(beyond(str(policy), str(error.name))) from None
     run = t.runs[: t.n[at.STARTED]].T
     end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
     end[how == RUNNING] = NEVER

@@ -108,7 +108,7 @@ def test_a_computation_goes_on_where_it_stopped(
     assert found.frame.equals(whole.frame)
     assert main(["shadow", str(folder), "--half-life", "2h", "--out", str(out), "--json"]) == 0
     assert "c-2026-11-29T0300.json" in capsys.readouterr().out
-    with pytest.raises(DataError, match="another memory"):
+    with pytest.raises(DataError, match="another --half-life"):
         fo.shadow(folder, out=out)
     with pytest.raises(DataError, match=r"is of alphaPF-VDS\(alpha=1\)"):
         fo.shadow(folder, "tsf", half_life="2h", out=out)

@@ -156,7 +156,7 @@ def test_what_no_weights_give_is_named(tasks: Any, more: dict[str, Any], message
 @pytest.mark.parametrize(
     ("mechanism", "tasks", "message"),
     [
-        (fo.AlphaPFVDS(1), [1, 2, 1], r"capacity idles"),
+        (fo.AlphaPFVDS(1), [1, 2, 1], r"idle capacity"),
         (fo.PSDSF(), [8, 2, 8], r"these tasks are infeasible"),
         (fo.Utilitarian(), [1, 1, 1], r"weights do not matter to utilitarian"),
         (fo.MQDRF(), [1, 1, 1], r"weights do not matter to MQDRF"),
