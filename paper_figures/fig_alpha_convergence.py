@@ -28,12 +28,9 @@ _NAMES = {
     "google": "Google", "thousands": "2,000 x 60",
 }  # fmt: skip
 _BY = ["cluster", "alpha"]
-_LEVELS = (1e-1, 1e-2, 1e-4, 1e-6)
+_LEVELS = ("1e-1", "1e-2", "1e-4", "1e-6")
 #: Order and damping of the games on `small`.
-_WAYS = (
-    ("cyclic", math.nan), ("random", math.nan), ("over-relaxed", math.nan), ("elastic", math.nan), ("jacobi", 0.2),
-    ("jacobi", 0.5),
-)  # fmt: skip
+_WAYS = ("cyclic", "random", "over-relaxed", "elastic", "jacobi 0.2", "jacobi 0.5")
 
 
 def caption(results: Results) -> str:
@@ -41,7 +38,7 @@ def caption(results: Results) -> str:
     found = results.of("alpha_convergence")
     cells, said = found.cells, []
     seconds = named_medians(cells[cells["engine"] == "equilibrium"], _BY, "seconds")
-    for what, frame in (("rounds", _usual(reached(found), 1e-3)), ("seconds", seconds)):
+    for what, frame in (("rounds", _played(reached(found), "1e-3")), ("seconds", seconds)):
         each = {name: of.sort_values("alpha")[what].to_numpy() for name, of in _by_cluster(frame).items()}
         grow = [name for name, of in each.items() if (of[1:] >= of[:-1]).all()]
         said.append(f"{what} grow with alpha throughout on {', '.join(grow) or 'none'} of the clusters")
@@ -59,11 +56,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     cells, games = found.cells, reached(found)
     drawn, table = new(width, 2.0 * width, 5, 2) if width < NARROW else new(width, 0.95 * width, 3, 3)
     panels = table.ravel()
-    levels = {power_of_ten(level): _of(_usual(games, level), "small") for level in _LEVELS}
-    close = _by_cluster(_usual(games, 1e-3))
-    ways = {f"{order} {part:g}".removesuffix(" nan"): _of(_usual(games, 1e-3, order, part), "small")
-            for order, part in _WAYS}  # fmt: skip
-    rates = with_games(_usual(cells, None), found.long("reached"))
+    levels = {level: _of(_played(games, level), "small") for level in _LEVELS}
+    close = _by_cluster(_played(games, "1e-3"))
+    ways = {way: _of(_played(games, "1e-3", way), "small") for way in _WAYS}
+    rates = with_games(_played(cells), found.long("reached"))
     rates = rates.assign(rate=1 - rates["linear_factor"]).dropna(subset=["rate"])
     solved = cells[cells["engine"] == "equilibrium"]
     for axes, (title, of, what, bands, room) in zip(panels, (
@@ -95,11 +91,12 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     return drawn
 
 
-def _usual(games: pd.DataFrame, level: float | None, order: str = "cyclic", damping: float = math.nan) -> pd.DataFrame:
+def _played(games: pd.DataFrame, level: str = "", way: str = "cyclic") -> pd.DataFrame:
     """Games of an order and damping, to a residual if one is named."""
-    dampings = games["damping"] if "damping" in games else pd.Series(math.nan, games.index)
-    like = dampings.isna() if math.isnan(damping) else np.isclose(dampings, damping)
-    return games[(games["order"] == order) & like & (level is None or np.isclose(games["level"], level or 0.0))]
+    damping = games["damping"] if "damping" in games else [math.nan] * len(games)
+    ways = [f"{order} {part:g}".removesuffix(" nan") for order, part in zip(games["order"], damping, strict=True)]
+    chosen = games[[one == way for one in ways]]
+    return chosen[chosen["level"].map(power_of_ten) == level] if level else chosen
 
 
 def _of(frame: pd.DataFrame, cluster: str) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from fairopt import papers
 from fairopt.report import StoredCells
 
 from .stacks import before_after, draw, pooled, printed, tasks
@@ -30,7 +31,9 @@ def _panel(
     for cluster, label, statement in pair:
         ours = tasks(found, cluster, mechanism).sum(axis=1)
         theirs = printed(f"drf-{cluster}", statement) if statement else None
-        cases.append(pooled(f"drf-{cluster}", f"{label}\n{ours[0]:.2f}, {ours[1]:.2f} tasks", ours, theirs))
+        cases.append(
+            pooled(papers.instance(f"drf-{cluster}"), f"{label}\n{ours[0]:.2f}, {ours[1]:.2f} tasks", ours, theirs)
+        )
     draw(axes, cases, users)
 
 

@@ -31,16 +31,15 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     jobs = jobs[jobs["workload"] == "loop"].rename(columns={"response": "took"})
     jobs["kind"] = jobs["user"].str.partition(" ")[0]
     by = ["thrashing", "policy", "kind", "repetition"]
-    count = jobs.assign(done=jobs["took"].notna()).groupby(by, sort=False)["done"].sum().reset_index()
-    took = jobs.dropna(subset=["took"]).groupby(by, sort=False)["took"].mean().reset_index()
+    each = jobs.groupby(by, sort=False)["took"].agg(done="count", took="mean").reset_index()
     drawn, table = new(width, 2.5, 1, 3, stack=True)
     panels = (
-        (count, 3.0, "done", "Jobs done, thrashing"),
-        (took, 3.0, "took", "Seconds a job, thrashing"),
-        (count, 1.0, "done", "Jobs done, no thrashing"),
+        (3.0, "done", "Jobs done, thrashing"),
+        (3.0, "took", "Seconds a job, thrashing"),
+        (1.0, "done", "Jobs done, no thrashing"),
     )
-    for axes, (frame, factor, what, title) in zip(table.ravel(), panels, strict=True):
-        _bars(axes, frame[frame["thrashing"] == factor], what)
+    for axes, (factor, what, title) in zip(table.ravel(), panels, strict=True):
+        _bars(axes, each[each["thrashing"] == factor].dropna(subset=what), what)
         axes.set_title(title)
     legend(drawn, table[0, 0])
     return drawn

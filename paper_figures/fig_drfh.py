@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from fairopt import papers
 from fairopt.report import Results
 
-from .stacks import Case, Numbers, draw, printed, tasks, under
+from .stacks import draw, pooled, printed, tasks, under
 from .style import DOUBLE, legend, new
 
 NEEDS = ("drfh_figures",)
@@ -33,18 +32,15 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Shares of each server by user."""
     found, cluster = results.of("drfh_figures"), papers.instance("drfh-fig1")
 
-    def parts(done: Numbers, server: int) -> Numbers:
-        return np.asarray((done[:, server, None] * cluster.demand / cluster.capacity[server]).T)
-
     drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
     for axes, (mechanism, statement) in zip(table[0], _PRINTED.items(), strict=True):
         ours, theirs = tasks(found, "figure1", mechanism), printed("drfh-fig1", statement).T
         cases = [
-            Case(
+            pooled(
+                cluster.select(servers=[server]),
                 f"{server}: {ours[0, i]:g} + {ours[1, i]:g} tasks",
-                cluster.resources,
-                parts(ours, i),
-                parts(theirs, i),
+                ours[:, i],
+                theirs[:, i],
             )
             for i, server in enumerate(cluster.servers)
         ]

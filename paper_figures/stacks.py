@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from fairopt import papers
+from fairopt import Cluster, papers
 from fairopt.report import Results, StoredCells
 
 from .style import IN_PAPER, SINGLE, bar, groups, legend, name, new, per_cent, user
@@ -68,9 +68,8 @@ def has(found: StoredCells, mechanism: str) -> bool:
     return mechanism in set(found.cells["mechanism"])
 
 
-def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = None) -> Case:
+def pooled(cluster: Cluster, label: str, ours: Numbers, theirs: Numbers | None = None) -> Case:
     """Shares of a pool by `ours`, tasks (users, servers) or (users,), and by `theirs`, the paper's tasks (users,)."""
-    cluster = papers.instance(instance)
     total = cluster.capacity.sum(axis=0)
 
     def parts(done: Numbers) -> Numbers:
@@ -148,9 +147,9 @@ def of_pool(
         return f"{under(results.of('drf_figures'), cluster, statements)}{end}."
 
     def figure(results: Results, width: float = SINGLE) -> Figure:
-        found = results.of("drf_figures")
+        found, pool = results.of("drf_figures"), papers.instance(instance)
         cases = [
-            pooled(instance, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
+            pooled(pool, name(one), tasks(found, cluster, one), printed(instance, text) if text else None)
             for one, text in statements.items()
             if has(found, one)
         ]

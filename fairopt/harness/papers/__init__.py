@@ -17,7 +17,7 @@ instance, and its `claims`. The fields of a claim are:
 
 - `ours`: a function of the paper's module or of `_ours`, and its arguments, which computes the value;
 - `then`: what is done with this value, in order: an index selects an entry, a text names a function of `_THEN`;
-- `correct`: the correct value, or `derived`: the function that computes it;
+- `correct`: the correct value, or `derived`: a function that computes it, and its arguments;
 - `printed`: the text of the paper, `value`: the printed value if it is not correct, `decimals`: its number of decimals
   if it is rounded;
 - `smooth`: true if the values are compared within 1e-5; `alphas`: numbers for each of which the claim is repeated;
@@ -207,7 +207,9 @@ def _claims(of: str, paper: str, said: Mapping[str, Any]) -> Iterator[Claim]:
         at = {} if alpha is None else {"alpha": alpha}
         reading, *arguments = (part.format(**at) if isinstance(part, str) else part for part in said["ours"])
         derived = said.get("derived")
-        correct = _function(of, derived[0])(*at.values()) if derived else _value(said["correct"])
+        correct = (
+            _function(of, derived[0])(*at.values(), *map(_value, derived[1:])) if derived else _value(said["correct"])
+        )
         printed = None
         if "printed" in said:
             value = _value(said["value"]) if "value" in said else None

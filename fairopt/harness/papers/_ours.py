@@ -397,11 +397,6 @@ def used(cluster: Cluster, policy: str) -> Array:
     return filled(cluster, policy) @ cluster.share_per_task
 
 
-#: Threshold of alpha in the lecture's example: alpha-fair allocations exhaust CPU and memory up to this alpha, and only
-#: CPU beyond it (derived here).
-_THRESHOLD = math.log(2) / math.log(5 / 3)
-
-
 def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
     """Largest alpha at which the mean utilization under a mechanism is the largest over all alphas."""
     from ...study.find_alpha import find_alpha  # deferred, as instances do not need CVXPY
@@ -410,16 +405,22 @@ def largest_alpha_at_full_use(cluster: Cluster, mechanism: str) -> float:
 
 
 def alpha_at_the_corner() -> float:
-    """Closed form of the threshold of the lecture's example."""
-    return _THRESHOLD
+    """Threshold of alpha in the lecture's example: up to it CPU and memory are exhausted, beyond it only CPU."""
+    return math.log(2) / math.log(5 / 3)
 
 
-def alpha_fair_tasks(alpha: float) -> tuple[Fraction | float, Fraction | float]:
-    r"""Tasks x, y: 45/11, 18/11 up to the threshold, beyond it :math:`x = 9/(1 + 2^{1 - 1/\alpha})`, `y = 3 - x/3`."""
-    if alpha <= _THRESHOLD:
-        return Fraction(45, 11), Fraction(18, 11)
-    x = 4.5 * 2 / (1 + 2 ** (1 - 1 / alpha))
-    return x, (9 - x) / 3
+def beyond_corner(
+    alpha: float, ratio: float, corner: tuple[Fraction, ...], whole: float, each: float
+) -> tuple[Fraction | float, ...]:
+    r"""Tasks x, y of two users at `alpha`, who exhaust two resources up to a threshold, and beyond it only one.
+
+    Up to :math:`\alpha = \ln 2 / \ln` `ratio` the tasks are the `corner`; beyond it, with w = `whole` and e = `each`,
+    :math:`x = w / (1 + 2^{1 - 1/\alpha})` and :math:`y = (w - x) / e`.
+    """
+    if alpha <= math.log(2) / math.log(ratio):
+        return corner
+    x = whole / (1 + 2 ** (1 - 1 / alpha))
+    return x, (whole - x) / each
 
 
 def throughputs(cluster: Cluster, mechanism: str, report: Sequence[float] | Array = ()) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...model._arrays import Array
 from ...model.cluster import Cluster
-from ._ours import solve, tasks
+from ._ours import beyond_corner, solve, tasks
 
 #: Further parameters (a1, a2, a4, b) of `figure1` that the text admits, including corners of their set.
 OTHERS: tuple[tuple[float, float, float, float], ...] = (
@@ -82,17 +82,9 @@ def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
     return [tasks(figure1(*choice, variant), mechanism) for choice in OTHERS]
 
 
-#: Threshold of alpha in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 up to this alpha, and only CPU beyond
-#: it (derived here).
-_THRESHOLD = math.log(2) / math.log(1.5)
-
-
 def variant_tasks(alpha: float) -> tuple[F | float, ...]:
-    """Tasks in the variant; beyond the threshold `x3 = 32 / (1 + 2^(1 - 1/alpha))`, `x4 = 8 - x3/4` as CPU is full."""
-    if alpha <= _THRESHOLD:
-        return 2, 6, F(96, 7), F(32, 7)
-    x3 = 32 / (1 + 2 ** (1 - 1 / alpha))
-    return 2, 6, x3, 8 - x3 / 4
+    """Tasks in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 up to a threshold, and beyond it only CPU."""
+    return 2, 6, *beyond_corner(alpha, 1.5, (F(96, 7), F(32, 7)), 32, 4)
 
 
 def variant_ram(alpha: float) -> F | float:
