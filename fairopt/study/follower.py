@@ -19,7 +19,9 @@ Followed = type[Mechanism] | str
 
 
 class Follower:
-    """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
+    """Allocations of one cluster by alpha, cached in `found`.
+
+    Each solve starts from the previous allocation, unless its certificate misses the tolerance.
 
     Small problems for the `alphas` that are known in advance are solved jointly. Without `refine`, an allocation with a
     backward error of less than 1e-10 is not refined further, since tables show fewer digits.
