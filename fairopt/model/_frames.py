@@ -86,7 +86,7 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
 
 
 def aligned(given: Mapping[str, Any]) -> Table:
-    """Arguments of a cluster in which arrays replace frames and series, with the names in their labels.
+    """Arguments of a cluster in which arrays replace frames and series, whose labels replace default names.
 
     The order is that of explicit names, or else of the first labelled argument; other labels must be a permutation of
     the names, or raise `DataError`. Default integer indices of pandas count as unlabelled, unless another argument has

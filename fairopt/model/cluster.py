@@ -369,6 +369,8 @@ class Cluster:
     def pool(self) -> Cluster:
         """Pool all servers into one server, on which a user is eligible if it is eligible on any server.
 
+        A cluster of one server is returned unchanged.
+
         Raises
         ------
         DataError

@@ -169,7 +169,7 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
 
 
 def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
-    """Names of all servers, and the index of the entry of each server."""
+    """Names of all servers, and the index of the entry of each server; an invalid `count` raises `DataError`."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):

@@ -441,7 +441,9 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 
 @compiled(visited=1 / 8)
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
-    """Fill for `members`, (users,), until no share can increase or all their quotas are met; return the event count.
+    """Fill for `members`, (users,), until no share can increase, all quotas of members are met, or `events` is full.
+
+    Returns the number of events.
 
     `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for this stage only.
     `node` and `resource` give the limits whose amounts are recorded. `events`, of which `count` have occurred, are

@@ -256,7 +256,7 @@ def names() -> list[str]:
 
 
 def get(name: str | Property) -> Property:
-    """Return the property of a name, in which case, `-` and `_` are ignored, or a given property unchanged.
+    """Return the property of the given name, regardless of case, `-` and `_`; a given property is returned unchanged.
 
     Raises
     ------

@@ -33,14 +33,14 @@ Family = Callable[[Generator, Shape], Amounts]
 
 
 def _whole(rng: Generator, low: int, high: int, shape: Shape) -> Amounts:
-    """Integer capacities and demands."""
+    """Capacities and demands that are integers from `low` to `high`."""
     users, servers, resources = shape
     capacity, demand = (rng.integers(low, high + 1, (rows, resources)).astype(float) for rows in (servers, users))
     return capacity, demand
 
 
 def _uniform(rng: Generator, shape: Shape) -> Amounts:
-    """Integers up to 6, 12 or 20."""
+    """Capacities and demands that are integers from 1 to 6, 12 or 20."""
     return _whole(rng, 1, int(rng.choice([6, 12, 20])), shape)
 
 
@@ -53,7 +53,7 @@ def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _near_ties(rng: Generator, shape: Shape) -> Amounts:
-    """Integers from 1 to 3, which produce ties."""
+    """Capacities and demands that are integers from 1 to 3, which produce ties."""
     return _whole(rng, 1, 3, shape)
 
 
@@ -62,7 +62,7 @@ def _two_users(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
-    """Powers of two up to 64."""
+    """Capacities and demands that are powers of two from 1 to 64."""
     capacity, demand = _whole(rng, 0, 6, shape)
     return 2**capacity, 2**demand
 

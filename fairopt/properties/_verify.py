@@ -114,11 +114,11 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 
 
 def _errors(found: Allocation, prop: Property) -> Array:
-    """First-order bounds on relative errors of tasks, (users,): residual times condition number.
+    """First-order bounds on relative errors of tasks, (users,): residual times condition number, at least 1e-9.
 
     The bounds are `MARGIN` if condition numbers are unknown, or optima need not be unique (alpha = 0). They are
     infinite at degenerate ties, and if a price is smaller than the rounding error of another price of the same server,
-    as at large alpha.
+    as at large alpha. If the violation depends on the tasks of all users, every bound is the largest bound.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions

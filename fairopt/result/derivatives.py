@@ -94,7 +94,7 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
 
 
 def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Index:
-    """Representative of the group of each server, (servers,)."""
+    """Index of the representative of each server's group, (servers,); prices within `same` count as equal."""
     servers, resources = cluster.capacity.shape
     pool = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

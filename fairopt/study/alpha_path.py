@@ -205,7 +205,8 @@ def refined(solve: Callable[[float], Allocation], found: list[Found], goal: floa
     measures the error of the interval and is kept. The estimated error of both halves is twice this error, which is a
     bound if log tasks are convex or concave; the interval of the largest estimate is bisected next. Errors larger than
     `goal` remain where the midpoint cannot be solved (infinite without an estimate), in intervals of t shorter than
-    1e-4 (where tasks jump), and after 400 insertions. The error of the last alpha is NaN.
+    1e-4 (where tasks jump), and after 400 insertions. The error is 0 if no user has tasks at both ends of the interval,
+    and NaN for the last alpha.
     """
     points = dict(found)
     begun = len(points)

@@ -65,7 +65,7 @@ class WeightsFound:
 
     @cached_property
     def ranges(self) -> pd.DataFrame | None:
-        """Frame by user of the `lowest` and `highest` weight with the same tasks, for a fixed reference weight.
+        """Frame by user: `weight`, and the `lowest` and `highest` weight with the same tasks and reference weight.
 
         For each user n separately, two linear programs yield the extremes of `phi_n / phi_ref` over all weights that
         yield the tasks, times the weight of the reference user. The reference (`ranges.attrs["reference"]`) is

@@ -52,7 +52,10 @@ class Follower:
 
 
 def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
-    """Function from alpha to mechanism, given a class or name, and the title of the family."""
+    """Function from alpha to mechanism, given a class or name, and the title of the family.
+
+    A mechanism without a free parameter alpha, or an instance, raises `DataError`.
+    """
     given: dict[str, Any] = {}
     if isinstance(mechanism, str):
         mechanism, given = mechanisms.described(mechanism)

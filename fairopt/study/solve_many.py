@@ -385,7 +385,10 @@ def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: An
 
 
 def _stacked(name: str, values: Any) -> NDArray[Any]:
-    """Convert an argument to an array with a first axis of problems, of length 1 if the argument has no such axis."""
+    """Convert an argument to an array with a first axis of problems, of length 1 if the argument has no such axis.
+
+    Other numbers of axes raise `DataError`.
+    """
     axes = len(_AXES[name])
     array = _intake.plain(values, name, truths=name == "eligible")
     if array.ndim == 0 and name in ("weight", "max_tasks"):

@@ -146,7 +146,7 @@ class Normals:
         return np.inf if found is None else 0.0 if found[user] <= _ZERO else float(found[user])
 
     def _minimise(self, cost: Array, low: Array, high: Array, size: Array, most: float) -> Array | None:
-        """Normal b in `[low, high]` that minimises `cost b + most t` with `b <= t size`; None if there is none."""
+        """Normal b in `[low, high]` that minimises `cost b + most t` with `b <= t size`; None if none is found."""
         under = [sp.csr_matrix((self.users, self._others)), -sp.identity(self.users), sp.csr_matrix(size[:, None])]
         least = sp.vstack([self._least, sp.hstack(under)], format="csr")
         others = np.zeros(self._others)
