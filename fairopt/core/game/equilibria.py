@@ -254,8 +254,8 @@ _FEW_PRICES, _MOST_PRICES = 64, 500
 #: (`_LARGE_ALPHA_MANY`).
 LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind (`_ROUNDS`), and from the end of the smoothed path
-#: (`_PATH_ROUNDS`).
-_ROUNDS, _PATH_ROUNDS = 511, 320
+#: (`_PATH_ROUNDS`), where they also end after `_IDLE_ROUNDS` in which changes were not halved.
+_ROUNDS, _PATH_ROUNDS, _IDLE_ROUNDS = 511, 320, 40
 #: Exploitability below which points of the smoothed path are candidates.
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior-point method.
@@ -395,11 +395,13 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
         state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, _LEAST_DIVISOR)
+        least, idle = np.inf, 0
         for _ in range(_PATH_ROUNDS):
             change = sweeps.gauss_seidel(state)
+            least, idle = (change, 0) if change < 0.5 * least else (least, idle + 1)
             if change < near:
                 yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
                 near *= _CLEARLY_BETTER
-            if change < SETTLED * tol:
+            if change < SETTLED * tol or idle > _IDLE_ROUNDS:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
