@@ -47,7 +47,7 @@ _IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
 class Prices(NamedTuple):
-    """Prices of one level: log prices of whole capacities (rows,), log costs of a task, and the pairs of least cost."""
+    """Log prices of whole capacities (rows,), and log costs of a task and mask of least-cost pairs, both (pairs,)."""
 
     log_rows: Array
     cost: Array
@@ -212,7 +212,7 @@ class Equations:
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
     def in_own_tasks(self) -> Entries:
-        """Derivatives of slacks of pairs in log user tasks at finite alpha: a dense block for each user."""
+        """Derivatives of slacks of pairs in log user tasks, a dense block for each user; empty in max-min."""
         if not self.slope:
             return []
         pairs, rule = self.cheap[0], self.active.criterion.restrict(self.active.polytope.users)
