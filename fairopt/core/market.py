@@ -248,7 +248,7 @@ class Market:
     def log_weight(self, x: Array, free: bool = False) -> tuple[float, Array]:
         """Log weight of the sum of shares that tasks x (users,) imply, and its derivatives (users,) in log x.
 
-        A fixed weight is returned unchanged, unless `free`.
+        A fixed weight is returned unchanged, unless `free`. Criteria other than fairness-efficiency have the weight 0.
         """
         own = self.own
         if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
@@ -387,13 +387,13 @@ class Market:
         return Point(y, z, lam, w, x, p, at_limit, v, weight, top)
 
     def _uniform_point(self) -> Point:
-        """Starting point with servers divided equally among their users, and uniform prices per resource unit."""
-        pairs = self.pairs
-        y = self.size / self._contention[pairs.server]
+        """Starting point with servers divided by weight among their users, and uniform prices per resource unit."""
+        pairs, weight = self.pairs, self.pairs.of_user(self.own.weight)
+        y = self.size * weight / np.bincount(pairs.server, weight, len(pairs.inverse))[pairs.server]
         y = y * (_MEAN_LOAD / pairs.use(y)[self.row].mean())
         x = pairs.sums(y)
-        weight = self.log_weight(x)[0]
-        log = self.marginal_utility(x, weight).log
+        log_weight = self.log_weight(x)[0]
+        log = self.marginal_utility(x, log_weight).log
         level = float(log_sum(log + np.log(x)) - np.log(len(x)))  # expenditure is 1 on average
         p = np.maximum(np.exp(log - level), _LEAST_PRICE)
         split = np.divide(1.0, pairs.inverse, out=np.zeros(self.row.shape), where=self.row)
@@ -402,7 +402,7 @@ class Market:
         cost, full_price = pairs.cost(lam), pairs.of_user(p)
         z = np.maximum(cost - full_price, LEAST * np.maximum(cost, full_price))
         w = np.where(self.row, np.maximum(1 - pairs.use(y), LEAST), 1.0)
-        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), weight, level)
+        return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), log_weight, level)
 
     def continued(self, at: Point, alpha: float) -> Point:
         """Starting point for a larger alpha, with prices of rows at the power that the levels of their users imply."""
@@ -456,7 +456,10 @@ class Market:
         return self.continued(at._replace(level=level), self.problem.criterion.alpha)
 
     def accepts(self, start: Start) -> bool:
-        """True if a warm start has the same pairs, limits and units, and an alpha > 0, so that prices imply levels."""
+        """True if a warm start has the same pairs, limits and units, and an alpha > 0, so that prices imply levels.
+
+        No warm start is accepted if PS-DSF scales the game.
+        """
         at, shapes = start.point, (self.size.shape, self.row.shape, self.bound.shape)
         compatible = (at.y.shape, at.lam.shape, at.xi.shape) == shapes and np.array_equal(start.unit, self.unit)
         return compatible and self.limit is None and start.alpha > 0

@@ -38,7 +38,7 @@ from ..base.libraries import optimize
 from ..certificates.backward import error_at
 from ..model._arrays import Array
 from ..model.problem import Problem
-from .accuracy import ACCURATE, CONVERGED, NEGLIGIBLE
+from .accuracy import ACCURATE, CONVERGED, NEGLIGIBLE, NEWTON_ROUNDING, REFINED
 from .algebra import Equations
 from .central_path import (
     HALVINGS,
@@ -94,6 +94,9 @@ _PROGRESS, _LEAST_MU = 0.7, 1e-16
 #: Search for the weight of the sum of shares: accuracy of the log weight (`_WEIGHT_ACCURACY`), and largest number of
 #: iterations (`_WEIGHT_ITERATIONS`).
 _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
+#: Pairs among which tasks are split anew: largest excess cost relative to the tolerance (`_CHEAP`); and number of
+#: repetitions, in which rows that the last one overused are added (`_SPLITS`).
+_CHEAP, _SPLITS = 0.8, 4
 #: Default number of steps of a run.
 _STEPS = 90
 #: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
@@ -392,6 +395,8 @@ def run(
     best, log_weight = at.best, at.now.at.log_weight
     if np.isinf(best.error) and at.now.finite:
         best = at.judged(max_steps)
+    elif best.error > tol and at.now.finite:
+        best = min(best, at.split_anew(), key=lambda one: one.error)
     if at.warm_started and best.error > tol:
         return run(problem, tol, patience=patience)
     if at.market.log_weight_free and best.error > tol and max_steps > 1:
@@ -435,6 +440,35 @@ class _Run:
         self.now = new
         self._raise_alpha()
         return True
+
+    def split_anew(self) -> Candidate:
+        r"""Split the tasks of every user anew among its cheapest pairs, at the same prices: the last candidate.
+
+        Where very many pairs nearly tie, those that cost more than the tolerance have too many tasks in sum, although
+        prices and the tasks of users are accurate. They are dropped, and the least change of the others restores tasks
+        of users and full use of the set L of priced or overused rows:
+
+        .. math::
+            \min_{\Delta}\ \sum_{n,i} \frac{p_n \Delta_{ni}^2}{y_{ni}}, \qquad
+            \sum_i (y_{ni} + \Delta_{ni}) = x_n, \qquad
+            \sum_n a_{nir} (y_{ni} + \Delta_{ni}) = 1 \quad ((i, r) \in L)
+        """
+        now, q, at = self.now, self.market, self.now.at
+        cost, pairs = q.pairs.cost(at.lam), q.pairs.with_value(None)
+        excess = at.z / cost
+        excess -= pairs.of_user(pairs.least(excess))
+        y = np.where(excess <= _CHEAP * self.tol, at.y, 0.0)
+        full = q.row & (at.lam > at.w * q.row_units(cost))
+        for _ in range(_SPLITS):
+            full |= q.row & (pairs.use(y) > 1)
+            weight, idle = y / pairs.of_user(now.full_price), np.where(full, 0.0, np.inf)
+            equations = Equations(pairs, weight, idle, REFINED * at.x / now.full_price, 0 * at.x)
+            prices, of_users, _ = equations.solve(
+                np.where(full, pairs.use(y) - 1, 0.0), at.x - pairs.sums(y), 0.0, NEWTON_ROUNDING
+            )
+            y = np.maximum(y - weight * pairs.slack(prices, of_users), 0.0)
+        self.now.at = at._replace(y=y)
+        return self.judged(self.best.steps)
 
     def judged(self, steps: int) -> Candidate:
         """Round the iterate to a feasible allocation, with its backward error."""

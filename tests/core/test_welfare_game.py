@@ -8,6 +8,8 @@ import pytest
 import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
+from fairopt.core import welfare
+from fairopt.core.market import Market
 from fairopt.core.welfare import run
 from fairopt.model.problem import Problem
 
@@ -45,3 +47,23 @@ def test_prices_that_are_hundreds_of_decades_apart(shape: tuple[int, int]) -> No
     capacity[late] *= 2.1 * level[1] / level[0]
     cluster = fo.Cluster(capacity, demand, eligible=eligible)
     assert run(Problem(cluster, fo.AlphaFair(500.0, share="task").criterion(cluster)), 1e-6).error <= 1e-6
+
+
+def test_the_start_of_many_pairs_is_split_by_weight() -> None:
+    """Weights over ten decades: after an even split prices at alpha = 4 are 40 decades apart, and no step is long."""
+    shared = fo.open_source("lognormal?users=160&servers=130&seed=1").cluster
+    shared = shared.replace(weight=10 ** np.random.default_rng(1).uniform(-5, 5, 160))
+    found = run(Problem(shared, fo.AlphaFair(64.0).criterion(shared)), 1e-6)
+    assert found.error <= 1e-6
+    assert found.steps <= 40
+
+
+def test_tasks_split_anew_need_no_more_steps() -> None:
+    """Of pairs that nearly tie many get a few tasks too many, at prices that are accurate already."""
+    shared = fo.open_source("lognormal?users=200&servers=50&seed=1").cluster
+    problem = Problem(shared, fo.AlphaFair(64.0).criterion(shared))
+    state, number, error = welfare._Run(Market(problem), 1e-9, None, np.inf, 0), 0, np.inf
+    while error > 1e-3:
+        state.step(number)
+        number, error = number + 1, state.judged(number).error if state.now.mu < 1e-10 else np.inf
+    assert run(problem, 1e-9, max_steps=number).error < 0.2 * error

@@ -10,6 +10,8 @@ import pytest
 import fairopt as fo
 from benchmarks.families import FAMILIES
 from fairopt.core.game import equilibria
+from fairopt.core.game.equilibrium_system import EquilibriumSystem
+from fairopt.core.game.rounds import Sweeps
 from fairopt.mechanisms._solve import with_refinement
 from fairopt.model.problem import Problem
 
@@ -41,6 +43,17 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)
             np.testing.assert_allclose(found.tasks.sum(axis=1), solved.arrays.user_tasks, rtol=1e-4)
+
+
+def test_responses_from_its_end_stop_when_changes_no_longer_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a tolerance below rounding; they went on for 320 rounds, of seconds on larger clusters."""
+    rounds, sweep = [], Sweeps.gauss_seidel
+    monkeypatch.setattr(Sweeps, "gauss_seidel", lambda *given: rounds.append(1) or sweep(*given))
+    shared = FAMILIES["integers"](12, 6, np.random.default_rng([1, 7]))
+    criterion = fo.AlphaFair(16.0).criterion(shared)
+    system = EquilibriumSystem.of(Problem(shared, criterion).polytope, criterion)
+    assert list(equilibria._smoothed_path(system, 1e-30))[-1].runs[-1].solver == "best responses"
+    assert 0 < len(rounds) < 150
 
 
 def test_prices_that_are_many_decades_apart_are_followed() -> None:

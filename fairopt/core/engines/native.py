@@ -25,7 +25,10 @@ _ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 
 
 def served(problem: Problem, engine: str) -> Iterator[Solution]:
-    """Solution in which every user attains its task limit, with prices of zero, if that is feasible."""
+    """Yield at most one solution: every user attains its task limit, and prices are zero.
+
+    There is none if limits are infinite or cannot be attained together, or for criteria with other optima.
+    """
     rule, begun = problem.criterion, clock.cpu()
     applies = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
     if not applies or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
@@ -39,7 +42,9 @@ def served(problem: Problem, engine: str) -> Iterator[Solution]:
 
 
 def everybody_served(polytope: Polytope) -> Array | None:
-    """Fractions (pairs,) with which every user attains its limit; None if infeasible, or if the heuristic fails.
+    """Fractions (pairs,) with which every user attains its limit; None if the heuristic does not find any.
+
+    There are none if a limit is infinite, if limits cannot be attained together, or if a limit bounds a user's time.
 
     Users split their tasks in proportion to gamma times the weight of each server, which is reduced while the server is
     overloaded.

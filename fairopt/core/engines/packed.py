@@ -33,7 +33,11 @@ _GROUPS, _SPLITS = 500, 20
 
 
 def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) -> Iterator[Solution]:
-    """Optimum of the pool, if it can be packed; `solve` yields candidates for the pool and for groups."""
+    """Yield at most one solution, the optimum of the pool, if it can be packed into the servers.
+
+    There is none with floors, constraints, rates or capacities of zero. `solve` yields candidates for the pool and
+    groups.
+    """
     cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
     other = rule.scope != "servers" or rule.floor.any()
     if other or cluster.constrained or cluster.rated or not cluster.capacity.all():
@@ -52,7 +56,7 @@ def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) 
 
 
 def _parts(cluster: Cluster, tasks: Array, solve: Callable[[Problem], Iterator[Solution]]) -> Array | None:
-    """Division of the tasks (users, 1) of a pool over servers, (users, servers), as fractions; None without one."""
+    """Division of the tasks (users, 1) of a pool over servers, (users, servers), as fractions; None on failure."""
     some, part = np.flatnonzero(tasks), np.zeros(cluster.shape[:2])
     amounts, group = (tasks * cluster.demand)[some], _arrays.alike(cluster.demand[some], _GROUPS)
     for _ in range(_SPLITS):

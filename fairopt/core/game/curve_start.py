@@ -65,7 +65,10 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 
 
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (users, servers) and log prices of whole capacities (rows,), by the dense interior point, then `engine`."""
+    """Yield tasks (users, servers) and log prices of whole capacities (rows,) of equilibria.
+
+    The result of the dense interior-point method comes first, if its error is small, then candidates of `engine`.
+    """
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:

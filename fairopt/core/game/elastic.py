@@ -76,7 +76,7 @@ _LEFT, _RANK, _RESTART = 0.05, REFINED, 5
 
 
 def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, int, int]]:
-    """Play rounds from a state, which is changed in place; `options` are those of `_phase`.
+    """Play rounds without end from a state, which is changed in place; `options` are those of `_phase`.
 
     Yields for each round the largest requested change, relative to the user's tasks; how many numbers two servers
     exchange for each common user, 1 in plain rounds and 3 in elastic rounds; and how many numbers are sent along each
@@ -110,6 +110,8 @@ def _phase(
     patience: float = 100,
 ) -> Iterator[tuple[float, int, int]]:
     """Play elastic rounds until `patience` of them have made no progress, then as many accelerated plain rounds.
+
+    Yields are those of `elastic`.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def _phase(
 
 
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
-    """Play plain rounds under Anderson's acceleration.
+    """Play plain rounds under Anderson's acceleration, without end; yields are those of `elastic`.
 
     Each round begins at the affine combination of the states after the last rounds (`ends`) whose step, the relative
     change of tasks in a round, would be least if steps were linear in states. Only pairs with tasks count in it.

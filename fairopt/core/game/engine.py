@@ -31,7 +31,10 @@ from .psdsf import PriceStart, limit
 
 
 def _sequential_programs(problem: Problem) -> Iterator[Solution]:
-    """Equilibrium at alpha = 0 by a linear program for each server, with prices per resource unit."""
+    """Yield one candidate at alpha = 0, by a linear program for each server, with prices per resource unit.
+
+    Where a program fails, the server has no tasks, and the status names it.
+    """
     begun, polytope, cluster = clock.cpu(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
     room, instances = polytope.quota.copy(), polytope.instances

@@ -87,7 +87,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
     """Follow the curve until no step succeeds or the budget is spent; yield points and numbers of linear systems.
 
     If mu becomes far larger than its minimum, the corrector has jumped to another branch: the curve is then followed
-    once more from the start, by shorter steps.
+    once more from the start, by shorter steps. Without a first point nothing is yielded.
     """
     start, _, solved = start_of_curve(q)
     if start is None:
@@ -221,7 +221,7 @@ def _chks(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Arr
 
 
 def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
-    """Point of the curve at the initial mu, from equal prices, by a damped Newton method, which may fail."""
+    """Find the point of the curve at the initial mu by a damped Newton method from equal prices; None if it fails."""
     tasks = q.begin(_FIRST_MU)
     log_level = np.log(q.sums(tasks))
     best = np.maximum.reduceat(q.log_gain - np.log(q.use.sum(axis=1)) / q.alpha, q.start[:-1])
@@ -254,8 +254,8 @@ _FEW_PRICES, _MOST_PRICES = 64, 500
 #: (`_LARGE_ALPHA_MANY`).
 LARGE_ALPHA, _LARGE_ALPHA_MANY = 64.0, 2.0
 #: Largest number of rounds of best responses where limits bind (`_ROUNDS`), and from the end of the smoothed path
-#: (`_PATH_ROUNDS`).
-_ROUNDS, _PATH_ROUNDS = 511, 320
+#: (`_PATH_ROUNDS`), where they also end after `_IDLE_ROUNDS` in which changes were not halved.
+_ROUNDS, _PATH_ROUNDS, _IDLE_ROUNDS = 511, 320, 40
 #: Exploitability below which points of the smoothed path are candidates.
 _NEAR = 3e-8
 #: Largest number of pairs (user, server) for the dense interior-point method.
@@ -368,7 +368,7 @@ def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Ite
 
 
 def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
-    """Wrap a point of the homotopy as a candidate."""
+    """Candidate from a point of the homotopy, corrected with all pairs if some of them were left out."""
     here = place.here
     if len(here.tasks) < len(method.server):  # pairs that were left out may have tasks at the last prices
         game = CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
@@ -395,11 +395,13 @@ def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     if tasks is not None and best < _NEAR:
         sweeps = Sweeps(method)
         state, near = sweeps.start(tasks), 0.5 * tol / max(method.alpha, _LEAST_DIVISOR)
+        least, idle = np.inf, 0
         for _ in range(_PATH_ROUNDS):
             change = sweeps.gauss_seidel(state)
+            least, idle = (change, 0) if change < 0.5 * least else (least, idle + 1)
             if change < near:
                 yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)
                 near *= _CLEARLY_BETTER
-            if change < SETTLED * tol:
+            if change < SETTLED * tol or idle > _IDLE_ROUNDS:
                 break
         yield sweeps.solution(state, "best responses", steps, clock.cpu() - begun, tol)

@@ -91,7 +91,7 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
 
     `level` (pairs,) holds log levels, and `share / whole` (pairs, resources) the share of each resource in the cost of
     a task. Where the level l of a pair exceeds the user's tasks X, as at a task limit, its shares are multiplied by
-    (X / l)^`power`.
+    (X / l)^`power`. The result is infinite if the tasks of a user are not finite.
     """
     worst, parts = 0.0, np.zeros(row.shape)
     for n in range(len(start) - 1):
@@ -197,7 +197,7 @@ class EquilibriumSystem:
         return np.asarray(np.add.reduceat(of_pairs, self.start[:-1]))
 
     def used(self, tasks: Array) -> Array:
-        """Utilization, (servers, resources)."""
+        """Utilization (servers, resources) by tasks (pairs,)."""
         return self.pairs.use(tasks)
 
     @property

@@ -62,8 +62,8 @@ POWER = 1.0
 def _beginning(q: EquilibriumSystem) -> Place | None:
     """Point of the homotopy at the temperature `_TAU`, from prices of problems with positive demands.
 
-    None if no user or too many users lack demand for a resource, if there are too many prices or a task limit, or if
-    Newton's method fails.
+    None if no user or too many users lack demand for a resource, if there are too few users per price or a task limit,
+    or if one of the problems is not solved or Newton's method fails.
     """
     if len(q.weight) < _USERS * int(q.row.sum()):
         return None
@@ -325,7 +325,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
-    """Greatest PS-DSF allocation, if it is proved to be greatest and no task limit binds there."""
+    """Yield the greatest PS-DSF allocation, or nothing if it is not proved to be greatest or a task limit binds."""
     for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()
@@ -336,7 +336,10 @@ def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
-    """Limit of the path, then the state after exact responses to it, if user tasks change by little (`_STAYS`)."""
+    """Yield the limit of the path, then the states after one and two rounds of elastic best responses from it.
+
+    A state is left out if user tasks differ, relatively, by more than the smaller of `10 tol` and `_STAYS`.
+    """
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1), tol):
