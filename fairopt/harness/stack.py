@@ -56,7 +56,8 @@ def may_be(cell: Cell) -> bool:
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
     """Rows of draws from one source by one mechanism, by key; draws without a row have to be solved individually.
 
-    PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`.
+    PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`. So are
+    problems without a kernel, and draws of more than 60 (user, server) pairs.
     """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)
