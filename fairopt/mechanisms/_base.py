@@ -235,15 +235,17 @@ class Mechanism(Solvable):
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """Candidates of the native engine, then of the game's engine, whose prices need no common unit of welfare."""
         from ..core.engines.welfare import crowded, fixed_at_floors
-        from ..core.game import equilibria
+        from ..core.game import crowd, equilibria
 
         rule, found = problem.criterion, None
         more: Iterator[Solution] = iter(())
         finite = 0 < rule.alpha < np.inf and type(rule) is Criterion and not len(problem.polytope.timed)
         if finite:
             more = (dataclasses.replace(one, engine="native", warm=None) for one in equilibria.solutions(problem, tol))
-        crowd = not rule.floor.any() and crowded(problem)
-        for found in native.solutions(problem, tol, warm, more if crowd else iter(())):
+        many = not rule.floor.any() and crowded(problem)
+        if many:
+            yield from crowd.solutions(problem, tol, "native")
+        for found in native.solutions(problem, tol, warm, more if many else iter(())):
             yield found
         if finite and rule.floor.any():  # the game's engine has no floors: users at their floors are fixed
             more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
