@@ -466,7 +466,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
 
     with the cost :math:`p_{ni}` of a task on server i, the least cost :math:`p_n = \min_i p_{ni}`, and the
     Fenchel-Young loss B (`Criterion.bregman`). Every price vector gives a bound. The bound is infinite if welfare is
-    not finite.
+    not finite, and 0 if no user can run tasks.
 
     Parameters
     ----------

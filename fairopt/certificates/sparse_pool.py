@@ -48,7 +48,10 @@ def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Ar
 
 
 def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) -> Array:
-    """Bounds, (users,), on the relative increase of each user's tasks x at no loss to users at or below its level."""
+    """Bounds, (users,), on the relative increase of each user's tasks x at no loss to users at or below its level.
+
+    They are 0 for users that cannot run tasks, and infinite for other users without tasks.
+    """
     runs = np.flatnonzero(cluster.runnable)
     if not len(runs):
         return np.zeros(len(x))

@@ -392,7 +392,7 @@ class _State:
         return float(violations.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
 
     def step(self) -> bool:
-        """Take a predictor-corrector step in place; False, without a step, if it is not finite or the matrix is singular."""
+        """Take a predictor-corrector step in place; False, without a step, if it is singular or not finite."""
         products, largest = self.u * self.v, float(np.abs(self.f - self.v).max())
         mu, solve = float(products.mean()), self._factored()
         if solve is None:

@@ -126,7 +126,7 @@ def rounds(
 ) -> Iterator[Round]:
     """Play rounds in one of the `ORDERS`, in which every server sends its tasks once to all servers with common users.
 
-    Yields, without end, for each round the numbers of messages and of numbers in them, and the largest change (`Round`).
+    Yields a `Round` for each round, without end: how many messages and numbers are sent, and the largest change.
     In Gauss-Seidel orders each response takes account of all earlier responses; `random` has a new permutation in every
     round. The factor of `over-relaxed` increases while successive rounds have similar directions, and decreases
     otherwise. In `elastic` order servers anticipate the others' responses, and send three numbers per user. In `jacobi`

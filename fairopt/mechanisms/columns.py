@@ -320,6 +320,11 @@ class Columns(Frozen):
         throw : bool
             If False, an answer that misses `tol` is returned flagged.
 
+        Returns
+        -------
+        FairColumns
+            Amounts, levels, work and prices, with a certificate.
+
         Raises
         ------
         DataError
@@ -359,7 +364,12 @@ class Columns(Frozen):
         amounts : (columns,)
             :math:`x_k`.
         alpha, tol
-            Parameters of `solve`.
+            Parameters of `solve`; `tol` is the tolerance of the result only.
+
+        Returns
+        -------
+        FairColumns
+            The given amounts with their levels and a certificate, flagged if it misses `tol`; prices are zero.
 
         Raises
         ------
@@ -472,19 +482,22 @@ class FairColumns(Frozen):
 
     @property
     def smallest(self) -> float:
-        """Smallest level among the jobs that can run."""
+        """Smallest level among the jobs that can run; infinite without such jobs."""
         return float(self.problem._levels(self.amounts)[self.problem._running[1]].min(initial=np.inf))
 
     @property
     def geometric_mean(self) -> float:
-        """Geometric mean of levels over the jobs that can run."""
+        """Geometric mean of levels over the jobs that can run; 1 without such jobs."""
         users = self.problem._running[1]
         with np.errstate(divide="ignore"):
             log = np.log(self.problem._levels(self.amounts)[users])
         return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
 
     def to_frame(self) -> pd.DataFrame:
-        """Nonzero amounts as a table, with jobs and pairs of jobs as rows, and where they run as columns."""
+        """Nonzero amounts as a table, with jobs and pairs of jobs as rows (`runs`), and where they run as columns (`on`).
+
+        Amounts of columns whose name is not a tuple are in the column `x`.
+        """
         there, names = np.flatnonzero(self.amounts), self.problem.columns
         what = [(" + ".join(map(str, names[k][:-1])), names[k][-1]) if isinstance(names[k], tuple) else (names[k], "x")
                 for k in there]  # fmt: skip

@@ -242,7 +242,10 @@ class ServerProblem:
         return found.fraction, np.exp(found.log_price - top) if top > -np.inf else np.zeros(len(found.log_price))
 
     def best(self, elsewhere: Array, share: Array, solver: str | None = None) -> Response:
-        """Solution of the smallest residual among several normalisations; prices are in utility per whole capacity."""
+        """Solution of the smallest residual among several normalisations; prices are in utility per whole capacity.
+
+        Normalisations are tried until the residual suffices. Raises the first `SolverError` if all solves fail.
+        """
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
@@ -268,7 +271,7 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """Normalisations to try: present shares, max-min levels, and None for the shares of the previous solve."""
+        """Yield normalisations to try: present shares, max-min levels, and None for the shares of the previous solve."""
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.criterion.scale_free:
             yield np.ones(len(share))
@@ -330,7 +333,7 @@ class ServerProblem:
 
 
 def _combined(stages: list[Array], rows: int) -> Iterator[Array]:
-    """Candidates of log prices, (rows here,), from the log prices of all solves.
+    """Yield one or two candidates of log prices, (rows here,), from the log prices of all solves.
 
     The first candidate is the log of the sum of prices. The second has the prices of the first solve, and a later
     solve's price where the earlier price is below the solver's accuracy.
@@ -464,7 +467,7 @@ def _best_responses(
 
 
 def rounds(tasks: Array, respond: Callable[[int], Array], order: Sequence[int]) -> Iterator[Array]:
-    """Iterate Gauss-Seidel rounds of best responses on `tasks` (users, servers), in place.
+    """Iterate Gauss-Seidel rounds of best responses on `tasks` (users, servers), in place and without end.
 
     Each item of the result is a copy of the tasks before the round that was just completed.
 

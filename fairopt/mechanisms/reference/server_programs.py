@@ -227,7 +227,10 @@ def _few(names: list[str]) -> str:
 
 
 def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
-    """Construct the game with the programs of all servers on which a user can run tasks."""
+    """Construct the game with the programs of all servers on which a user can run tasks.
+
+    Raises `DataError` if no user can run a task.
+    """
     nothing = np.zeros(cluster.shape[:2])
     criterion = mechanism.criterion(cluster)
     somebody = (cluster.usable & (criterion.limits(cluster) > 0)[:, None]).any(axis=0)
