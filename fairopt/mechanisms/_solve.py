@@ -353,7 +353,7 @@ def _checked(
     solver: str | None,
     start: Allocation | OtherUsers | None,
 ) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
-    """Return engines in order, tolerance, solver, and warm start, or raise `DataError` for wrong arguments of `solve`."""
+    """Return engines in order, tolerance, solver and warm start; raise `DataError` for invalid arguments of `solve`."""
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")

@@ -494,7 +494,7 @@ class FairColumns(Frozen):
         return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
 
     def to_frame(self) -> pd.DataFrame:
-        """Nonzero amounts as a table, with jobs and pairs of jobs as rows (`runs`), and where they run as columns (`on`).
+        """Nonzero amounts as a table: jobs and pairs of jobs in rows (`runs`), and where they run in columns (`on`).
 
         Amounts of columns whose name is not a tuple are in the column `x`.
         """

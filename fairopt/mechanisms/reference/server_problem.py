@@ -271,7 +271,10 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """Yield normalisations to try: present shares, max-min levels, and None for the shares of the previous solve."""
+        """Yield normalisations to try: present shares, max-min shares, and None for the shares of the previous solve.
+
+        At alpha 0 or infinity, and for criteria that are not scale-free, the only normalisation is 1.
+        """
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.criterion.scale_free:
             yield np.ones(len(share))
