@@ -207,7 +207,10 @@ class _Conditions:
             self.impossible = "tasks beyond the range of numbers"
 
     def least(self, log_rows: Array) -> BackwardError:
-        """Error at log prices of whole capacities (rows,), for the best scale and threshold."""
+        """Error at log prices of whole capacities (rows,), for the best scale and threshold.
+
+        It is infinite if the tasks have no finite marginal utilities (`impossible`).
+        """
         if self.impossible:
             none = np.zeros(len(self.user), dtype=bool)
             residual = np.full(len(none), np.inf)

@@ -125,7 +125,7 @@ class Dictionary:
             row[j] = sum(by * row[k] for k, by in nonbasic) + own
 
     def pivot(self, i: int, j: int) -> None:
-        """Pivot: exchange the variables of row i and column j, whose entry is positive."""
+        """Pivot: exchange the variables of row i and column j, whose entry is positive; `TooMuch` beyond `work`."""
         own, den = self.table[i], self.den
         at = own[j]
         self.work -= len(own) * len(self.table) * (1 + at.bit_length() // 64)

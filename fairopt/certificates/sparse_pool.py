@@ -24,7 +24,7 @@ _SAME = 1e-10
 
 @compiled
 def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Array:
-    """Least bound of each user over its resources, (users,), with users in the order of their levels.
+    """Least bound of each user over its resources, (users,), infinite without tasks; users are in the order of levels.
 
     `begin`, `user` and `part` are the compressed sparse columns of the shares :math:`u_{nr}`.
     """

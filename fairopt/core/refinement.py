@@ -385,7 +385,7 @@ class _State:
 
     @property
     def error(self) -> float:
-        """Largest min(u, v), or violation of a constraint."""
+        """Largest min(u, v), or violation of a constraint; infinite if a condition is not finite."""
         at, c = self.here, self.conditions
         values = np.concatenate([at.part, at.weight, at.excess[c.limits]])
         violations = np.where(self.f < 0, -self.f, np.minimum(values, self.f))

@@ -177,7 +177,7 @@ class Step:
         capacity_residual: Array,
         tol: float | None,
     ) -> tuple[Array, Array, Array, float]:
-        """Solve for changes of row prices, user prices, tasks and the level; right-hand sides as in `direction`."""
+        """Solve for changes of row prices, user prices, tasks and the level, for right-hand sides by `direction`."""
         pairs = self.market.pairs
         b, e = rows - capacity_residual, task_residual - self.user_diagonal * k
         if rhs_pairs is not None:

@@ -242,7 +242,7 @@ def _alpha_of(alpha: float, tol: float) -> float:
 
 
 def _order_of(order: str | None, damping: float | None, server_solver: str) -> tuple[str, float | None]:
-    """Validate order, damping and server solver, some of which exclude each other; return order and damping."""
+    """Return order and damping (None: default); raise `DataError` for invalid or conflicting arguments."""
     if damping is not None:
         wanted = "between 0 (no step) and 2, 1 for the response itself"
         damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)

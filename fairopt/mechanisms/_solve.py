@@ -132,7 +132,7 @@ class Candidates:
 
     @property
     def residual(self) -> float:
-        """Residual of the best candidate."""
+        """Residual of the best candidate; infinite without a candidate."""
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
@@ -278,7 +278,10 @@ class Candidates:
         return self.problem.criterion.scope == "game" and self._change(offer, better) > 1e-3
 
     def _change(self, offer: Solution, better: Solution) -> float:
-        """Mean relative change of tasks, weighted by marginal welfare `U'(x) x`; the largest change in the game."""
+        """Mean relative change of work, weighted by marginal welfare `U'(x) x`; in the game the largest change.
+
+        Users without work in either candidate are left out; the mean is 0 if marginal welfare is 0 for all users.
+        """
         before, after = map(self.problem.cluster.work, (offer.tasks, better.tasks))
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))

@@ -300,6 +300,11 @@ class Columns(Frozen):
             \quad f_1(t) = \log t
 
         Here :math:`\phi_n` is the total weight of the jobs that user n represents.
+
+        Raises
+        ------
+        DataError
+            alpha is negative or not a number.
         """
         alpha, weight = _validate.alpha(alpha), self.weight * self.count
         finite, own = np.isfinite(self.limit), self.limit * self.count
@@ -407,7 +412,7 @@ class Columns(Frozen):
         return FairColumns(self, float(alpha), x, prices, certificate, tol, seconds, notes)
 
     def _infeasible(self, x: Array) -> tuple[float, str]:
-        """Largest relative violation of a constraint, and the constraint in words."""
+        """Largest relative violation of a constraint, infinite for infinite amounts, and the constraint in words."""
         if not np.isfinite(x).all():
             return np.inf, "amounts are not finite numbers"
         used, spent = self.use @ x, self.time @ x
@@ -535,7 +540,7 @@ def _table(values: Any, what: str) -> sp.csc_matrix:
 
 
 def _named(columns: Any) -> tuple[Any, ...]:
-    """Validate names of columns; lists become tuples."""
+    """Return names of columns, with lists as tuples; raise `DataError` for names that cannot be an index."""
     try:
         if isinstance(columns, str):
             raise TypeError
@@ -549,7 +554,7 @@ def _named(columns: Any) -> tuple[Any, ...]:
 
 
 def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
-    """List the jobs with throughputs, after a check of all arguments that name jobs."""
+    """List the jobs with throughputs; raise `DataError` for invalid arguments that name jobs."""
     for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
         if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
             raise DataError(f"{what} must be a dict; got {short(given)}")

@@ -35,8 +35,8 @@ _GROUPS, _SPLITS = 500, 20
 def solutions(problem: Problem, solve: Callable[[Problem], Iterator[Solution]]) -> Iterator[Solution]:
     """Yield at most one solution, the optimum of the pool, if it can be packed into the servers.
 
-    There is none with floors, constraints, rates or capacities of zero. `solve` yields candidates for the pool and
-    groups.
+    There is none outside the scope `servers`, or with floors, placement constraints, rates or capacities of zero.
+    `solve` yields candidates for the pool and for groups of users.
     """
     cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
     other = rule.scope != "servers" or rule.floor.any()

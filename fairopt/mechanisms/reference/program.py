@@ -161,7 +161,7 @@ class Program:
         self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
 
     def prices(self, dual: Array) -> Array:
-        """Prices (servers, resources) per unit of each resource, from the duals of `capacity`."""
+        """Prices (servers, resources) per unit of each resource, from the duals of `capacity`; 0 for unused rows."""
         used = (self.cluster.capacity > 0) & (self.cluster.usable.T @ (self.cluster.demand > 0))
         result = np.zeros(self.cluster.capacity.shape)
         result[self.servers] = np.maximum(dual, 0.0)

@@ -100,7 +100,7 @@ class ServerProgram(Scaled):
         """Set the users' tasks on other servers, and the normalisation `unit` of their shares, both (users here,).
 
         `fixed`, (users here,), are the fractions of fixed users, and NaN for free users. The result is the log of one
-        unit of the objective in units of welfare.
+        unit of the objective in units of welfare; 0 for max-min, and for criteria that are not scale-free.
         """
         self._elsewhere.value = elsewhere / self.gamma
         self._scaled_elsewhere.value = self._elsewhere.value / unit
@@ -233,6 +233,8 @@ class ServerProblem:
 
     def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
         """Fractions (users here,) of a best response, and prices of whole capacities (rows here,), scaled to maximum 1.
+
+        Prices are zero if no capacity has a price.
 
         `elsewhere` are the users' tasks on other servers, and `share` the users' present virtual dominant shares, both
         (users here,).

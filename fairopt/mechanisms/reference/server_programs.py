@@ -189,7 +189,10 @@ class Game:
         return self._allocation(tasks, trace, throw)
 
     def _response(self, server: int, tasks: Array, solver: str | None) -> Array:
-        """Tasks (users,) of a server's best response, made exactly feasible for capacities and task limits."""
+        """Tasks (users,) of a server's best response, made exactly feasible for capacities and task limits.
+
+        Raises `SolverError` if the server's program has no solution.
+        """
         problem, cluster = self.problems[self.cluster.servers[server]], self.cluster
         problem.program.give_others(tasks)
         try:
