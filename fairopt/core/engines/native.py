@@ -26,7 +26,7 @@ _ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 def served(problem: Problem, engine: str) -> Iterator[Solution]:
     """Yield at most one solution: every user attains its task limit, and prices are zero.
 
-    There is none if limits are infinite or cannot be attained together, or for criteria with other optima.
+    There is none if `everybody_served` finds no such allocation, or for criteria whose optimum may be another.
     """
     rule, begun = problem.criterion, clock.cpu()
     applies = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
