@@ -45,7 +45,7 @@ class Verified:
 
 
 def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
-    """Verify that a property is violated.
+    """Verify that a property is violated, and return the violation with its bounds and the method of verification.
 
     Raises
     ------
@@ -98,7 +98,10 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
 
 
 def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified:
-    """Verify to first order, by certified solutions and error bounds on the tasks of each user."""
+    """Verify to first order, by certified solutions and error bounds on the tasks of each user.
+
+    Raises `DataError` if the violation does not exceed its error bound by `MARGIN`, or the bound is too large.
+    """
     errors = dict.fromkeys(case.cluster.users, 0.0)
     for found in answers:
         for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
@@ -111,11 +114,11 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 
 
 def _errors(found: Allocation, prop: Property) -> Array:
-    """First-order bounds on relative errors of tasks, (users,): residual times condition number.
+    """First-order bounds on relative errors of tasks, (users,): residual times condition number, at least 1e-9.
 
     The bounds are `MARGIN` if condition numbers are unknown, or optima need not be unique (alpha = 0). They are
     infinite at degenerate ties, and if a price is smaller than the rounding error of another price of the same server,
-    as at large alpha.
+    as at large alpha. If the violation depends on the tasks of all users, every bound is the largest bound.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions

@@ -143,6 +143,7 @@ def distance(allocation: Answer, by: Entitled = None) -> float:
     .. math:: \frac12 \sum_n k_n |x_n - e_n|, \qquad k_n = \max_r d_{nr} / C_r
 
     The distance is 0 if it is at most the residual of the certificate (clipped to [1e-9, 1e-6]), the accuracy of tasks.
+    It is NaN if the entitlement of a user with tasks is unknown.
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
