@@ -36,7 +36,7 @@ class Dictionary:
 
     A row is a mapping from columns to nonzero entries, and a bound, all fractions; every row is scaled to integers.
     The indices of variables are the columns, followed by a slack for each row. `work` limits the total number of
-    machine words that are computed.
+    machine words that are computed; a pivot beyond this limit raises `TooMuch`.
     """
 
     def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:
@@ -69,7 +69,10 @@ class Dictionary:
             self.pivot(i, j)
 
     def _leaving(self, j: int) -> int:
-        """Row that limits the increase of a column's variable; among ties, the row of the smallest basic variable."""
+        """Row that limits the increase of a column's variable; among ties, the row of the smallest basic variable.
+
+        Raises `ValueError` if no row does.
+        """
         best = -1
         for i, row in enumerate(self.table):
             if row[j] > 0:
@@ -122,7 +125,7 @@ class Dictionary:
             row[j] = sum(by * row[k] for k, by in nonbasic) + own
 
     def pivot(self, i: int, j: int) -> None:
-        """Pivot: exchange the variables of row i and column j, whose entry is positive."""
+        """Pivot: exchange the variables of row i and column j, whose entry is positive; `TooMuch` beyond `work`."""
         own, den = self.table[i], self.den
         at = own[j]
         self.work -= len(own) * len(self.table) * (1 + at.bit_length() // 64)
@@ -240,7 +243,7 @@ def _raised(
     """Lexicographic max-min by rounds, each of which maximises the common level t of free users.
 
     The level is constrained by `rate_n t <= sum_i x_ni` for free users n. Users whose constraint has a positive price
-    are fixed at the round's level.
+    are fixed at the round's level. The result is None if the computation exceeds `work`.
     """
     rows, level, users = _limits(capacity, demand, pairs, limits), len(pairs), len(demand)
     for n, own in _columns(pairs).items():

@@ -34,7 +34,10 @@ def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
 
 
 def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[float, str]:
-    """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers)."""
+    """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers).
+
+    The violation is negative if every limit has room; without limits the result is 0 and ''.
+    """
     held = filling.held(filling.limits, tasks[polytope.users].sum(axis=1))
     over = held / np.maximum(filling.limits.most, np.finfo(float).tiny) - 1
     k = int(over.argmax()) if len(over) else -1

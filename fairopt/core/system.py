@@ -153,7 +153,8 @@ def of_arrays(
 ) -> Stack:
     """Stack from capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit, share per task (N, B).
 
-    With `rate` (N, K, B) tasks are work throughout; limits must then be infinite, or 0.
+    With `rate` (N, K, B) tasks are work throughout; limits must then be infinite, or 0. In a `game` the share is not
+    read.
     """
     power = np.maximum(alpha, 1.0)
     ratio = alpha / power

@@ -180,7 +180,7 @@ class Step:
         capacity_residual: Array,
         tol: float | None,
     ) -> tuple[Array, Array, Array, float]:
-        """Solve for changes of row prices, user prices, tasks and the level; right-hand sides as in `direction`."""
+        """Solve for changes of row prices, user prices, tasks and the level, for right-hand sides by `direction`."""
         pairs = self.market.pairs
         b, e = rows - capacity_residual, task_residual - self.user_diagonal * k
         if rhs_pairs is not None:
@@ -239,7 +239,7 @@ class Step:
         return Change(y, z, lam, w, x, p, xi, v, log_weight, level)
 
     def finished(self, step: Change, tol: float) -> Change:
-        """Iteratively refine a direction until residuals of rows and users are below `tol`."""
+        """Iteratively refine a direction until residuals of rows and users are below `tol`, if possible."""
         q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
         for _ in range(3):
             tasks = at.y * step.y
@@ -374,6 +374,8 @@ def run(
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
     """Solve by the interior-point method, from a compatible warm `start`; return the iterate of least backward error.
+
+    A run from a warm start that misses `tol` is repeated from the usual starting point.
 
     Parameters
     ----------
@@ -514,12 +516,18 @@ class _Run:
 
 
 def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
-    """Find the log weight of the sum of shares by Brent's method, with one interior-point run per evaluation."""
+    """Find the log weight of the sum of shares by Brent's method, with one interior-point run per evaluation.
+
+    Returns the candidate of least error among these runs, with the number of steps of all of them.
+    """
     trials: list[Candidate] = []
 
     @cache
     def weight_error(weight: float) -> float:
-        """Residual of a fixed log weight, 0 within the tolerance."""
+        """Residual of the equation for the log weight at the fixed value `weight`, by a run with that value.
+
+        The result is 0, so that the search ends, if the run meets the tolerance or the residual is not finite.
+        """
         candidate = run(problem, tol, weight=weight)
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0

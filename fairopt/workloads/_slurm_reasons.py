@@ -26,7 +26,7 @@ REASONS = {
 
 
 def reason_class(reason: str) -> str:
-    """Class of a reason; an unknown reason is in "turn", so that the job counts as wanted and its reason is shown."""
+    """Class of a reason: "room" for no reason, and "turn" for an unknown reason, which is shown with the wanted job."""
     first = re.split(r"[,( ]", reason.strip("( "))[0]
     found = (name for name, pattern in REASONS.items() if re.fullmatch(pattern, first, re.IGNORECASE))
     return next(found, "turn" if first else "room")

@@ -298,7 +298,7 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
 
 
 def named_users(start: Start, name: str) -> list[int]:
-    """Indices of the users of a namespace or account, or of the user with this name."""
+    """Indices of the users of a namespace or account, or of the user with this name; `DataError` if there is none."""
     for names in (start.groups, start.cluster.users):
         if found := [n for n, one in enumerate(names) if one == name]:
             return found

@@ -86,8 +86,8 @@ _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for flo
 def solutions(problem: Problem) -> Iterator[Solution]:
     """Yield candidates for a max-min criterion, in the order in which they should be certified.
 
-    Progressive filling yields one candidate. Otherwise candidates of the interior-point method, if it succeeds, precede
-    one in rational arithmetic, if the cluster is small enough.
+    If servers do not interact, progressive filling yields the first candidate. Otherwise the interior-point method
+    yields the first candidates, if it succeeds. The last candidate is that of `_exact`, if there is one.
     """
     start, criterion, polytope = clock.cpu(), problem.criterion, problem.polytope
     if criterion.scope == "per_server" or len(problem.cluster.servers) == 1:
@@ -135,7 +135,7 @@ def _tasks(levels: Leximin) -> Iterator[Array]:
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
-    """Yield a solution in rational arithmetic, or none if servers do not interact or the cluster is too large."""
+    """Yield a solution in rational arithmetic, or none in the scope `per_server` or for a cluster that is too large."""
     from ...certificates import rational
 
     start, criterion = clock.cpu(), problem.criterion

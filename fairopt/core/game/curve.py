@@ -409,8 +409,8 @@ def follow(
 ) -> Curve:
     """Follow the curve of a game (`problem`, whose alpha is not read) from alpha = 1 to the last of the `alphas`.
 
-    A run that gets stuck is repeated with shorter steps. If the curve ends before the last alpha, because of the size
-    of the cluster, the start, the number of steps or the time, `reason` of the result says why.
+    A run that ends early, unless by the time limit, is repeated once with shorter steps. `reason` of the result says
+    why the curve ends before the last alpha, or does not begin.
 
     Parameters
     ----------

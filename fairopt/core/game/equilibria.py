@@ -379,7 +379,9 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the smoothed path, of decreasing error, and finally of best responses from its end.
+    """Candidates of the smoothed path, of decreasing error, followed by candidates of best responses from its end.
+
+    Best responses are played only if the path has yielded a candidate.
 
     Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
     resolves.

@@ -336,7 +336,7 @@ def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
-    """Yield the limit of the path, then the states after one and two rounds of elastic best responses from it.
+    """Yield the limit of the path, then the states after one and two rounds of best responses from it.
 
     A state is left out if user tasks differ, relatively, by more than the smaller of `10 tol` and `_STAYS`.
     """

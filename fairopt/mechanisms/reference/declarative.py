@@ -65,7 +65,7 @@ class LeximinProblem:
         """Compute the lexicographically largest levels, (levels,); the variables have the values that attain them.
 
         For a user that exceeds the common level of its round because of a floor, or of tasks on other servers, the
-        result is the common level.
+        result is the common level. Raises `SolverError` if a program is not solved, or has no prices.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -98,7 +98,8 @@ _RESCALINGS = 3
 def solutions(problem: Problem, solver: str | None = None, state: State = statement) -> Iterator[Solution]:
     """Candidate solutions of a problem's convex program, from each applicable solver in turn.
 
-    `state` formulates the program in the variables of a `Program`; by default it is derived from the criterion.
+    `state` formulates the program in the variables of a `Program`; by default it is derived from the criterion. If a
+    solver fails, its `SolverError` is raised once all other solvers have been tried.
     """
     criterion, polytope = problem.criterion, problem.polytope
     stated = state(ClusterProgram(polytope, criterion))

@@ -180,7 +180,9 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Collect the queues with a fresh group (for pairs, also with a group that may fit) as candidates; count them."""
+    """List queues with a fresh group (for pairs, also with a group that may fit) as candidates; return their number.
+    Fresh groups are sorted by index, and the range of fresh groups of each candidate is recorded.
+    """
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
     for k in range(1, t.n[FRESH]):  # insertion sort, as fresh groups are nearly sorted
         g, j = fresh[k], k
@@ -251,8 +253,8 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 def _search(t, few):  # type: ignore[no-untyped-def]
     """Find the queue of lowest share among queues without fresh groups that have a group that fits.
 
-    Returns the queue, the group and the share. The search is a branch and bound over the tree of queues, lower shares
-    first; subtrees whose smallest demands do not fit are skipped.
+    Returns the queue, the group and the share, or -1, -1 and infinity if there is no such queue. The search is a branch
+    and bound over the tree of queues, lower shares first; subtrees whose smallest demands do not fit are skipped.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -324,7 +326,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _strict(t):  # type: ignore[no-untyped-def]
-    """Start tasks of the first group of whichever queue has the lowest share, until such a group does not fit."""
+    """Repeatedly start a task of the first group of the queue of lowest share, until that task may not start."""
     leaves = len(t.rank) // 2
     while True:
         anew(t)
