@@ -397,6 +397,8 @@ def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
 def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     """Return the distinct cells of an experiment; the cells of each cluster or workload are consecutive.
 
+    `traces` is the folder of the traces, by default FAIROPT_TRACES.
+
     Raises
     ------
     DataError

@@ -40,7 +40,11 @@ _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
 
 def may_be(cell: Cell) -> bool:
-    """True if a cell can be solved in a stack: a random draw, the default engine, and `solve`, `certify` inherited."""
+    """True if a cell can be solved in a stack.
+
+    The cell must be a random draw, solved by the default engine, without measures that require further solves, and its
+    mechanism must inherit `solve` and `certify`.
+    """
     job, kind = cell.job, type(cell.job.what.made)
     return (
         isinstance(job, Solve)

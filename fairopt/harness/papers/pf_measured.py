@@ -59,7 +59,7 @@ class Measurements:
     def games(
         self, cluster: str, level: float = 1e-3, order: str = "cyclic", damping: float | None = None
     ) -> pd.DataFrame:
-        """Rows of `reached` for a cluster, residual, order and damping, by alpha."""
+        """Rows of `reached` for a cluster, residual `level`, order and damping (None: the default), by alpha."""
         frame = self.reached
         like = frame["damping"].isna() if damping is None else np.isclose(frame["damping"], damping)
         chosen = frame[(frame["cluster"] == cluster) & (frame["order"] == order) & like]

@@ -103,7 +103,10 @@ def several(
 
 
 def _rows(found: Any, axes: Sequence[str], of: str, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows of a table that `where` selects, with `done` and `kind` of jobs and the completed `part` of users' tasks."""
+    """Rows of a table that `where` selects, with `done` and `kind` of jobs and the completed `part` of users' tasks.
+
+    Of a table of utilizations only rows of all servers remain, for resources with a mean utilization of at least 10%.
+    """
     rows = found.cells if of == "cells" else found.long(of)
     if of == "each_job":  # the first word of a user's name is the kind of its jobs
         rows = rows.assign(done=rows["response"].notna(), kind=rows["user"].str.partition(" ")[0])

@@ -306,7 +306,7 @@ def _verified(place: Path) -> None:
 
 
 def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
-    """Build instances one after another, yielding rows of the index, and then the archive `folder.zip`.
+    """Build instances (`chosen`, by default all) one by one, yield rows of the index, and then write `folder.zip`.
 
     Existing files are verified and kept, so that an interrupted build can be resumed.
 
