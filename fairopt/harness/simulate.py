@@ -151,7 +151,10 @@ class Simulate:
 
     @classmethod
     def of(cls, text: str, *how: Any) -> Simulate:
-        """Parse the text of a policy, and store its canonical form."""
+        """Construct from the text of a policy, which is stored in canonical form, and the further fields in order.
+
+        An invalid text raises `DataError`.
+        """
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
         return cls(Named(_prefixed(text)[0] + inside, parse), *how)

@@ -143,7 +143,7 @@ def _pairs(wide: pd.DataFrame, better: Any, than: Any) -> dict[str, tuple[Any, A
 
 
 def _reduced(values: pd.Series, by: Sequence[str], over: str) -> pd.DataFrame:
-    """Aggregate the values of each draw, or keep all values if `over` is ''."""
+    """Aggregate the values of each draw (`apart`: largest minus smallest value), or keep all values if `over` is ''."""
     groups = values.groupby(level=[*by], sort=False)
     if over == "apart":
         return _named(groups.max() - groups.min())

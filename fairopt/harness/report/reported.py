@@ -128,7 +128,7 @@ class Why(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """A report on the users of a cluster."""
+    """A report on the users of a cluster; docs/explorer.md explains its tables."""
 
     version: int
     source: str

@@ -322,7 +322,7 @@ def _measured(one: _Column) -> bool:
 def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Drop constant columns, except columns in `kept`, and return the table and a sentence that states their values.
 
-    A table of one row, or of constant columns only, is returned unchanged, without a sentence.
+    A table of one row, or of constant columns only, keeps these columns, and the sentence is ''.
     """
     frame = informative(frame)
     same = [
