@@ -82,7 +82,10 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Group units of work into messages, as a message takes as long as a small cell; a stack is a message by itself."""
+    """Group units of work into messages of at most 16, as a message takes as long as a small cell.
+
+    A stack is a message by itself.
+    """
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:

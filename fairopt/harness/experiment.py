@@ -51,7 +51,7 @@ class Document:
 
     @contextmanager
     def blamed(self, *place: str | int) -> Iterator[None]:
-        """Add to each `DataError` the line of its entry, or of `place`; the line is in [smoke] if the key is there."""
+        """Context that adds to a `DataError` the line of its entry, or of `place`, in [smoke] if the key is there."""
         try:
             yield
         except DataError as error:

@@ -168,7 +168,7 @@ class Simulate:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row that describe the question."""
+        """Columns of a row that describe the question; `options` has the parameters without a column of their own."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
         options |= {name: asked.pop(name) for name in ("slows", "half_life") if name in asked}

@@ -89,7 +89,7 @@ class Solve:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row that describe the question."""
+        """Columns of a row that describe the question; `options` has the parameters without a column of their own."""
         asked, name = self.fields, self.what.made.name
         options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
         alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)

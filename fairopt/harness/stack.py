@@ -61,7 +61,7 @@ def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
     """Rows of draws from one source by one mechanism, by key; draws without a row have to be solved individually.
 
     PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`. So are
-    problems without a kernel, and draws of more than 60 (user, server) pairs.
+    problems without a kernel, and draws of more than 60 (user, server) pairs, or of another shape than the first draw.
     """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)

@@ -152,7 +152,7 @@ class Path(NamedTuple):
     stop : (users,), index of the event at which a user stops
     cut : (users,), index of the table whose budget stops the user, else -1
     rate : (users,), tasks of the user per unit of time before it stops
-    tasks : (users,)
+    tasks : (users,), final tasks
     """
 
     time: Array

@@ -324,7 +324,10 @@ class Sensitivity:
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, row: int, step: float) -> Array:
-        """One-sided difference quotients of log tasks, (users,), from two certified solves; NaN where they disagree."""
+        """One-sided derivatives of log tasks, (users,), extrapolated from the difference quotients of two steps.
+
+        NaN where the quotients disagree, and for users without tasks. A solve that fails raises its error.
+        """
         assert self.solve is not None
         runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks

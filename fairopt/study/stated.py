@@ -176,6 +176,8 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
     r"""Lower and upper bounds (users,) of weights for a fixed weight of a reference user m, and the index m.
 
+    A bound is 0 or infinity if the weight is unbounded on that side.
+
     m is the user with the largest budget b (for max-min, the largest weight) among those with an inactive task limit,
     or the first user if all limits are active. For finite alpha, with shares :math:`\sigma_n = u_n X_n`, ratios of
     weights follow from ratios of budgets:
