@@ -274,7 +274,10 @@ class Step:
         return min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
 
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
-        """Search along a direction by backtracking from the length t; return the next iterate and the step length."""
+        """Search along a direction by backtracking from the length t; return the next iterate and the step length.
+
+        The length is halved, at most `HALVINGS` times, while residual plus mu more than doubles.
+        """
         q = self.market
         decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]
         for _ in range(HALVINGS):

@@ -69,7 +69,7 @@ def everybody_served(polytope: Polytope) -> Array | None:
 
 
 def handles(criterion: Criterion) -> bool:
-    """True for concave welfare, fairness-efficiency and max-min over servers, and for max-min on each server."""
+    """True for max-min, concave welfare and fairness-efficiency over a pool or servers, and max-min on each server."""
     scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 

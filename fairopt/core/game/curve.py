@@ -218,7 +218,7 @@ def corrected(
 
     Corrections are orthogonal to `across` (unknowns + 1,), or, if `event` is not -1, reduce the distance from it to
     zero; the distance from the last event is the difference of log alpha and `target`. Returns the number of
-    corrections and the equations at the result, -1 and None for a failure.
+    corrections and the equations at the result; -1 and None for a failure, also after `CORRECTIONS` evaluations.
     """
     before = np.inf
     for corrections in range(accuracy.CORRECTIONS):

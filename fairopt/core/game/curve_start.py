@@ -84,7 +84,7 @@ def _regularized(g: Game, at: Place) -> bool:
 
     The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks are moved to a vertex
     of the set of tasks that the active set allows, then prices to a vertex of the set of prices, alternately until
-    neither changes.
+    neither changes, at most `_ROUNDS` times.
     """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):

@@ -381,10 +381,8 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     """Candidates of the smoothed path, of decreasing error, followed by candidates of best responses from its end.
 
-    Best responses are played only if the path has yielded a candidate.
-
-    Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
-    resolves.
+    Best responses are played only if the path has yielded a candidate. They compute the tasks on each server exactly,
+    also where costs differ by less than the smoothed path resolves.
     """
     begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):
