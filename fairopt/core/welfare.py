@@ -325,7 +325,8 @@ class Step:
     def _target(self, affine: Change, trial: Point, t: float) -> float:
         """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.
 
-        The predictor step of length t leads to `trial`. At a large mu the target exceeds a multiple of the residual.
+        The predictor step of length t leads to `trial`. The cube is bounded from both sides. At a large mu the target
+        is also at least a multiple of the residual, up to mu / 2.
         """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu

@@ -77,7 +77,8 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
     """Candidates of increasing cost; the first with a sufficient certificate is used.
 
-    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method.
+    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method. If limits
+    bound the time of users, all candidates are those of `own_time`.
     """
     from . import packed, welfare
 

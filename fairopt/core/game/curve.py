@@ -409,8 +409,9 @@ def follow(
 ) -> Curve:
     """Follow the curve of a game (`problem`, whose alpha is not read) from alpha = 1 to the last of the `alphas`.
 
-    A run that ends early, unless by the time limit, is repeated once with shorter steps. `reason` of the result says
-    why the curve ends before the last alpha, or does not begin.
+    If all limits can be attained together, the result is constant, with zero prices. A run that ends early, unless by
+    the time limit, is repeated once with shorter steps. `reason` of the result says why the curve ends before the last
+    alpha, or does not begin.
 
     Parameters
     ----------

@@ -354,7 +354,8 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
     """Candidates of the entropy homotopy: points near its end, and the last point.
 
-    For a `crowd` the curve begins at the prices of a sample of users.
+    If the end is not attained within `_FIRST_OFFER` linear systems, the present point is a candidate, and again each
+    time that the number of systems has doubled. For a `crowd` the curve begins at the prices of a sample of users.
     """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
