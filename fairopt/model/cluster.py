@@ -246,7 +246,7 @@ class Cluster:
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> Cluster:
-        """Restrict the cluster to the named users, servers and resources, in the given order.
+        """Restrict the cluster to the named users, servers and resources, in the given order; None keeps all.
 
         Raises
         ------

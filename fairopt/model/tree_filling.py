@@ -345,7 +345,7 @@ def _begin(nodes, at, members):  # type: ignore[no-untyped-def]
 
 @compiled
 def _rates(nodes, at):  # type: ignore[no-untyped-def]
-    """Write the rates of users, while none has stopped."""
+    """Write the rates of users before any user stops into the state `at`."""
     _begin(nodes, at, at.alive)
     for k in range(len(nodes.end)):
         if nodes.user[k] >= 0:

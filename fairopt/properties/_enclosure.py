@@ -155,7 +155,8 @@ class Enclosure:
 def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Enclosure | None:
     """Enclosure of a solution of an alpha-fair program or of the game, near given tasks and log prices.
 
-    The result is None if no proof is found: for other criteria, degenerate ties, non-unique splits, or too many users.
+    The result is None if no proof is found: without prices, for other criteria (also with floors or caps), rates,
+    degenerate ties, non-unique splits, or too many users.
     Data are taken as exact rational numbers, but alpha and shares per task as the simple fractions that they
     approximate.
     """

@@ -82,7 +82,7 @@ def draw(rng: Generator, prop: Property, conditions: Sequence[str] = ()) -> Clus
     """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as many as the property requires.
 
     In most clusters weights are 1, and there are no placement constraints or task limits. There are rates of work, and
-    limits of all users, if the property or a condition requires them.
+    limits of all users, if the property or a condition requires them; other conditions need not be satisfied.
     """
     users = int(rng.integers(2, 6))
     servers = prop.servers or int(rng.choice([1, 2, 2, 3]))

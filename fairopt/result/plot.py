@@ -124,7 +124,7 @@ def at_alpha(alpha: ArrayLike) -> Array:
 
 
 def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
-    """Set ticks and limits of the axis of alpha from 0 to infinity."""
+    """Set ticks, limits and label of the axis of alpha from 0 to infinity; `wide` axes have more ticks."""
     ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
     axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
     axes.set_xlim(-0.03, 1.03)

@@ -125,7 +125,7 @@ class Sensitivity:
     counts = _by("counts", "By the log of the number of servers of a type.")
 
     def tasks(self, by: str) -> pd.DataFrame:
-        """Derivatives of log tasks by one kind of data, (data, users).
+        """Derivatives of log tasks by one kind of data, (data, users); NaN where they do not exist.
 
         Raises
         ------

@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct):
 
 
 class User(msgspec.Struct):
-    """A user; `entitled` is by mechanism. Numbers that depend on running tasks are null where those are unknown."""
+    """A user; `entitled` is by mechanism. Numbers that depend on running tasks are null if these tasks are unknown."""
 
     user: str
     group: str

@@ -120,7 +120,7 @@ def words(name: str) -> str:
 
 
 def power(value: float, digits: int = 12) -> str:
-    """Format a number with at most `digits` significant digits; if smaller than 0.001 as a power of ten."""
+    """Format a number with at most `digits` significant digits, below 0.001 as a power of ten, and NaN as ''."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else "$\\infty$"
     plain = f"{value:.{digits}g}"
