@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, "application/json", json.dumps(reply, allow_nan=False))
 
     def _admitted(self) -> bool:
-        """Check the host, the origin and the token of a request; a failed check is answered with status 403."""
+        """True if the host, the origin and the token of a request are accepted; otherwise reply with status 403."""
         server, origin = self.server, self.headers.get("Origin")
         if self.headers.get("Host") not in server.names or origin not in (
             None,
