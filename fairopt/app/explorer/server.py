@@ -61,7 +61,7 @@ class Server(ThreadingHTTPServer):
             raise DataError(f"port {port}: {why}; choose another with --port, or leave it out") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore connections that the browser closed before the response."""
+        """Ignore connections that the browser closed before the response, and report other errors."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
