@@ -444,7 +444,10 @@ def _of_tree(
     hint: Array | None,
     servers: Sequence[str],
 ) -> _Judgement:
-    """Largest possible increase of a user's tasks at the moment at which progressive filling stops the user."""
+    """Largest possible increase of a user's tasks at the moment at which progressive filling stops the user.
+
+    It is 0 if no user can run tasks.
+    """
     assert isinstance(criterion, TreeCriterion)
     filling = criterion.filling(polytope.cluster, polytope.users)
     log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint

@@ -136,7 +136,7 @@ class Proof(NamedTuple):
 
 
 def kept(below: Mask, x: Array, floor: Array) -> Array:
-    """Lower bounds on tasks, (users,): the tasks of users at or below a level, and the floors of other users."""
+    """Lower bounds on tasks, (users,): the tasks x of users `below`, and at most the floors of other users."""
     return np.where(below, x, np.minimum(floor, x))
 
 

@@ -202,7 +202,7 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """Exact max-min optimum over the servers of a cluster; None if it exceeds a fraction `part` of `WORK`.
 
-    Also None with floors, or if a quotient of weight and share is beyond the range of floating point.
+    Also None with floors or rates, or if a quotient of weight and share is beyond the range of floating point.
     """
     usable = may_run(cluster, limits)
     runs = np.asarray(usable.any(axis=1))
@@ -349,7 +349,10 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
-    """Round tasks (users, servers) to fractions with small denominators; None unless the result is exactly PS-DSF."""
+    """Round tasks (users, servers) to fractions with small denominators.
+
+    The result is None if rounding changes tasks by more than `_NEAR`, or if the result is not exactly PS-DSF.
+    """
     found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
     found = found.reshape(tasks.shape)
     if (np.abs(found.astype(float) - tasks) > _NEAR * (1 + np.abs(tasks))).any():

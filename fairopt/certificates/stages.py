@@ -23,7 +23,8 @@ _NOTHING = 1e-9
 def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
     """Least cost of a task by user, (tables, users), and prices of whole capacities, (tables, rows), of sum 1.
 
-    `prices` are several tables of prices per unit of resource, (tables, servers, resources).
+    `prices` are several tables of prices per unit of resource, (tables, servers, resources). The results of a table
+    without a positive price are 0.
     """
     cost, rows = np.zeros((len(prices), len(polytope.users))), np.zeros((len(prices), len(polytope.row_server)))
     for k, table in enumerate(prices):

@@ -31,7 +31,7 @@ _CACHE_ENTRIES = 60_000
 
 
 class Found(NamedTuple):
-    """Columns z (B, columns), prices of rows in each round (B, rounds, rows), and numbers of rounds (B,), or -1.
+    """Columns z (B, columns), prices of rows in each round (B, rounds, rows), and numbers of rounds (B,).
 
     The number of rounds is -1 for a failure.
     """

@@ -277,7 +277,10 @@ class Step:
         return min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
 
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
-        """Search along a direction by backtracking from the length t; return the next iterate and the step length."""
+        """Search along a direction by backtracking from the length t; return the next iterate and the step length.
+
+        The length is halved, at most `HALVINGS` times, while residual plus mu more than doubles.
+        """
         q = self.market
         decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]
         for _ in range(HALVINGS):
@@ -325,7 +328,8 @@ class Step:
     def _target(self, affine: Change, trial: Point, t: float) -> float:
         """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.
 
-        The predictor step of length t leads to `trial`. At a large mu the target exceeds a multiple of the residual.
+        The predictor step of length t leads to `trial`. The cube is bounded from both sides. At a large mu the target
+        is also at least a multiple of the residual, up to mu / 2.
         """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu

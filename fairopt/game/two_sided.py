@@ -107,9 +107,9 @@ def equilibrium_curve(
 
     .. math:: F(x, \lambda, \alpha) = 0, \qquad (x, \lambda)(1) \text{ the optimum of } \max \sum_n \phi_n \log x_n
 
-    with F the optimality conditions of all servers. All crossings of the requested alphas by the curve are found, with
-    their indices; within a fold an alpha has several crossings. On small clusters the curve passed through all
-    equilibria in each of 86 folds that were enumerated; in general it need not.
+    with F the optimality conditions of all servers. The crossings of the requested alphas by the curve, as far as it is
+    followed, are found with their indices; within a fold an alpha has several crossings. On small clusters the curve
+    passed through all equilibria in each of 86 folds that were enumerated; in general it need not.
 
     Parameters
     ----------

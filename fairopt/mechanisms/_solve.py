@@ -472,8 +472,8 @@ def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> M
 def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
     r"""True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
 
-    In the latter case proportional users have equal levels at an optimum. For given sums :math:`\sigma` of their shares
-    :math:`\sigma_n` and :math:`\phi` of their weights :math:`\phi_n`, both welfare
+    The latter case applies to many users (`_USERS`). Proportional users then have equal levels at an optimum. For given
+    sums :math:`\sigma` of their shares :math:`\sigma_n` and :math:`\phi` of their weights :math:`\phi_n`, both welfare
     :math:`\sum_n \phi_n f(\sigma_n / \phi_n)` and the least level are largest for shares proportional to weights
     (Jensen's inequality), and welfare is then :math:`\phi f(\sigma / \phi)`. This requires alpha > 0: at alpha = 0
     every division of :math:`\sigma` is optimal.

@@ -83,7 +83,7 @@ class AlphaFair(Mechanism):
     Raises
     ------
     DataError
-        alpha is negative, or the share is unknown or not positive.
+        alpha is negative, the share is unknown or not positive, or the scope is unknown.
 
     Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 

@@ -441,7 +441,7 @@ class FairColumns(Frozen):
     amounts : (columns,)
         :math:`x_k`.
     row_prices : (rows,)
-        Prices per unit of a row; under max-min, the prices of the lowest level.
+        Prices per unit of a row; under max-min, the prices of the lowest level; zero after `judge`.
     certificate : Certificate
         Its measure is the lexicographic rise (max-min) or the backward error after `solve`, and the distance from the
         optimum after `judge`.

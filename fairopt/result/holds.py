@@ -28,8 +28,10 @@ _FULL = 1e-6
 
 
 class Holds(NamedTuple):
-    """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
-    the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
+    """Binding constraint of every user, (users,) each.
+
+    `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or the limit of a queue, such as
+    `the limit of 'gpu' of queue 'lab'`.
 
     `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`. Of several
     merged servers the first is named.

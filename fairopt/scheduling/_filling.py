@@ -21,7 +21,7 @@ def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[s
 
 
 def pool_of(cluster: Cluster, who: str) -> Cluster:
-    """Pool all servers, after a check that all users can run tasks and have no task limits."""
+    """Pool all servers; raise `DataError` if a user can run no task or has a limit, which `who` does not support."""
     pool = cluster.pool()
     for n in np.flatnonzero(~pool.runnable).tolist():
         name = pool.users[n]
@@ -40,6 +40,7 @@ def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
     """Largest M with `sum_n max(phi_n M, have_n) D_nr <= part` for every resource r.
 
     D is `demand`, (users, resources), and phi is `weight`, (users,), as is `have`.
+
     If the first j users in the order of `have / phi` have ratios of at most M, the sum is `M A_r + B_r`: `A_r` is the
     sum of `phi_n D_nr` over the first j users, and `B_r` the sum of `have_n D_nr` over the other users.
     """

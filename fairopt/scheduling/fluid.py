@@ -38,7 +38,7 @@ _OF_SOLVES = ("build", "solve", "certify", "rounds", "engine", "certificate", "f
 class FluidRun:
     """State of a fluid simulation with the options of `fluid`; `run(until)` continues it, also after an interruption.
 
-    Public arrays are in seconds or task seconds: `now`, `work`, `left`, `begun` and `ended` by group, and `usage`.
+    Times (`now`, and by group `begun` and `ended`) are in seconds, work (by group `work` and `left`) in task seconds.
     """
 
     workload: Workload

@@ -329,7 +329,7 @@ class Schedule(Outcome):
         return dict(zip(STATES, np.bincount(self.state, minlength=len(STATES)).tolist(), strict=True))
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Plot utilization and waiting tasks over time, and the distribution of response times, on three axes `ax`."""
+        """Plot utilization, numbers of tasks over time, and the distribution of response times, on three axes `ax`."""
         from ..result.plot import schedule
 
         lines = {name: self.timeline[name] for name in ("running", "waiting")}

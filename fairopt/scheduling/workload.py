@@ -137,7 +137,7 @@ class Workload(Frozen):
         users : DataFrame, optional
             `user`; optional `weight` (1) and `leaves`, the departure time (never).
         changes : DataFrame, optional
-            `time`, `server`, `up`: failures (False) and recoveries (True) of servers.
+            `time` [s], `server`, `up`: failures (False) and recoveries (True) of servers.
         source, report
             Origin of the data, and counts of records, as in `Workload`.
 

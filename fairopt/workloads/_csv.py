@@ -170,7 +170,7 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 def _without_faults(
     path: Path, lines: list[bytes], numbers: range, names: tuple[str, ...], layout: Format, skip_malformed: bool
 ) -> list[int]:
-    """Return the indices of valid lines; raise at the first invalid line unless `skip_malformed`, and if all are."""
+    """Indices of valid lines; raise at the first invalid line, or, with `skip_malformed`, only if no line is valid."""
     good, where = [], [(column, names.index(column.name)) for column in layout.columns]
     for number in numbers:
         fields = lines[number].decode(errors="replace").split(layout.separator)

@@ -111,7 +111,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
     Raises
     ------
     DataError
-        `wanted` is neither an integer >= 1 nor a fraction in (0, 1], exceeds the population, or requires a generator.
+        `wanted` is neither an integer >= 1 nor a fraction in (0, 1], or exceeds the population, or `rng` is missing.
     """
     number = count
     if wanted is not None:

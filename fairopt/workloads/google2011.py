@@ -208,7 +208,8 @@ def cluster(
     Raises
     ------
     DataError
-        There is no such trace, a row is malformed (unless `skip_malformed`), no user is active, or `rng` is missing.
+        There is no such trace, a row is malformed (unless `skip_malformed`), no user or machine is there at the
+        instant, or `rng` is missing.
     """
     folder = _find(directory)
     report: Counter[str] = Counter()

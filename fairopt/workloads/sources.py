@@ -424,6 +424,7 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
 
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
     """Folder of the trace that `open_source` would read; None if it would use a generator, or for unknown names.
+
     Parameters
     ----------
     name : str

@@ -181,6 +181,7 @@ def _saved(document: Any) -> Witness | fairness.Possible:
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
     """Yield sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
+
     `frame` is returned by `fairopt.properties.report`, and `cluster` is prepared by the mechanism.
     """
     loss, witness = frame["violation"], frame["witness"]

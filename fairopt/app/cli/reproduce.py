@@ -114,6 +114,7 @@ def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], N
     """Produce the requested items, or all items, and report items that lack cells.
 
     Returns the exit status: 1 if a requested item, or every item, lacks cells, and otherwise 0.
+
     Raises
     ------
     DataError

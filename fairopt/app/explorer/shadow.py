@@ -83,6 +83,7 @@ class Shadow:
 
     def draw(self, ax: Any = None) -> Figure:
         """Draw used shares, entitled shares and shortfalls over time, of the (up to 12) queues of largest shortfall.
+
         Parameters
         ----------
         ax : Axes, optional

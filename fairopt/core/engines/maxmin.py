@@ -191,7 +191,7 @@ _MOST_NAMED, _NAMED_PART = 3, 0.05
 def check_floors(problem: Problem) -> None:
     """Raise `DataError` for infeasible floors; the message states the most costly floors and the feasible part.
 
-    It is raised too for a floor of a user that can run nothing, and if floors exhaust what another user needs.
+    It is also raised for a floor of a user that can run nothing, and if floors exhaust what a user without floor needs.
     Floors of a game raise `DataError` too: the function `criterion` checks them, but `dataclasses.replace` does not.
     """
     cluster, rule = problem.cluster, problem.criterion

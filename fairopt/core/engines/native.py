@@ -68,7 +68,7 @@ def everybody_served(polytope: Polytope) -> Array | None:
 
 
 def handles(criterion: Criterion) -> bool:
-    """True for concave welfare, fairness-efficiency and max-min over servers, and for max-min on each server."""
+    """True for max-min, concave welfare and fairness-efficiency over a pool or servers, and max-min on each server."""
     scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
@@ -76,7 +76,8 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
     """Candidates of increasing cost; the first with a sufficient certificate is used.
 
-    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method.
+    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method. If limits
+    bound the time of users, all candidates are those of `own_time`.
     """
     from . import welfare
 

@@ -354,7 +354,8 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
     """Candidates of the entropy homotopy: points near its end, and the last point.
 
-    For a `crowd` the curve begins at the prices of a sample of users.
+    If the end is not attained within `_FIRST_OFFER` linear systems, the present point is a candidate, and again each
+    time that the number of systems has doubled. For a `crowd` the curve begins at the prices of a sample of users.
     """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
@@ -381,10 +382,8 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
     """Candidates of the smoothed path, of decreasing error, followed by candidates of best responses from its end.
 
-    Best responses are played only if the path has yielded a candidate.
-
-    Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
-    resolves.
+    Best responses are played only if the path has yielded a candidate. They compute the tasks on each server exactly,
+    also where costs differ by less than the smoothed path resolves.
     """
     begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):

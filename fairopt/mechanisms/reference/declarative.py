@@ -141,7 +141,10 @@ def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str
 
 
 def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
-    """Shares of users under max-min, (users,), by which shares are normalised, and the runs that computed them."""
+    """Shares of users under max-min, (users,), by which shares are normalised, and the runs that computed them.
+
+    A level of 0, which floors may leave to a user, is replaced by the typical level.
+    """
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     problem = LeximinProblem(
         Statement(Leximin(program.sigma / program.weight), program.constraints), program.cost, program.typical_level

@@ -155,7 +155,7 @@ class Program:
     def give_others(self, tasks: Array) -> None:
         """Set the tasks on other servers from a table (all users, all servers).
 
-        The table's columns of `servers` are not constraints; subclasses may use them as an initial guess.
+        Entries of the table on `servers` themselves are not fixed; subclasses may use them as an initial guess.
         """
         assert self.others is not None
         self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)

@@ -146,7 +146,8 @@ def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_pric
     """Largest violation of the optimality conditions of a best response, relative to tasks.
 
     `elsewhere` are tasks on other servers, (users here,); `fraction` are the fractions of this server, (users here,);
-    `log_price` are log prices of the server's whole capacities, (rows here,).
+    `log_price` are log prices of the server's whole capacities, (rows here,). At alpha = 0 the relative duality gap of
+    the server's linear program replaces the violation of conditions, but not that of capacities and limits.
     """
     has, room = elsewhere / program.gamma, program.room(elsewhere)
     use = program.use.toarray()

@@ -196,7 +196,7 @@ def _gained(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _done(t, job):  # type: ignore[no-untyped-def]
-    """Count a completed task of a job; after the last task release groups of following jobs with an earlier arrival."""
+    """Count a completed task of a job; after the last task release groups of following jobs whose arrival is past."""
     t.jobs[TO_DO, job] -= 1
     if t.jobs[TO_DO, job] == 0:
         for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):

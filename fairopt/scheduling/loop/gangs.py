@@ -95,6 +95,7 @@ def _until(t, r):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def gangs(t):  # type: ignore[no-untyped-def]
     """Start groups of the only queue in order until a group, the head, does not fit; then backfill (`GANGS` of 2).
+
     The head is expected to start at the earliest time `at` at which it fits if running tasks last as long as they may.
     A later group that fits now starts if it ends by the time `at`, or if the head still fits at `at` while the group
     runs. The tables of `plan` are free amounts: `here`, now, after the placement of a group that is tried; `then`, at

@@ -31,7 +31,7 @@ def score(t, g, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
-    """Server of a list with room for a task and the lowest score, and this score; -1 if no server has room."""
+    """Server of a list with room for a task and the lowest score, and this score; -1 and infinity if none has room."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
@@ -132,6 +132,7 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
     """Find a server, as `find` does, for a group that demands the first of two resources.
+
     Servers are inspected in both directions from the ratio of the demand, since the distance of ratios is the score up
     to a factor and rounding: in each direction the first server with room is the best, except for ratios that differ by
     rounding errors. Servers of equal ratios have equal scores, as products are exact (`EXACT`).
@@ -186,6 +187,7 @@ def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _by_ratios(t, g):  # type: ignore[no-untyped-def]
     """Find a server, as `find` does, by bounds of the score; for all cases in which `_by_ratio` does not apply.
+
     Scores are sums of distances of ratios. The ratios are stored in blocks, so that most servers are skipped without a
     test of their free amounts.
     """

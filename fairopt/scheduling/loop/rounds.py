@@ -181,6 +181,7 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
     """List queues with a fresh group (for pairs, also with a group that may fit) as candidates; return their number.
+
     Fresh groups are sorted by index, and the range of fresh groups of each candidate is recorded.
     """
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1

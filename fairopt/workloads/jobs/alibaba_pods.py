@@ -52,7 +52,7 @@ def alibaba_pods(
     Raises
     ------
     DataError
-        There is no such trace, a row is malformed (unless `skip_malformed`), or no pod remains.
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
     """
     report: Counter[str] = Counter()
     nodes = alibaba.nodes(directory, skip_malformed)
