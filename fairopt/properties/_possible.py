@@ -122,7 +122,7 @@ class Grid:
     def on(self, profile: Profile, user: int) -> list[Tasks]:
         """Unknowns that are the tasks of a user in a profile, one for each eligible server.
 
-        They belong to the profile with sorted types to which exchanges within groups lead.
+        The unknowns belong to the profile with sorted types to which exchanges within groups lead.
         """
         taken, seat = list(profile), user
         for group in self.groups:

@@ -142,7 +142,9 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
 
 
 def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text that states which of several solutions the violation concerns; '' if tasks are unique.
+    """Text that states which of several solutions the violation concerns.
+
+    The text is '' if tasks are unique, or if the mechanism is not judged by its criterion.
 
     Tasks need not be unique at equilibria of the game (for finite alpha other than 1), for PS-DSF, and at alpha = 0. At
     finite alpha the violation is evaluated for every pair of equilibria of the cluster and of the changed cluster that
@@ -163,7 +165,10 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
 
 
 def _among(returned: str, mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text with the number of pairs of known equilibria at which the violation occurs."""
+    """Text that states if the violation occurs at every pair of known equilibria, or else at how many it is absent.
+
+    If no equilibrium is known, the text states that other equilibria could not be searched for.
+    """
     cluster, deviation = instance
     before = alternatives(mechanism, cluster)
     after = None if deviation is None else alternatives(mechanism, deviation.cluster)
