@@ -352,7 +352,7 @@ def _csv(rows: Rows, header: bool = False) -> str:
 
 
 def _stored(path: Path) -> Rows:
-    """Rows of a stored file, without an incomplete last line."""
+    """Rows of a stored file, without an incomplete last line; `DataError` if its first line is not `COLUMNS`."""
     lines = files.read(path, "shadow").splitlines(keepends=True)
     if not lines or lines[0].strip() != ",".join(COLUMNS):
         raise DataError(f"{path} is not a table of `fairopt shadow`: its first line must be {','.join(COLUMNS)}")

@@ -106,7 +106,7 @@ def _before(t, one, other):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _allowed(t, g):  # type: ignore[no-untyped-def]
-    """True if a queue is within its limit after one more task of the group."""
+    """True if the queue of a group is within its limit after the start of one more task of the group."""
     q = t.groups[g, QUEUE]
     for j in range(len(t.total)):
         if (t.allocated[q, j] + t.cost[g, j]) / t.total[j] > t.limit[q]:
@@ -116,7 +116,7 @@ def _allowed(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
-    """First waiting group of a queue that fits a server with released capacity, or `INFINITE`."""
+    """First waiting group of a queue that may start on one of `few` servers with released capacity, or `INFINITE`."""
     base, size, first, found = t.queues[q, BASE], t.queues[q, SIZE], t.queues[q, FIRST], INFINITE
     for i in range(few):
         s, k = t.lists[GAINED, i], -1
@@ -165,7 +165,7 @@ def _update_limits(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _all_fresh(t):  # type: ignore[no-untyped-def]
-    """Mark as fresh all groups that fit the largest free amounts of servers with released capacity."""
+    """Mark as fresh all waiting groups that fit the largest free amounts of servers with released capacity."""
     _envelope(t, t.n[GAINED])
     q = _next_queue(t, -1)
     while q >= 0:

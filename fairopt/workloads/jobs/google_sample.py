@@ -85,8 +85,9 @@ def google_sample(
     durations : str
         `fitted`: censored durations are drawn from a lognormal distribution conditional on the observed part; it is
         fitted to tasks that started in the trace, or, for tasks running at its start, to their remaining time
-        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median. `day`: tasks
-        that do not end in the trace last for a day, or for the observed part if that is longer.
+        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median of the former
+        distribution. `day`: tasks that do not end in the trace last for a day, or for the observed part if it is
+        longer.
     servers, users : int, float or None
         Numbers to sample with `rng`, each as a number, a fraction, or None for all.
     rng : Generator, optional
