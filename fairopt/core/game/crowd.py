@@ -13,7 +13,7 @@ then hold user by user. Marginal welfare of groups is :math:`G_{gi} = \sum_{n \i
 whose desired tasks exceed their limits form groups of their own, whose base tasks are the limits, and whose limit is 1.
 
 In max-min base tasks are those of a unit of level. With the least costs :math:`p_n` of a task at the prices of a level,
-and costs :math:`c_n` on the cheapest server of the group, the level could be higher by at most the fraction
+and costs :math:`c_n` on the servers among which its group is divided, the level could be higher by at most the fraction
 :math:`1 - \sum_n b_n p_n / \sum_n b_n c_n` if users were divided one by one.
 """
 
@@ -47,11 +47,10 @@ _GROUPS, _PART = 100, 0.1
 _ROUNDS, _PATIENCE, _PROGRESS = 60, 4, 0.8
 #: A user leaves its group if its saving, a log of costs, exceeds the users' mean, and rounding errors (`_ROUNDED`).
 _ROUNDED = 1e-12
-#: Largest change of log base tasks, times alpha, and the users' total saving, relative to the tolerance, at which there
-#: is a candidate.
-_SETTLED, _SAVED = 0.3, 0.01
+#: Largest change of log base tasks and saving, times alpha, relative to the tolerance, at which there is a candidate.
+_SETTLED = 0.1
 #: Temperature of the optimum of groups relative to the last change of log base tasks, and its bounds.
-_ACCURACY, _LEAST, _MOST = 0.01, 1e-8, 1e-4
+_ACCURACY, _LEAST, _MOST = 0.01, 1e-9, 1e-4
 #: Temperature, relative to the last change and at least `_WARM`, at which Newton's method starts from the prices of the
 #: last round; and its largest number of steps there, and to the final temperature.
 _WARMER, _WARM, _RETURN, _STEPS = 10.0, 3e-4, 16, 300
@@ -88,7 +87,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         stalled, least = 0 if size < _PROGRESS * least else stalled + 1, min(least, size)
         if not np.isfinite(size) or stalled > _PATIENCE:
             return
-        if change * crowd.alpha <= _SETTLED * tol and saving * len(base) <= _SAVED * tol:
+        if max(change, saving) * crowd.alpha <= _SETTLED * tol:
             tasks = np.zeros(problem.cluster.shape[:2])
             tasks[problem.polytope.users] = base[:, None] * found.tasks[group]
             run, log = Run("groups of users", clock.cpu() - begun), found.log if crowd.infinite else found.log[0]
@@ -181,21 +180,18 @@ class _Crowd:
         return places[0] if places else None
 
     def move(self, found: _Optimum) -> float:
-        """Move users to groups of their cheapest servers, and set base tasks; the users' mean saving."""
-        every, reach, labels, worst = np.arange(len(self.base)), np.full(len(self.base), np.inf), [self.group], 0.0
-        marginals = self._marginals()
+        """Move users to groups of their cheapest servers, set base tasks; the largest saving, in max-min the sum."""
+        reach, labels, worst = np.full(len(self.base), np.inf), [self.group], 0.0
+        divided = (found.tasks / found.tasks.sum(axis=1, keepdims=True))[self.group]
         for log, level in zip(found.log, found.levels, strict=True):
             log_cost = np.log(self.demand @ np.exp(log - log.max()).T) + log.max()
-            of_groups = np.log(self._sums(self.base[:, None] * np.exp(log_cost))) - marginals
             desired = np.where(self.usable, self._desired(log_cost), -np.inf)
-            servers = np.where(self._sums(self.usable) > 0, of_groups, np.inf)
-            best, own = desired.argmax(axis=1), servers.argmin(axis=1)[self.group]
-            most = desired[every, best]
-            saving = most - desired[every, own]
+            best, most = desired.argmax(axis=1), desired.max(axis=1)
+            saving = np.where(divided > 0, divided * (most[:, None] - desired), 0.0).sum(axis=1)
             part = self.base * np.exp(-most) if self.infinite else self.unit
             counts = part > NEGLIGIBLE * part.max()
             mean = float(np.average(np.where(counts, saving, 0.0), weights=part))
-            worst = max(worst, mean)
+            worst = max(worst, len(saving) * mean if self.infinite else float(saving.max()))
             labels.append(np.where(counts & (saving > max(mean, _ROUNDED)), best, -1))
             reach = np.minimum(reach, np.where(counts, level * self.unit, np.inf)) if self.infinite else np.exp(most)
         self.full = reach > self.limit
