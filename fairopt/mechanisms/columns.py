@@ -18,9 +18,9 @@ from ..certificates.columns import backward_error, rises
 from ..core.engines import columns as engine
 from ..core.engines.columns import Found
 from ..model import _intake, _validate
-from ..model._arrays import Array, Frozen, ratio, read_only
+from ..model._arrays import Array, Frozen, ratio
 from ..model.cluster import Cluster, expected
-from ..model.columns import ColumnProgram
+from ..model.columns import ColumnProgram, is_pair, jobs_of, named, table
 from ..result._show import _size
 from .alpha_fair import AlphaFair
 from .reference import solvers
@@ -109,15 +109,15 @@ class Columns(Frozen):
         columns: Iterable[Any] | None = None,
     ) -> None:
         known = self.__dict__
-        rate = _table(rate, "rate")
+        rate = table(rate, "rate")
         known["capacity"] = _intake.plain(capacity, "capacity")
         if known["capacity"].ndim != 1:
             raise DataError(f"capacity must have one number per row; got shape {known['capacity'].shape}")
         known["users"] = names(users, rate.shape[0], "user")
         known["rows"] = names(rows, len(known["capacity"]), "row")
-        known["columns"] = tuple(f"column{k + 1}" for k in range(rate.shape[1])) if columns is None else _named(columns)
-        known["rate"], known["use"] = rate, _table(use, "use")
-        known["time"] = sp.csc_matrix(rate.shape) if time is None else _table(time, "time")
+        known["columns"] = tuple(f"column{k + 1}" for k in range(rate.shape[1])) if columns is None else named(columns)
+        known["rate"], known["use"] = rate, table(use, "use")
+        known["time"] = sp.csc_matrix(rate.shape) if time is None else table(time, "time")
         for name, shape in (("use", (len(self.rows), rate.shape[1])), ("time", rate.shape)):
             if (has := known[name].shape) != shape:
                 raise DataError(f"{name} must have shape {shape}, as rate has shape {rate.shape}; got {has}")
@@ -183,7 +183,7 @@ class Columns(Frozen):
         2020 (arXiv:2008.09213); "Solving large-scale granular resource allocation problems efficiently with POP", SOSP
         2021 (doi:10.1145/3477132.3483588).
         """
-        jobs = _jobs(throughputs, workers, {"count": count, "scale": scale, "weight": weight}, share)
+        jobs = jobs_of(throughputs, workers, {"count": count, "scale": scale, "weight": weight}, share)
         place, gpus = {job: n for n, job in enumerate(jobs)}, {gpu: j for j, gpu in enumerate(workers)}
         size = _intake.plain([(scale or {}).get(job, 1) for job in jobs], "scale")
         alike = _intake.plain([(count or {}).get(job, 1) for job in jobs], "count")
@@ -194,7 +194,7 @@ class Columns(Frozen):
         found: list[tuple[Any, ...]] = []
         where: list[tuple[int, float]] = []
         for key, by_gpu in throughputs.items():
-            owners = key if _is_pair(key, throughputs) else (key,)
+            owners = key if is_pair(key, throughputs) else (key,)
             who = [place[job] for job in owners]
             if len(who) == 2 and who[0] == who[1] and alike[who[0]] < 2:
                 if count is None:
@@ -522,63 +522,6 @@ class FairColumns(Frozen):
         by = self.certificate
         proof = f"certificate: feasibility {_size(by.feasibility)}, {by.measure} {_size(by.optimality)}"
         return "\n".join([head, shown, repr(problem), proof, *(f"note: {note}" for note in self.notes)])
-
-
-def _table(values: Any, what: str) -> sp.csc_matrix:
-    """Convert nonnegative numbers to a sparse matrix without stored zeros; raise `DataError` for other values."""
-    packed = _intake.packed(values)
-    if packed and (values.ndim != 2 or values.dtype.kind not in "iuf"):
-        raise DataError(f"{what} must be a table of numbers; got {values.dtype}, {values.shape}")
-    table = sp.csc_matrix(values if packed else _intake.matrix(values, what, "row", "column"), dtype=float, copy=True)
-    table.sum_duplicates()
-    table.eliminate_zeros()
-    if not _validate.inside(table.data).all():
-        wanted = f"0, or finite numbers from {_validate.LEAST:g} to {_validate.MOST:g}"
-        raise DataError(f"{what} must be {wanted}; it has {table.data[~_validate.inside(table.data)][0]:g}")
-    read_only(table.data)
-    return table
-
-
-def _named(columns: Any) -> tuple[Any, ...]:
-    """Return names of columns, with lists as tuples; raise `DataError` for names that cannot be an index."""
-    try:
-        if isinstance(columns, str):
-            raise TypeError
-        named = tuple(tuple(name) if isinstance(name, list) else name for name in columns)
-        {*named}  # noqa: B018 - tables are indexed by names
-    except TypeError:
-        raise DataError(f"columns are {short(columns)}; give a list of names, texts or tuples of them") from None
-    if () in named:
-        raise DataError("a column has an empty tuple as its name")
-    return named
-
-
-def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
-    """List the jobs with throughputs; raise `DataError` for invalid arguments that name jobs."""
-    for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
-        if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
-            raise DataError(f"{what} must be a dict; got {short(given)}")
-    for job, by_gpu in throughputs.items():
-        if not isinstance(by_gpu, Mapping):
-            raise DataError(f"throughputs of {short(job)} must be a dict by GPU; got {short(by_gpu)}")
-    jobs = [key for key in throughputs if not _is_pair(key, throughputs)]
-    for job in jobs:
-        if isinstance(job, tuple) and any(one in throughputs for one in job):
-            raise DataError(f"{short(job)} is no pair of two jobs that have throughputs alone: correct its names")
-    known = {*jobs}
-    for what, given in (of_jobs | {"share": share}).items():
-        if isinstance(given, Mapping) and (odd := [job for job in given if job not in known]):
-            raise DataError(f"{what} has {short(odd[0])}, of which there are no throughputs")
-    if isinstance(share, str) and share != "alone":
-        raise DataError(f"share is {share!r}; it must be 'alone', a number, or a dict of numbers by job")
-    if isinstance(share, Mapping) and (odd := [job for job in jobs if job not in share]):
-        raise DataError(f"share has no number for {short(odd[0])}")
-    return jobs
-
-
-def _is_pair(key: Any, throughputs: Mapping[Any, Any]) -> bool:
-    """True if a key is a pair of jobs, and not a job whose name is a tuple."""
-    return isinstance(key, tuple) and len(key) == 2 and all(job in throughputs for job in key)
 
 
 def _label(job: Any) -> str:

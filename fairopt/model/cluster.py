@@ -309,20 +309,14 @@ class Cluster:
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """Copy in which `user` has the given demand, (resources,), in resource units per task.
 
-        Raises
-        ------
-        DataError
-            There is no such user, or the demand is invalid.
+        It raises `DataError` if there is no such user, or the demand is invalid.
         """
         return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """Copy in which `user` has the given weight.
 
-        Raises
-        ------
-        DataError
-            There is no such user, or the weight is not in the range of `Cluster`.
+        It raises `DataError` if there is no such user, or the weight is not in the range of `Cluster`.
         """
         return self._with_row("weight", "users", user, weight)
 
@@ -339,30 +333,21 @@ class Cluster:
     def with_rate(self, user: str, rate: ArrayLike) -> Cluster:
         """Copy in which `user` has the given rates, (servers,).
 
-        Raises
-        ------
-        DataError
-            There is no such user, or the rates are invalid.
+        It raises `DataError` if there is no such user, or the rates are invalid.
         """
         return self._with_row("rate", "users", user, rate)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """Copy in which `user` has the given task limit, in tasks.
 
-        Raises
-        ------
-        DataError
-            There is no such user, or the limit is invalid.
+        It raises `DataError` if there is no such user, or the limit is invalid.
         """
         return self._with_row("max_tasks", "users", user, max_tasks)
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """Copy in which `server` has the given capacities, (resources,), in resource units.
 
-        Raises
-        ------
-        DataError
-            There is no such server, or the capacities are invalid.
+        It raises `DataError` if there is no such server, or the capacities are invalid.
         """
         return self._with_row("capacity", "servers", server, capacity)
 

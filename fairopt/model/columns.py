@@ -16,13 +16,17 @@ Kersting, M. Mladenov, E. Selman, "Dimension reduction via colour refinement", E
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.errors import DataError
 from ..base.libraries import sp
-from ._arrays import Array, Index
+from ..base.names import short
+from . import _intake, _validate
+from ._arrays import Array, Index, read_only
 
 _Codes = NDArray[np.uint64]
 
@@ -107,3 +111,60 @@ def _refined(table: sp.csr_matrix | sp.csc_matrix, own: Index, other: Index) -> 
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(codes)])[table.indptr]
     every = _mixed(np.diff(sums)) ^ _mixed(own.astype(np.uint64) + np.uint64(2))
     return np.asarray(np.unique(every, return_inverse=True)[1])
+
+
+def table(values: Any, what: str) -> sp.csc_matrix:
+    """Convert nonnegative numbers to a sparse matrix without stored zeros; raise `DataError` for other values."""
+    packed = _intake.packed(values)
+    if packed and (values.ndim != 2 or values.dtype.kind not in "iuf"):
+        raise DataError(f"{what} must be a table of numbers; got {values.dtype}, {values.shape}")
+    table = sp.csc_matrix(values if packed else _intake.matrix(values, what, "row", "column"), dtype=float, copy=True)
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    if not _validate.inside(table.data).all():
+        wanted = f"0, or finite numbers from {_validate.LEAST:g} to {_validate.MOST:g}"
+        raise DataError(f"{what} must be {wanted}; it has {table.data[~_validate.inside(table.data)][0]:g}")
+    read_only(table.data)
+    return table
+
+
+def named(columns: Any) -> tuple[Any, ...]:
+    """Return names of columns, with lists as tuples; raise `DataError` for names that cannot be an index."""
+    try:
+        if isinstance(columns, str):
+            raise TypeError
+        named = tuple(tuple(name) if isinstance(name, list) else name for name in columns)
+        {*named}  # noqa: B018 - tables are indexed by names
+    except TypeError:
+        raise DataError(f"columns are {short(columns)}; give a list of names, texts or tuples of them") from None
+    if () in named:
+        raise DataError("a column has an empty tuple as its name")
+    return named
+
+
+def jobs_of(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
+    """List the jobs with throughputs; raise `DataError` for invalid arguments that name jobs."""
+    for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
+        if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
+            raise DataError(f"{what} must be a dict; got {short(given)}")
+    for job, by_gpu in throughputs.items():
+        if not isinstance(by_gpu, Mapping):
+            raise DataError(f"throughputs of {short(job)} must be a dict by GPU; got {short(by_gpu)}")
+    jobs = [key for key in throughputs if not is_pair(key, throughputs)]
+    for job in jobs:
+        if isinstance(job, tuple) and any(one in throughputs for one in job):
+            raise DataError(f"{short(job)} is no pair of two jobs that have throughputs alone: correct its names")
+    known = {*jobs}
+    for what, given in (of_jobs | {"share": share}).items():
+        if isinstance(given, Mapping) and (odd := [job for job in given if job not in known]):
+            raise DataError(f"{what} has {short(odd[0])}, of which there are no throughputs")
+    if isinstance(share, str) and share != "alone":
+        raise DataError(f"share is {share!r}; it must be 'alone', a number, or a dict of numbers by job")
+    if isinstance(share, Mapping) and (odd := [job for job in jobs if job not in share]):
+        raise DataError(f"share has no number for {short(odd[0])}")
+    return jobs
+
+
+def is_pair(key: Any, throughputs: Mapping[Any, Any]) -> bool:
+    """True if a key is a pair of jobs, and not a job whose name is a tuple."""
+    return isinstance(key, tuple) and len(key) == 2 and all(job in throughputs for job in key)

@@ -274,9 +274,9 @@ _HIGHEST_CAP = 64.0
 _CONVERGED = 0.1
 #: Rounds of elastic responses between two candidates.
 _ROUNDS = 2, 48, *(50 * 2**k for k in range(8))
-#: Responses end without an answer if after `_LEAST_ROUNDS` rounds, and after `_PATIENCE` divided by the number of
-#: pairs, a server would still change its tasks by more than `_WANDERS`, relatively. With many resources and zero demands
-#: a server's prices are complements, and the states of hundreds of users wander (docs/algorithms/psdsf.md).
+#: Responses end without an answer if a server would still change its tasks by more than `_WANDERS`, relatively, after
+#: `_LEAST_ROUNDS` rounds and after `_PATIENCE` rounds divided by the number of pairs. With many resources and zero
+#: demands the resources of a server are complements, and states of hundreds of users may not converge.
 _LEAST_ROUNDS, _PATIENCE, _WANDERS = 400, 1e7, 1e-3
 _OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, from which it may differ"
 
