@@ -106,6 +106,9 @@ def refined(
     The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive pairs get no tasks, inactive
     rows and limits the price zero. Log prices change by `log1p` of the relative change of :math:`v^A`, in which the
     cost of a pair is linear; Newton's method in levels v would remove only the part 1/A of an error in each step.
+    At most `CORRECTIONS` steps are taken, until the error is at most `aim`, and the iterate of least error is returned.
+    Without an active constraint, or with more than `DENSE` unknowns, the solution is unchanged except for the masks,
+    and the error is infinite.
     """
     active = ActiveSet(pairs, rows, binding)
     of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])
@@ -142,10 +145,10 @@ def refined(
 
 
 def least_squares(m: Array, rhs: Array) -> Array | None:
-    """Solution (n,) of a square system m (n, n), of least norm if it is singular; None if it is not finite.
+    """Solution (n,) of a square system m (n, n), of least norm if it is singular; None if a number is not finite.
 
-    Rows are scaled to largest entries of one. LU factors are used unless a pivot is negligible, as where tasks of pairs
-    or prices are not unique; a QR factorisation with column pivoting is used there.
+    Rows are scaled to largest entries of one. LU factors are used unless a pivot is negligible. Such systems occur
+    where tasks of pairs or prices are not unique; they are solved by a QR factorisation with column pivoting.
     """
     scale = 1 / np.maximum(np.abs(m).max(axis=1), TINY)
     m, rhs = m * scale[:, None], rhs * scale

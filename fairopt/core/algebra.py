@@ -87,7 +87,7 @@ class Pairs:
         return np.asarray(self.user * len(self.inverse) + self.server)
 
     def table(self, values: Array, fill: float = 0.0) -> Array:
-        """Values of pairs as a table (users, servers)."""
+        """Values of pairs as a table (users, servers), with `fill` where a user is not eligible."""
         shape = len(self.demand), len(self.inverse)
         if self.full:
             return values.reshape(shape)
@@ -96,12 +96,12 @@ class Pairs:
         return table
 
     def _listed(self, table: Array) -> Array:
-        """Values of pairs from a table (users, servers)."""
+        """Values of pairs (pairs,) from a table (users, servers)."""
         return table.reshape(-1) if self.full else table.reshape(-1).take(self._place)
 
     @cached_property
     def takes(self) -> Array:
-        """(pairs, resources), fraction of the capacity that a unit uses."""
+        """(pairs, resources), fraction of each capacity of the server that a unit uses."""
         takes = self.demand[self.user] * self.inverse[self.server]
         return np.asarray(takes if self.per is None else takes * self.per[:, None])
 
@@ -146,7 +146,7 @@ class Pairs:
         return other
 
     def demanding(self, amount: Array) -> Array:
-        """Amounts (pairs,) times `per`, which are multiples of the user's demand."""
+        """Amounts (pairs,) times `per`: the multiples of the user's demand that the amounts use."""
         return amount if self.per is None else amount * self.per
 
     def over_value(self, amount: Array) -> Array:
@@ -280,7 +280,7 @@ class Equations:
         return self._masked(load + self.idle * prices + self.border * dt)
 
     def solve(self, b: Array, e: Array, f: float, tol: float | None = None) -> tuple[Array, Array, float]:
-        """Solve for `(dlam, dp, dt)`; with `tol`, refine the solution until residuals of rows are below `tol`."""
+        """Solve for `(dlam, dp, dt)`; with `tol`, try to reduce the residuals of rows to `tol` by refinement."""
         pairs = self.pairs
         free = e / self.whole
         rest = (f - float((self.rising * free).sum())) / self.per_level
@@ -295,7 +295,8 @@ class Equations:
     def _refined(self, x: Array, rhs: Array, tol: float) -> Array:
         """Refine x by preconditioned conjugate gradients; return the iterate of least residual (max norm).
 
-        With values of pairs, where the Schur complement over rows is not symmetric, x is refined iteratively.
+        At most `_ITERATIONS` iterates are computed, until the residual is at most `tol`. With values of pairs the Schur
+        complement over rows is not symmetric, and iterative refinement replaces conjugate gradients.
         """
         left = rhs - self._apply(x)
         best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
@@ -319,7 +320,7 @@ class Equations:
 
 
 def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
-    """Cast a table to the precision of the factors, and select the BLAS routine of its rank-k update."""
+    """Cast a table to the precision of the factors; return it and the BLAS routine of its rank-k update."""
     if at.rough and rows > _SINGLE_FROM:
         return table.astype(np.float32), blas.ssyrk
     return table, blas.dsyrk

@@ -226,7 +226,7 @@ class Choices:
 
     @np.errstate(all="ignore")
     def cool(self, last: float) -> None:
-        """Decrease tau to `last`, or as far as the equations of each problem can be solved."""
+        """Decrease tau to between `last / 2` and `last`, or as far as the equations of each problem can be solved."""
         while (going := ~self.ended & (self.tau > last)).any():
             tau, price, factor = self.tau, self.price, self.factor
             self.tau = np.where(going, np.maximum(factor * tau, 0.5 * last), tau)
@@ -251,7 +251,7 @@ class Choices:
     def _solved(self, going: Mask) -> Array:
         """Solve F = 0 for `price` at the current tau by damped Newton steps, for the problems of the mask `going`.
 
-        Returns the index of the last evaluation (problems,), -1 where Newton's method fails.
+        Returns the index of the last evaluation (problems,), -1 outside the mask and where Newton's method fails.
         """
         self._look()
         taken, norm, length = np.full(self.count, -1), np.full(self.count, np.inf), np.ones(self.count)

@@ -88,7 +88,7 @@ def stopping_levels(
 
     Each user stops once: when a resource that it uses is exhausted, or at its limit. The rate of use of its other
     resources then decreases by the user's rate, so that they are exhausted later than the heap states, and return to
-    the heap.
+    the heap. The level is infinite for users that nothing stops.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _IN_NULL_SPACE, _IMPLIED = NEGLIGIBLE, SINGLE_ROUNDING
 
 
 class Prices(NamedTuple):
-    """Prices of one level: log prices of whole capacities (rows,), log costs of a task, and the pairs of least cost."""
+    """Log prices of whole capacities (rows,), and log costs of a task and mask of least-cost pairs, both (pairs,)."""
 
     log_rows: Array
     cost: Array
@@ -212,7 +212,7 @@ class Equations:
         return equation[own], column, np.broadcast_to(value, len(user))[own]
 
     def in_own_tasks(self) -> Entries:
-        """Derivatives of slacks of pairs in log user tasks at finite alpha: a dense block for each user."""
+        """Derivatives of slacks of pairs in log user tasks, a dense block for each user; empty in max-min."""
         if not self.slope:
             return []
         pairs, rule = self.cheap[0], self.active.criterion.restrict(self.active.polytope.users)
@@ -281,9 +281,9 @@ class Factors:
     :math:`w^T b`.
 
     Rows and columns are scaled to largest entries of 1. A square J is factored with random multiples of epsilon added
-    to its diagonal; for any other J the matrix of the blocks epsilon I, J, J' and -epsilon I is factored, which is
-    regular for every J. Iterative refinement removes the perturbation where a solution exists. Inverse iteration yields
-    vectors of the left null space, which are amplified by 1/epsilon in each step.
+    to its diagonal; for any other J, and where that is singular, the matrix of the blocks epsilon I, J, J' and -epsilon
+    I is factored, which is regular for every J. Iterative refinement removes the perturbation where a solution exists.
+    Inverse iteration yields vectors of the left null space, which are amplified by 1/epsilon in each step.
 
     Parameters
     ----------
@@ -301,17 +301,25 @@ class Factors:
         self.matrix = sp.csr_matrix((half * self.column[given.col], (given.row, given.col)), shape=matrix.shape)
         self.main = np.flatnonzero(main)
         self._core = self.matrix[self.main]
-        rows, columns = self._core.shape
-        epsilon, self._square, core = _EPSILON, rows == columns, self._core.tocoo()
+        self._square = self._core.shape[0] == self._core.shape[1]
+        try:
+            self._factors = sparse_linalg.splu((self._perturbed() if self._square else self._augmented()).tocsc())
+        except RuntimeError:  # SuperLU: in floating-point numbers the perturbed matrix can be singular, too
+            self._square, self._factors = False, sparse_linalg.splu(self._augmented().tocsc())
+
+    def _perturbed(self) -> sp.csr_matrix:
+        """The square J with random multiples of epsilon added to its diagonal."""
+        core, k = self._core.tocoo(), np.arange(self._core.shape[0])
+        small = _EPSILON * np.random.default_rng(0).standard_normal(len(k))
+        return assembled([(core.row, core.col, core.data), (k, k, small)], self._core.shape)
+
+    def _augmented(self) -> sp.csr_matrix:
+        """Matrix of the blocks epsilon I, J, J' and -epsilon I."""
+        core, (rows, columns) = self._core.tocoo(), self._core.shape
         first, last = np.arange(rows), rows + np.arange(columns)
-        if self._square:
-            small = epsilon * np.random.default_rng(0).standard_normal(rows)
-            whole = assembled([(core.row, core.col, core.data), (first, first, small)], (rows, rows))
-        else:
-            entries: Entries = [(core.row, last[core.col], core.data), (last[core.col], core.row, core.data)]
-            entries += [(first, first, epsilon), (last, last, -epsilon)]
-            whole = assembled(entries, (rows + columns, rows + columns))
-        self._factors = sparse_linalg.splu(whole.tocsc())
+        entries: Entries = [(core.row, last[core.col], core.data), (last[core.col], core.row, core.data)]
+        entries += [(first, first, _EPSILON), (last, last, -_EPSILON)]
+        return assembled(entries, (rows + columns, rows + columns))
 
     def _once(self, given: Array, of_equations: bool = False) -> Array:
         """Approximate solution w (equations, k) of `J' w = given` (unknowns, k).

@@ -124,8 +124,8 @@ def _mu_along(q: Stack, at: State, now: Measured, d: Direction, length: Array, c
 def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
     """Take one predictor-corrector step; return the next iterate, its residuals, and the step length (B,).
 
-    The step is halved while the merit function, residual plus mu, more than doubles. `soft / mu` bounds the exponent of
-    sums over rows from below, so that it tends to A with mu.
+    The step is halved, at most `HALVINGS` times, while the merit function, residual plus mu, more than doubles.
+    `soft / mu` bounds the exponent of sums over rows from below, so that it tends to A with mu.
     """
     mu = now.mu
     norm = np.minimum(q.power, np.maximum(at.norm, soft / mu))
@@ -191,7 +191,7 @@ def solved(q: Stack, tol: float, aim: float, iterations: int = _ITERATIONS) -> A
 
     An attempt ends at a backward error of `aim`, or when the error no longer decreases. The exponent of sums over rows
     begins at 4 (second attempt: 8) and grows like soft/mu: at small exponents prices far below the prices of other rows
-    still have a share in costs, and a derivative.
+    still have a share in costs, and a derivative. Problems without a usable pair have no tasks, and the error 0.
     """
     answers = Answers(
         np.zeros(q.gamma.shape),
@@ -218,7 +218,7 @@ def solved(q: Stack, tol: float, aim: float, iterations: int = _ITERATIONS) -> A
 
 
 def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations: int, norm: float, soft: float) -> None:
-    """Iterate problems from one starting point until they are solved, stall, or have used up their iterations."""
+    """Iterate problems until they are solved, stall, or have used up their iterations; record the best in `answers`."""
     count = np.add.reduce(q.usable, axis=(0, 1)) + np.add.reduce(q.rows, axis=(0, 1))
     count = np.asarray(count if q.limited is None else count + np.add.reduce(q.limited, axis=0), dtype=float)
     at = starting_point(q, norm)
@@ -239,7 +239,7 @@ def _attempt(q: Stack, problem: Index, answers: Answers, aim: float, iterations:
 
 
 def _certify(run: _Run, ready: Mask, answers: Answers, aim: float) -> None:
-    """Certify the iterates of the mask `ready` (B,), and refine those whose backward error has stalled."""
+    """Certify the iterates of the mask `ready` (B,), refine those whose backward error has stalled, and record them."""
     q, at, now = run.q, run.at, run.now
     if not ready.all():
         q, at, now = q.some(ready), select(at, ready), select(now, ready)

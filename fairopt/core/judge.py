@@ -51,7 +51,10 @@ class Point:
         return found
 
     def at(self, tau: float, fitted: bool) -> Array:
-        """Backward errors (B,) at threshold tau, with prices as given or (`fitted`) in the best-fitting unit."""
+        """Backward errors (B,) at threshold tau, with prices as given or (`fitted`) in the best-fitting unit.
+
+        Errors that are not a number become infinite.
+        """
         q = self.q
         priced = (self.idle <= tau) & (self.log_rows > -np.inf)
         terms = q.log_use + np.where(priced, self.log_rows, -np.inf)[:, None]
@@ -125,6 +128,7 @@ def backward_errors(q: Stack, z: Array, log_rows: Array, early: bool = False) ->
     """Backward errors (B,) of fractions at log prices of whole capacities (R, K, B), -inf for a zero price.
 
     With `early`, for iterates of an unfinished run, coarse thresholds are skipped, as large errors need not be exact.
+    The error is infinite where some user has no tasks, unless alpha is 0.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         point = Point(q, z, log_rows)
@@ -143,7 +147,7 @@ def backward_errors(q: Stack, z: Array, log_rows: Array, early: bool = False) ->
 
 
 def infeasibility(q: Stack, z: Array) -> Array:
-    """Largest relative overuse (B,) of a row or a limit, as defined in `certificates.feasibility`."""
+    """Largest relative overuse (B,) of a row or limit (`certificates.feasibility`); infinite for infinite tasks."""
     over = np.maximum(np.where(q.rows, q.used(z), 0.0).max(axis=(0, 1)) - 1, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         total = np.add.reduce(z * q.gamma, axis=1)

@@ -164,7 +164,7 @@ class State:
 
         The lower bound is the level of the tasks scaled down to capacities; the upper bound follows from weak duality.
         It is valid with negative prices of rows in `full` and users in `exact`, provided that no other user has a
-        negative least cost.
+        negative least cost; otherwise, and if no rising user has a cost, it is infinite.
         """
         rising, least_cost = self.rising > 0, self.least_cost
         attained = self.attained / max(self.use.max(), 1.0)
@@ -336,7 +336,7 @@ def cold_start(pairs: Pairs, faces: Faces) -> Point:
 
 
 def warm_start(at: State) -> None:
-    """Warm start of the next level: prices normalized to `tau.p = 1`, and products at least a tenth of mu."""
+    """Warm-start the next level in place: normalize prices to `tau.p = 1`, and raise products to at least mu / 10."""
     total_price = max(float(at.rising @ at.p), TINY)
     w, s = np.where(at.row, at.w, 1.0), np.where(at.exact, 1.0, at.s)
     lam, p = np.where(at.row, at.lam / total_price, 0.0), np.where(at.exact, 0.0, at.p / total_price)

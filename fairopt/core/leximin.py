@@ -141,7 +141,7 @@ class Levels:
 
         A pair between two components is excluded by the lowest level that fills a resource which the pair needs, if
         this level is less than the level at which its user is frozen; the pair is then added to the excluded pairs of
-        that stage.
+        that stage. The mask of users is all False if no components have to be solved again.
         """
         pairs, user, server = self.pairs, self.pairs.user, self.pairs.server
         apart = self.of_user[user] != self.of_server[server]
@@ -189,7 +189,10 @@ class Levels:
     # --- one step of a component
 
     def _advance(self, at: State) -> list[State]:
-        """Take one step of a component, or split it at a converged level; return the unfinished components."""
+        """Take one step of a component, or split it at a converged level; return the unfinished components.
+
+        Raises `SolverError` if the level could not be bounded.
+        """
         low, high, least_cost = at.bounds()
         at_limit = (at.rising > 0) & (self.cap[at.user] < low)
         if at_limit.any():
@@ -337,7 +340,10 @@ class Levels:
         return rest, faces._replace(held=np.maximum(faces.held - given, 0.0)), start
 
     def _hold_at_floors(self, at: State, below_floor: Mask) -> State:
-        """Hold users whose floors exceed the level, and restart the component."""
+        """Hold users whose floors exceed the level, and restart the component.
+
+        Raises `SolverError` if no rising user remains.
+        """
         rising = np.where(below_floor, 0.0, at.rising)
         if not rising.any():
             raise SolverError("the floors of all users exceed the level that capacities allow")
@@ -458,7 +464,10 @@ class Levels:
             self._record(level, pairs, faces, of_round, full, cost, np.flatnonzero(nothing), nothing)
 
     def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
-        """Solve a component of one server by progressive filling, in which each level exhausts one more resource."""
+        """Solve a component of one server by progressive filling, in which each level exhausts one more resource.
+
+        Raises `SolverError` if nothing bounds the level.
+        """
         rising, held, cap, none = faces.rising > 0, faces.held.copy(), self.cap[faces.user], np.zeros(0, dtype=np.intp)
         while rising.any():
             rate, available = rising @ pairs.takes, np.maximum(1 - np.where(rising, 0.0, held) @ pairs.takes, 0.0)

@@ -248,7 +248,7 @@ class Market:
     def log_weight(self, x: Array, free: bool = False) -> tuple[float, Array]:
         """Log weight of the sum of shares that tasks x (users,) imply, and its derivatives (users,) in log x.
 
-        A fixed weight is returned unchanged, unless `free`.
+        A fixed weight is returned unchanged, unless `free`. Criteria other than fairness-efficiency have the weight 0.
         """
         own = self.own
         if not isinstance(own, FairnessEfficiency) or (self.weight is not None and not free):
@@ -456,7 +456,10 @@ class Market:
         return self.continued(at._replace(level=level), self.problem.criterion.alpha)
 
     def accepts(self, start: Start) -> bool:
-        """True if a warm start has the same pairs, limits and units, and an alpha > 0, so that prices imply levels."""
+        """True if a warm start has the same pairs, limits and units, and an alpha > 0, so that prices imply levels.
+
+        No warm start is accepted if PS-DSF scales the game.
+        """
         at, shapes = start.point, (self.size.shape, self.row.shape, self.bound.shape)
         compatible = (at.y.shape, at.lam.shape, at.xi.shape) == shapes and np.array_equal(start.unit, self.unit)
         return compatible and self.limit is None and start.alpha > 0

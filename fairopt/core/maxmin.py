@@ -38,6 +38,7 @@ def leximin(problems: list[Problem]) -> Found:
     """Lexicographic max-min over a pool or servers, of problems of one shape.
 
     The certificate is infinite for failures, and for ill-scaled problems, in which rounding may hide the use of a user.
+    On a single server there are no prices, and the number of rounds is 0.
     """
     q = stacked(problems, np.ones(len(problems)))
     rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
@@ -106,7 +107,10 @@ def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, 
 
 
 def alone(problems: list[Problem]) -> Found:
-    """Max-min on every server by itself, of problems of one shape without finite limits."""
+    """Max-min on every server by itself, of problems of one shape, with certificates but without prices.
+
+    Limits other than zero are ignored.
+    """
     q = stacked(problems, np.ones(len(problems)))
     q.limit = np.where(q.limit > 0, np.inf, 0.0)
     rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
@@ -167,7 +171,8 @@ def largest_rise(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array
 def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
     """Upper bound (B,) of the relative increase of a user in any lexicographically better allocation.
 
-    It is also an upper bound on `certificates.lexicographic_rise`, which solves linear programs.
+    It is also an upper bound on `certificates.lexicographic_rise`, which solves linear programs, and infinite if a user
+    with a usable pair has no tasks.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def test_derivatives_are_differences_of_solves_and_ties_are_noticed(
     assert often > (len(found) / 2 if family == "plain" else 0)
 
 
-def test_last_digits_of_another_answer_have_none() -> None:
+def test_refinement_of_another_answer_have_none() -> None:
     """Half a percent away there is an exact answer, and it is not this one."""
     found = fo.AlphaFair(2.0).solve(draw("plain", 0, 6, 4, 3), 1e-9)
     for tol, remedy in ((1e-6, r"smaller tol, such as solve\(cluster, tol=1e-09\)"), (1e-9, "take the difference")):
@@ -153,3 +153,15 @@ def test_a_row_that_is_used_up_by_chance_is_a_kink(mechanism: fo.mechanisms.Mech
     cluster = fo.Cluster([[2.0, 2.0]], [[1.0, 0.5], [1.0, 1.5]])
     found = sensitivity(mechanism, cluster)
     assert found.demands.loc[("user2", "resource2")].isna().any()
+
+
+def test_a_jacobian_that_is_singular_in_floating_point_numbers_has_derivatives() -> None:
+    """SuperLU finds the perturbed Jacobian of all equations exactly singular; the augmented matrix never is."""
+    rng = np.random.default_rng(1)
+    eligible = rng.random((8, 5)) < 0.7
+    eligible[np.arange(8), rng.integers(0, 5, 8)] = True
+    demand = rng.uniform(0.05, 1, (8, 3)) * (rng.random((8, 3)) < 0.9)
+    demand[:, 0] += 0.01
+    cluster = fo.Cluster(rng.uniform(5, 50, (5, 3)), demand, eligible=eligible)
+    found = fo.DRFH().solve(cluster).sensitivity().tasks("capacities")
+    assert found.sum().to_numpy() == pytest.approx(1.0, abs=1e-6)  # tasks are homogeneous of degree one in capacities

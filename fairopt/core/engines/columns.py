@@ -82,7 +82,10 @@ def leximin(program: ColumnProgram) -> Found | None:
 
 
 def _risen(part: ColumnProgram, unit: Array, free: Mask) -> Found | None:
-    """Solve for the largest common level of `free` users, in `unit` (users,); other users keep the level `unit`."""
+    """Solve for the largest common level of `free` users, in `unit` (users,); other users keep the level `unit`.
+
+    Returns None if the linear program fails.
+    """
     rows, columns = part.limits.shape
     gain = sp.diags(1 / unit) @ part.gain
     size = sp.diags(np.sqrt(part.most / gain.max(axis=0).toarray()[0]))
@@ -100,7 +103,8 @@ def _exact(program: ColumnProgram, found: Found, level: Array, by: Index) -> Fou
     """Change amounts, relatively least, such that all users that are bound by the same price set have the same level.
 
     Unknowns of the least-squares problem are relative changes of amounts, and one level for each price set. Columns
-    whose cost exceeds their value at the prices of a level are left out.
+    whose cost exceeds their value at the prices of a level are left out. `found` is returned unchanged if more than
+    `_DENSE` columns remain, or if a coefficient is not finite.
     """
     x, prices, values = found
     full = (prices > 0).any(axis=0) & (program.limits @ x > 1 - VISIBLE)
@@ -124,7 +128,9 @@ def refined(program: ColumnProgram, found: Found, alpha: float) -> Found:
 
     .. math:: \sum_n m_n G_{nk} = \sum_r y_r A_{rk}, \quad (A x)_r = 1, \qquad m_n = w_n (G x)_n^{-\alpha}
 
-    with weights w. Equations may be dependent, as amounts need not be unique: steps have the least norm.
+    with weights w. Equations may be dependent, as amounts need not be unique: steps have the least norm. Columns and
+    rows whose amount or price becomes negative are left out, and the remaining equations are solved again. `found` is
+    returned unchanged if there are no equations or more than `_DENSE` unknowns.
     """
     (x, (y,), (m,)), limits, gain = found, program.limits, program.gain
     runs = np.flatnonzero(x * ((1 / (gain @ x)) @ gain) > 1 - ratio(m @ gain, y @ limits))

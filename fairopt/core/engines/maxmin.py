@@ -84,7 +84,11 @@ _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for flo
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """Candidates for a max-min criterion, in the order in which they should be certified."""
+    """Yield candidates for a max-min criterion, in the order in which they should be certified.
+
+    If servers do not interact, progressive filling yields the first candidate. Otherwise the interior-point method
+    yields the first candidates, if it succeeds. The last candidate is that of `_exact`, if there is one.
+    """
     start, criterion, polytope = clock.cpu(), problem.criterion, problem.polytope
     if criterion.scope == "per_server" or len(problem.cluster.servers) == 1:
         tasks = filled(polytope, criterion)
@@ -118,7 +122,10 @@ def _predicted_pairs(problem: Problem) -> Mask:
 
 
 def _tasks(levels: Leximin) -> Iterator[Array]:
-    """Tasks of levels, unrefined, then refined; the reverse for several levels, whose errors accumulate."""
+    """Yield tasks (all users, servers) at the levels, first unrefined, then refined if `restored` succeeds.
+
+    For several levels, whose errors accumulate, refined tasks come first.
+    """
     made: list[Callable[[], Array | None]] = [levels.tasks, lambda: restored(levels)]
     for make in made if len(levels.stages) == 1 else reversed(made):
         with np.errstate(all="ignore"):
@@ -128,7 +135,7 @@ def _tasks(levels: Leximin) -> Iterator[Array]:
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
-    """Solution in rational arithmetic, if servers interact and the cluster is small enough."""
+    """Yield a solution in rational arithmetic, or none in the scope `per_server` or for a cluster that is too large."""
     from ...certificates import rational
 
     start, criterion = clock.cpu(), problem.criterion
@@ -182,8 +189,9 @@ _MOST_NAMED, _NAMED_PART = 3, 0.05
 
 
 def check_floors(problem: Problem) -> None:
-    """Raise `DataError` for infeasible floors, with the most costly floors and the feasible part of all floors.
+    """Raise `DataError` for infeasible floors; the message states the most costly floors and the feasible part.
 
+    It is also raised for a floor of a user that can run nothing, and if floors exhaust what a user without floor needs.
     Floors of a game raise `DataError` too: the function `criterion` checks them, but `dataclasses.replace` does not.
     """
     cluster, rule = problem.cluster, problem.criterion
@@ -243,9 +251,9 @@ def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
 
     .. math:: t > \sum_{ir} \lambda_{ir} c_{ir} \Big/ \sum_n p_n f_n.
 
-    The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`, and infinite without
-    prices. Returns the bound, the parts :math:`p_n f_n / \sum_m p_m f_m` of the cost (users,), and the prices (users,)
-    of all tasks that each user could run alone.
+    The bound is the smallest over the prices of max-min fairness with shares :math:`x_n / f_n`. Returns the bound, the
+    parts :math:`p_n f_n / \sum_m p_m f_m` of the cost (users,), and the prices (users,) of all tasks that each user
+    could run alone; without prices the bound is infinite, and the arrays are zero.
     """
     cluster, users, cost = polytope.cluster, polytope.users, np.zeros(len(floor))
     limits = np.zeros(cluster.shape[0])

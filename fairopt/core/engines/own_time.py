@@ -52,7 +52,10 @@ _STEPS, _SHORTEST, _ROUGH = 100, 1e-8, 1e-2
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """At most one candidate, for max-min, or for alpha-fair welfare with few rows."""
+    """Yield at most one candidate, for max-min, or for alpha-fair welfare at alpha > 0 with few rows.
+
+    There is none for floors, for other welfare functions, or if the method fails.
+    """
     rule, polytope, begun = problem.criterion, problem.polytope, clock.cpu()
     if type(rule) is not Criterion or rule.alpha == 0 or rule.floor.any():
         return
@@ -86,7 +89,10 @@ class _Point(NamedTuple):
 
 
 class _Program:
-    """Alpha-fair welfare of work, in a unit for each user at which marginal welfare is `marginal` (users,)."""
+    """Program that maximises alpha-fair welfare of users' work, and its primal-dual interior-point method.
+
+    Work of a user is measured in its `unit` (users,). At one unit of work its marginal welfare is `marginal` (users,).
+    """
 
     def __init__(self, polytope: Polytope, unit: Array, marginal: Array, alpha: float) -> None:
         self.start, self.user, self.marginal, self.alpha = polytope.start[:-1], polytope.pair_user, marginal, alpha
@@ -123,7 +129,7 @@ class _Program:
     def solved(self, at: _Point, accuracy: float) -> tuple[_Point, int]:
         """Iterate by Mehrotra's method until the gap is less than `accuracy`; return the point and number of steps.
 
-        Iterations end early where rounding errors prevent progress.
+        Iterations end early after `_STEPS` steps, or where rounding errors prevent progress.
         """
         zero = _Point(*(0 * one for one in at))
         steps = 0

@@ -50,7 +50,7 @@ def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
 
 
 def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
-    """True if the dense method is the fastest for a cluster, by its pairs, or by its usable pairs."""
+    """True if the dense method is the fastest for a cluster, by the numbers of its pairs, usable pairs and rows."""
     users, servers, resources = cluster.shape
     pairs = users * servers
     if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU_ENTRIES:
@@ -93,9 +93,10 @@ class Together:
         self.found: dict[float, tuple[Found, float]] = {}
 
     def at(self, problem: Problem, kind: Kind, tol: float, aim: float) -> tuple[Found, float] | None:
-        """Solution at the alpha of a problem, and its part of the CPU seconds; None for another cluster.
+        """Solution at the alpha of a problem, and its part of the CPU seconds.
 
-        The first call solves its cluster at all alphas together; later calls return one of these solutions.
+        The first call solves its cluster at all alphas together; later calls return one of these solutions, or None for
+        another cluster or another alpha.
         """
         cluster, alpha = problem.cluster, problem.criterion.alpha
         if self.cluster is None:
@@ -110,7 +111,7 @@ class Together:
 
 
 def solutions(problem: Problem, tol: float, engine: str, warm: object = None) -> Iterator[Solution]:
-    """At most one candidate, of the dense method that is fastest for a small problem.
+    """Yield at most one candidate, of the dense method that is fastest for a small problem.
 
     Max-min over several servers is solved by the dense simplex method, welfare and the game at finite alpha > 0 by the
     dense interior-point method, at all alphas of a path together if `warm` is a `Together`. There is no candidate where
@@ -158,7 +159,10 @@ def _applies(problem: Problem, kind: Kind, warm: object) -> bool:
 
 
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """Best iterate of the dense method in level prices, which represent a wider range of prices than other methods."""
+    """Yield the best iterate of the dense method in level prices, unless its error is not finite.
+
+    Prices as levels represent a wider range of prices than those of other methods.
+    """
     begun = clock.cpu()
     found = finite([problem], tol, _AIM_OF_TOL * tol)
     error, log = float(found.certificate[0]), _per_unit(problem, found.log_rows[0])

@@ -38,7 +38,10 @@ _ROUNDS = 100
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
-    """Tasks of progressive filling; their certificate is the prices (cuts, servers, resources) that stop users."""
+    """Yield placements of the tasks of progressive filling, with the prices (cuts, servers, resources) that stop users.
+
+    Raises `DataError` if quotas cannot be met together, and `SolverError` if no placement is found in `_ROUNDS` rounds.
+    """
     polytope, rule = problem.polytope, problem.criterion
     assert isinstance(rule, TreeCriterion)
     filling = rule.filling(problem.cluster, polytope.users)
@@ -77,7 +80,10 @@ def solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def _placements(problem: Problem, path: Path) -> Iterator[Solution]:
-    """Lexicographic max-min tasks for the times and tasks of a path, with prices of their levels."""
+    """Yield lexicographic max-min tasks for the times and tasks of a path, with prices of their levels.
+
+    On a single server, or without tasks, the tasks of the path are yielded, without prices.
+    """
     cluster, users = problem.cluster, problem.polytope.users
     if len(cluster.servers) == 1 or not path.tasks.any():
         tasks = np.zeros(cluster.shape[:2])

@@ -39,7 +39,7 @@ def crowded(problem: Problem) -> bool:
 
 
 def solutions(problem: Problem, tol: float, warm: object = None, patience: float = np.inf) -> Iterator[Solution]:
-    """Candidate of the interior-point method for concave welfare or the game; no candidate if prices overflow.
+    """Yield one candidate of the interior-point method for concave welfare or the game, or none if prices overflow.
 
     Parameters
     ----------
@@ -94,9 +94,10 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
 def fixed_at_floors(
     problem: Problem, start: Solution | None, solve: Callable[[Problem], Iterator[Solution]]
 ) -> Iterator[Solution]:
-    """Candidates of programs without floors, iterated until the set of users at their floors repeats.
+    """Yield candidates of programs without floors, until the set of users at their floors repeats.
 
-    A first iteration begins with the set at the prices of `start`, a second iteration with the empty set.
+    A first iteration begins with the set at the prices of `start`, a second iteration with the empty set. Either solves
+    at most `_MOST_PROGRAMS` programs.
     """
     polytope, seen = problem.polytope, set[bytes]()
     for warm in (start, None):

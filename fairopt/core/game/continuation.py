@@ -84,7 +84,7 @@ _WORSE = 10.0
 
 
 class Corrected(NamedTuple, Generic[P]):
-    """Corrected point, its tangent (a, 1), and numbers of corrections and of linear systems."""
+    """Corrected point, tangent (a, 1) of the last linear system or None, and numbers of corrections and of systems."""
 
     here: P
     along: Step | None
@@ -105,7 +105,10 @@ def towards(here: OnCurve, along: Step, before: Step | None) -> Step:
 def corrected(
     here: P, tangent: Step, length: float, reached: Callable[[P], bool], most: int, serves: float
 ) -> Corrected[P]:
-    """Correct a predictor of `length` along the tangent, in the hyperplane orthogonal to it; see `stepped`."""
+    """Correct a predictor of `length` along the tangent, in the hyperplane orthogonal to the tangent.
+
+    Parameters are those of `stepped`. If corrections fail, the last point is returned, which is not `reached`.
+    """
     first = here.moved(tangent, length)
     there, system, along, systems, merit = first, first, None, 0, 0.0
     for turns in range(most + 1):

@@ -291,7 +291,7 @@ class CoupledGame:
         return result
 
     def solve(self, residual: Array) -> Array | None:
-        """Newton step of log prices for one residual (servers, resources) or a stack of them; None if singular."""
+        """Newton step of log prices for a residual (servers, resources) or a stack; None if singular or not finite."""
         from scipy.linalg import lapack
 
         _, _, step, singular = lapack.dgesv(self.matrix(), residual.reshape(-1, self.price.size).T)
@@ -320,7 +320,7 @@ class CoupledGame:
         return self.solve(self._more_residual(self._chosen(self._steeper())) - self.drift())
 
     def at_infinity(self) -> Array | None:
-        """Tasks extrapolated to 1/alpha = 0 to first order; None if singular."""
+        """Tasks (pairs,) extrapolated to 1/alpha = 0 to first order; None if the Jacobian is singular."""
         moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
@@ -329,7 +329,8 @@ class CoupledGame:
 
         The smoothed choice :math:`x_{ni} = X_n \mathrm{softmax}(l_n/\tau + weight)_i` has log weights, which are
         arbitrary and set to 0, and so have barrier terms. If prices determine the split of tasks, the changes are of
-        the order of tau; if levels of pairs differ by less than tau, the changes are not small.
+        the order of tau; if levels of pairs differ by less than tau, the changes are not small. The result is infinite
+        if the Jacobian is singular.
 
         Parameters
         ----------

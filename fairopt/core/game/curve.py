@@ -95,7 +95,7 @@ class Run:
         self._tangent[-1], self._furthest = 1.0 if self.up else -1.0, self.at.theta
 
     def to_the_end(self, deadline: float, bar: Any = None) -> str:
-        """Take steps to the last target, until the CPU time of the process exceeds `deadline`.
+        """Take steps to the last target, up to a largest number, until the CPU time of the process exceeds `deadline`.
 
         Returns "", or the reason why the target was not attained.
         """
@@ -200,7 +200,7 @@ class Run:
 
 
 def tangent(factors: Factors, scale: Array) -> Array | None:
-    r"""Unit tangent t of the curve, (unknowns + 1,), in unknowns and log alpha; None if the matrix is singular.
+    r"""Unit tangent t of the curve, (unknowns + 1,), in unknowns and log alpha; None if singular or not finite.
 
     .. math:: J t = 0, \qquad b \cdot t > 0, \qquad \sum_k scale_k t_k^2 = 1, \quad b \text{ the last row of the matrix}
     """
@@ -218,7 +218,7 @@ def corrected(
 
     Corrections are orthogonal to `across` (unknowns + 1,), or, if `event` is not -1, reduce the distance from it to
     zero; the distance from the last event is the difference of log alpha and `target`. Returns the number of
-    corrections, -1 for a failure, and the equations at the result.
+    corrections and the equations at the result; -1 and None for a failure, also after `CORRECTIONS` evaluations.
     """
     before = np.inf
     for corrections in range(accuracy.CORRECTIONS):
@@ -408,6 +408,10 @@ def follow(
     bar: Any = None,
 ) -> Curve:
     """Follow the curve of a game (`problem`, whose alpha is not read) from alpha = 1 to the last of the `alphas`.
+
+    If all limits can be attained together, the result is constant, with zero prices. A run that ends early, unless by
+    the time limit, is repeated once with shorter steps. `reason` of the result says why the curve ends before the last
+    alpha, or does not begin.
 
     Parameters
     ----------

@@ -65,7 +65,10 @@ def beginning(problem: Problem, alpha: float) -> tuple[Game, Place] | None:
 
 
 def _first_equilibria(problem: Problem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (users, servers) and log prices of whole capacities (rows,), by the dense interior point, then `engine`."""
+    """Yield tasks (users, servers) and log prices of whole capacities (rows,) of equilibria.
+
+    The result of the dense interior-point method comes first, if its error is small, then candidates of `engine`.
+    """
     polytope, stack = problem.polytope, stacked([problem])
     found = solved(stack, _CORE_ERROR, _CORE_AIM)
     if found.error[0] <= _MOST_ERROR:
@@ -81,7 +84,7 @@ def _regularized(g: Game, at: Place) -> bool:
 
     The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks are moved to a vertex
     of the set of tasks that the active set allows, then prices to a vertex of the set of prices, alternately until
-    neither changes.
+    neither changes, at most `_ROUNDS` times.
     """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
@@ -164,7 +167,7 @@ def _irregular(k: Index) -> Array:
 def _perturbed(g: Game, at: Place) -> bool:
     """Increase active amounts slightly above zero, and change the data so that the point is an exact equilibrium.
 
-    Returns False if the data would change by more than `_MOST_PERTURBATION`.
+    Returns False if the point is not valid, or the data would change by more than `_MOST_PERTURBATION`.
     """
     pairs, v = len(g.user), Values(g, at)
     of_pairs, of_rows = (_PERTURBATION * _irregular(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import reduce
 from itertools import islice
 
 import numpy as np
@@ -76,7 +77,7 @@ _LEFT, _RANK, _RESTART = 0.05, REFINED, 5
 
 
 def elastic(sweeps: Sweeps, state: State, **options: float) -> Iterator[tuple[float, int, int]]:
-    """Play rounds from a state, which is changed in place; `options` are those of `_phase`.
+    """Play rounds without end from a state, which is changed in place; `options` are those of `_phase`.
 
     Yields for each round the largest requested change, relative to the user's tasks; how many numbers two servers
     exchange for each common user, 1 in plain rounds and 3 in elastic rounds; and how many numbers are sent along each
@@ -110,6 +111,8 @@ def _phase(
     patience: float = 100,
 ) -> Iterator[tuple[float, int, int]]:
     """Play elastic rounds until `patience` of them have made no progress, then as many accelerated plain rounds.
+
+    Yields are those of `elastic`.
 
     Parameters
     ----------
@@ -159,7 +162,7 @@ def _phase(
 
 
 def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
-    """Play plain rounds under Anderson's acceleration.
+    """Play plain rounds under Anderson's acceleration, without end; yields are those of `elastic`.
 
     Each round begins at the affine combination of the states after the last rounds (`ends`) whose step, the relative
     change of tasks in a round, would be least if steps were linear in states. Only pairs with tasks count in it.
@@ -170,9 +173,12 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     last_change = 0.0
     while True:
         if len(ends) > 2:
-            served = ends[-1] > 0
-            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=_RANK)[0]
-            combined = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
+            # Only some of the pairs have tasks; the states of all other pairs are zero.
+            some, combined = np.flatnonzero(reduce(np.maximum, ends)), np.zeros_like(gamma)
+            last_ends, last_steps = (np.array([each[some] for each in rows]) for rows in (ends, steps))
+            served, end = last_ends[-1] > 0, last_ends[-1]
+            mix = np.linalg.lstsq(np.diff(last_steps, axis=0)[:, served].T, last_steps[-1][served], rcond=_RANK)[0]
+            combined[some] = np.maximum(end - mix @ np.diff(last_ends, axis=0), _LEFT * end)
             state.tasks[:] = polytope.inside(combined / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
         if change > _RESTART * last_change:

@@ -22,16 +22,19 @@ from ...base import clock
 from ...model._arrays import by_group
 from ...model.linear import minimise
 from ...model.problem import Problem
-from ..engines import small
+from ..engines import small, welfare
 from ..engines.native import served
 from ..solution import Run, Solution
-from . import equilibria
+from . import crowd, equilibria
 from .equilibrium_system import EquilibriumSystem, solution
 from .psdsf import PriceStart, limit
 
 
 def _sequential_programs(problem: Problem) -> Iterator[Solution]:
-    """Equilibrium at alpha = 0 by a linear program for each server, with prices per resource unit."""
+    """Yield one candidate at alpha = 0, by a linear program for each server, with prices per resource unit.
+
+    Where a program fails, the server has no tasks, and the status names it.
+    """
     begun, polytope, cluster = clock.cpu(), problem.polytope, problem.cluster
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(cluster.capacity.shape), "converged"
     room, instances = polytope.quota.copy(), polytope.instances
@@ -71,6 +74,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         yield from _psdsf(problem, tol, warm)
     else:
         yield from small.solutions(problem, tol, "equilibrium", warm)
+        if welfare.crowded(problem):
+            yield from crowd.solutions(problem, tol, "equilibrium")
         yield from equilibria.solutions(problem, tol, warm)
 
 

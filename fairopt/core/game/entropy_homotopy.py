@@ -167,7 +167,7 @@ def _sample(q: EquilibriumSystem) -> EquilibriumSystem:
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:
     """Continue the curve from a point to the temperature `last`, and yield points as `follow` does.
 
-    The curve ends early once `budget` linear systems are solved, including those up to `place`.
+    The curve ends early once `budget` linear systems are solved, including those up to `place`, or if a step fails.
     """
     here, systems, length = place.here, place.steps, STEPS.first
     del place  # frees its arrays, which may have many more pairs
@@ -198,7 +198,10 @@ def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: b
 def ahead(
     predicted: Callable[[float], CoupledGame], length: float, control: StepControl
 ) -> tuple[CoupledGame | None, int, float]:
-    """Correct `predicted(length)` with backtracking; return the point, number of linear systems, and next length."""
+    """Correct `predicted(length)` with backtracking; return the point, number of linear systems, and next length.
+
+    The point is None if no length from `control.shortest` on succeeds.
+    """
     systems = 0
 
     def attempt(length: float) -> Reached[CoupledGame] | None:
@@ -212,7 +215,7 @@ def ahead(
 
 
 def newton(here: CoupledGame, most: int, shortest: float = _SHORTEST_STEP) -> Reached[CoupledGame]:
-    """Correct a point to the curve at its temperature by damped Newton steps."""
+    """Correct a point to the curve at its temperature by at most `most` damped Newton steps, of at least `shortest`."""
     return damped_newton(
         here,
         lambda at: float(np.abs(at.residual).max()) < max(_RESIDUAL_PER_TAU * at.tau, _ROUNDING),

@@ -87,7 +87,7 @@ def follow(q: EquilibriumSystem) -> Iterator[tuple[CurvePoint, int]]:
     """Follow the curve until no step succeeds or the budget is spent; yield points and numbers of linear systems.
 
     If mu becomes far larger than its minimum, the corrector has jumped to another branch: the curve is then followed
-    once more from the start, by shorter steps.
+    once more from the start, by shorter steps. Without a first point nothing is yielded.
     """
     start, _, solved = start_of_curve(q)
     if start is None:
@@ -221,7 +221,7 @@ def _chks(one: Array, other: Array, mu: float) -> tuple[Array, Array, Array, Arr
 
 
 def start_of_curve(q: EquilibriumSystem) -> Reached[SmoothedSystem]:
-    """Point of the curve at the initial mu, from equal prices, by a damped Newton method, which may fail."""
+    """Find the point of the curve at the initial mu by a damped Newton method from equal prices; None if it fails."""
     tasks = q.begin(_FIRST_MU)
     log_level = np.log(q.sums(tasks))
     best = np.maximum.reduceat(q.log_gain - np.log(q.use.sum(axis=1)) / q.alpha, q.start[:-1])
@@ -354,7 +354,8 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
     """Candidates of the entropy homotopy: points near its end, and the last point.
 
-    For a `crowd` the curve begins at the prices of a sample of users.
+    If the end is not attained within `_FIRST_OFFER` linear systems, the present point is a candidate, and again each
+    time that the number of systems has doubled. For a `crowd` the curve begins at the prices of a sample of users.
     """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
@@ -368,7 +369,7 @@ def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Ite
 
 
 def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: float, tol: float) -> Solution:
-    """Wrap a point of the homotopy as a candidate."""
+    """Candidate from a point of the homotopy, corrected with all pairs if some of them were left out."""
     here = place.here
     if len(here.tasks) < len(method.server):  # pairs that were left out may have tasks at the last prices
         game = CoupledGame(method, here.price, here.tau, here.unit, most=here.most)
@@ -379,10 +380,10 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the smoothed path, of decreasing error, and finally of best responses from its end.
+    """Candidates of the smoothed path, of decreasing error, followed by candidates of best responses from its end.
 
-    Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
-    resolves.
+    Best responses are played only if the path has yielded a candidate. They compute the tasks on each server exactly,
+    also where costs differ by less than the smoothed path resolves.
     """
     begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):

@@ -91,7 +91,7 @@ def exploitability(start, server, level, share, whole, tasks, limit, power, row,
 
     `level` (pairs,) holds log levels, and `share / whole` (pairs, resources) the share of each resource in the cost of
     a task. Where the level l of a pair exceeds the user's tasks X, as at a task limit, its shares are multiplied by
-    (X / l)^`power`.
+    (X / l)^`power`. The result is infinite if the tasks of a user are not finite.
     """
     worst, parts = 0.0, np.zeros(row.shape)
     for n in range(len(start) - 1):
@@ -197,7 +197,7 @@ class EquilibriumSystem:
         return np.asarray(np.add.reduceat(of_pairs, self.start[:-1]))
 
     def used(self, tasks: Array) -> Array:
-        """Utilization, (servers, resources)."""
+        """Utilization (servers, resources) by tasks (pairs,)."""
         return self.pairs.use(tasks)
 
     @property
@@ -260,6 +260,9 @@ def solution(
 
 
 def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
-    r"""Log prices per resource unit (servers, resources) from level prices, :math:`\alpha \log v - \log c`."""
+    r"""Log prices per resource unit (servers, resources) from level prices, :math:`\alpha \log v - \log c`.
+
+    They are -inf for rows that no pair uses.
+    """
     capacity = method.polytope.cluster.capacity
     return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

@@ -93,10 +93,12 @@ class Active(NamedTuple):
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
     """Index of a solution, +1 or -1, or 0 if user tasks are not locally unique; None if the index is not computed.
 
-    It is not computed outside the game, without prices, at extreme alpha, and where a limit binds.
+    It is not computed outside the game, without prices, at extreme alpha, where a limit binds, or where `active_at`
+    returns None. At alpha = 1 user tasks are unique, and the index is 1.
 
-    The certificate's proof has the tasks (users, servers) and log prices per resource unit (servers, resources). At
-    alpha = 1 user tasks are unique, and the index is 1.
+    Parameters
+    ----------
+    tasks, log_prices : (users, servers), and per resource unit (servers, resources), as in the certificate's proof
     """
     rule = problem.criterion
     if (
@@ -143,7 +145,7 @@ def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0
 
 
 def index(active: Active) -> int:
-    """Index of the equilibrium: the sign of det J, 0 if user tasks are not locally unique."""
+    """Index of the equilibrium: sign of det J, 0 if user tasks are not locally unique, 1 for an empty active set."""
     pairs, size = len(active.user), len(active.user) + len(active.host)
     if not size:
         return 1
@@ -161,7 +163,7 @@ def index(active: Active) -> int:
 def negative_index(problems: list[Problem], found: Found) -> Mask:
     """Mask (problems,) of equilibria whose index may be -1, for a stack of small games at one alpha > 0.
 
-    Problems in which a limit binds are excluded, as in `index_of_answer`.
+    Problems in which a limit binds are excluded, as in `index_of_answer`, and all problems at alpha = 1.
     """
     result = np.zeros(len(problems), dtype=bool)
     if problems[0].criterion.alpha == 1:
@@ -193,7 +195,10 @@ def _regular_jacobians(q: Stack, z: Array, log_rows: Array) -> tuple[Array, Acti
 def _jacobians(
     q: Stack, z: Array, log_v: Array, pairs: Mask, rows: Mask, limits: OfLimits = None
 ) -> tuple[Array, ActiveSet]:
-    """J of every problem on given active sets, where prices of rows are in units of their largest share in a cost."""
+    """J of every problem, (problems, unknowns, unknowns), on given active sets, and these as an `ActiveSet`.
+
+    Prices of rows are in units of their largest share in a cost.
+    """
     active = ActiveSet(pairs, rows, limits)
     # The ratio of a row's share in a cost to its largest share does not depend on the row's price, which may be zero.
     log_share = np.where(pairs, q.log_use - q.power * q.costs(log_v)[0], -np.inf)
@@ -212,7 +217,10 @@ _ZERO_RADIUS = HALF_PRECISION
 
 
 def spectral_radius(active: Active) -> float:
-    """Spectral radius of T' for servers that respond in the order of their indices; NaN if a limit binds."""
+    """Spectral radius of T' for servers that respond in the order of their indices.
+
+    The result is NaN if a limit binds, or if D + L is singular.
+    """
     if (active.host < 0).any():
         return float("nan")
     matrix, server = active.jacobian.copy(), np.concatenate([active.server, active.host])

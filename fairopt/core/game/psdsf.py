@@ -62,8 +62,8 @@ POWER = 1.0
 def _beginning(q: EquilibriumSystem) -> Place | None:
     """Point of the homotopy at the temperature `_TAU`, from prices of problems with positive demands.
 
-    None if no user or too many users lack demand for a resource, if there are too many prices or a task limit, or if
-    Newton's method fails.
+    None if no user or too many users lack demand for a resource, if there are too few users per price or a task limit,
+    or if one of the problems is not solved or Newton's method fails.
     """
     if len(q.weight) < _USERS * int(q.row.sum()):
         return None
@@ -274,6 +274,10 @@ _HIGHEST_CAP = 64.0
 _CONVERGED = 0.1
 #: Rounds of elastic responses between two candidates.
 _ROUNDS = 2, 48, *(50 * 2**k for k in range(8))
+#: Responses end without an answer if after `_LEAST_ROUNDS` rounds, and after `_PATIENCE` divided by the number of
+#: pairs, a server would still change its tasks by more than `_WANDERS`, relatively. With many resources and zero demands
+#: a server's prices are complements, and the states of hundreds of users wander (docs/algorithms/psdsf.md).
+_LEAST_ROUNDS, _PATIENCE, _WANDERS = 400, 1e7, 1e-3
 _OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, from which it may differ"
 
 
@@ -325,7 +329,7 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
 
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
-    """Greatest PS-DSF allocation, if it is proved to be greatest and no task limit binds there."""
+    """Yield the greatest PS-DSF allocation, or nothing if it is not proved to be greatest or a task limit binds."""
     for tau in _TRIES:
         near.cool(tau)
         tasks, proved = near.greatest()
@@ -336,7 +340,10 @@ def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
 
 
 def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
-    """Limit of the path, then the state after exact responses to it, if user tasks change by little (`_STAYS`)."""
+    """Yield the limit of the path, then the states after one and two rounds of best responses from it.
+
+    A state is left out if user tasks differ, relatively, by more than the smaller of `10 tol` and `_STAYS`.
+    """
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1), tol):
@@ -345,13 +352,18 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
-    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`."""
-    sweeps = Sweeps(method, np.inf)
+    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`.
+
+    States that still wander after many rounds (`_PATIENCE`) end the iteration.
+    """
+    sweeps, played = Sweeps(method, np.inf), 0
     state = sweeps.start(found.tasks)
-    game = elastic(sweeps, state, highest=_HIGHEST_CAP)
+    game, most = elastic(sweeps, state, highest=_HIGHEST_CAP), max(_LEAST_ROUNDS, _PATIENCE / len(method.server))
     for rounds in looks:
-        settle(game, rounds, _CONVERGED * tol)
+        played += settle(game, rounds, _CONVERGED * tol)
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
+        if played >= most and sweeps.requested(state, _WANDERS) > _WANDERS:
+            return
 
 
 def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:

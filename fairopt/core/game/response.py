@@ -236,7 +236,8 @@ def solve(matrix, rhs):  # type: ignore[no-untyped-def]
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, accuracy, curve):  # type: ignore[no-untyped-def]
     """Compute the best response of a server at finite alpha: fill in `tasks` and log level prices `q`.
 
-    Returns the residual of the complementarity conditions, as a fraction of capacities.
+    Tasks are scaled down where they exceed a capacity. Returns the residual of the complementarity conditions, as a
+    fraction of capacities.
 
     Parameters
     ----------

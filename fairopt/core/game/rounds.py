@@ -130,7 +130,8 @@ class Sweeps:
     def requested(self, state: State, enough: float = np.inf) -> float:
         """Largest change that the best response of a server would make, relative to the user's tasks.
 
-        The search ends at the first change above `enough`; otherwise the state gets the prices of the responses.
+        The search ends at the first change above `enough`, which is returned; otherwise the state gets the prices of
+        the responses.
         """
         copy = self.start(state.tasks)
         copy.log_price[:] = state.log_price
@@ -148,7 +149,7 @@ class Sweeps:
         return np.where(self.method.row, np.maximum(state.log_price, -LARGEST_ALPHA / min(self.alpha, 1.0)), 0.0)
 
     def solution(self, state: State, by: str, rounds: int, seconds: float, tol: float) -> Solution:
-        """Wrap the state as a candidate."""
+        """Candidate from the state, without prices at alpha = infinity."""
         prices = self.log_price(state) if np.isfinite(self.alpha) else None
         return solution(self.method, state.tasks, prices, by, rounds, seconds, tol)
 
@@ -165,7 +166,7 @@ def settle(game: Iterator[tuple[Any, ...]], most: int, enough: float) -> int:
 
 @compiled
 def play(server, game, relax, state):  # type: ignore[no-untyped-def]
-    r"""Let one server respond to the sums of other servers, and move by the fraction `relax` of its response.
+    r"""Let one server respond to the sums of other servers, and move in place by the fraction `relax` of its response.
 
     With the supply functions :math:`x_j - k_j (X - h_j)` of other servers j, whose slopes are scaled down to a sum of
     at most the server's cap, and its own tasks y, the total of a user is
@@ -229,7 +230,7 @@ def play(server, game, relax, state):  # type: ignore[no-untyped-def]
 
 @compiled
 def leverage(alpha, per_task, use, elsewhere, room, q, answer, curve):  # type: ignore[no-untyped-def]
-    r"""Derivative of a user's total in its supply from elsewhere, (users,); 1 for users who are not served.
+    r"""Derivative of a user's total in its supply from elsewhere, (users,); 1 for users with 0 or `room` tasks here.
 
     .. math:: \frac{\partial X_n}{\partial Y_n} = X_n \theta_n^T J^{-1} d_n, \qquad J = \sum_m d_m X_m \theta_m^T
 

@@ -99,7 +99,7 @@ _NOTE_CHAINED = "that is where best responses, chained in alpha from alpha = 1, 
 
 
 def selected(select: object) -> str:
-    """Validate a selection."""
+    """Return the name of a selection; raise `DataError` if it is not one of `SELECTIONS`."""
     if select not in SELECTIONS:
         raise DataError(f"select is {select!r}; it must be one of {', '.join(SELECTIONS)}")
     return str(select)
@@ -108,7 +108,11 @@ def selected(select: object) -> str:
 def solutions(
     problem: Problem, tol: float, warm: object, select: str, options: CurveOptions = OPTIONS
 ) -> Iterator[Solution]:
-    """Candidates of the engine `equilibrium` for a selection; the first one with a sufficient certificate is used."""
+    """Candidates of the engine `equilibrium` for a selection; the first one with a sufficient certificate is used.
+
+    Candidates of a selection other than `fast` come first, unless user tasks are provably unique or alpha is 0,
+    infinite or near 1. Candidates of the engine itself follow, with a note if they need not be unique.
+    """
     alpha, found, note = problem.criterion.alpha, engine.solutions(problem, tol, warm), MAYBE_OTHERS
     between = 0 < alpha < np.inf and abs(np.log(alpha)) > np.log(options.near)
     if not between or unique(problem):
@@ -136,7 +140,7 @@ def neighbours(problem: Problem, tol: float) -> Iterator[Solution]:
 
 
 def _first_crossing(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """First crossing of the problem's alpha, if the curve attains this alpha."""
+    """Yield the first crossing of the problem's alpha, or nothing if the curve does not attain this alpha."""
     begun = clock.cpu()
     found = follow(problem, [problem.criterion.alpha], options)
     for one in found.at(problem.criterion.alpha)[:1]:
@@ -153,7 +157,10 @@ def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Soluti
 
 
 def _largest_welfare(problem: Problem, options: CurveOptions) -> Iterator[Solution]:
-    """Crossing of largest welfare on the curve, which is followed beyond alpha up to the factor `options.beyond`."""
+    """Yield the crossing of largest welfare on the curve, or nothing without a certified crossing.
+
+    The curve is followed beyond alpha up to the factor `options.beyond`.
+    """
     alpha = problem.criterion.alpha
     found = follow(problem, [alpha, alpha * options.beyond if alpha > 1 else alpha / options.beyond], options)
     several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]
