@@ -131,7 +131,8 @@ def run(
 
     All servers of a placement are scanned if there are at most `near` or if the policy has methods; otherwise an index
     is used. With `compiled` the loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds,
-    and then compiled; otherwise it is interpreted throughout.
+    and then compiled; otherwise it is interpreted throughout. A rule that reads an array outside of `READ` raises a
+    `DataError`.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))

@@ -208,7 +208,7 @@ def snapshot(
     weights: Literal["each", "shared"] = "each",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of the objects `of`; `where` names their source in errors. See `kubernetes`."""
+    """Build the cluster of the objects `of`; `where` names their source in errors, which are those of `kubernetes`."""
     seen = _Objects()
     for item in of:
         _process(item, seen, frozenset(system))

@@ -98,7 +98,10 @@ def snapshot(
     by: Literal["account", "user"] = "account",
     max_tasks: bool = True,
 ) -> Snapshot:
-    """Build the cluster of `nodes` and `jobs`, with weights from `shares`; `where` names the source. See `slurm`."""
+    """Build the cluster of `nodes` and `jobs`, with weights from `shares`; `where` names the source.
+
+    Raises `DataError` as `slurm` does.
+    """
     seen = {"nodes": [node for node in nodes if _is_available(node)], "jobs": [job for job in jobs if _phase(job)]}
     available = [_Node.of(node) for node in seen["nodes"]]
     if not available:

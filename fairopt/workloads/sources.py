@@ -252,7 +252,7 @@ class Sources(Generic[Made]):
         return self.entries[self.entries[kind].stand_in or kind].function.__module__
 
     def _read(self, name: str) -> tuple[Entry, dict[str, Any], str | None]:
-        """Parse a name into entry, options, and the text of the seed."""
+        """Parse a name into entry, options, and the text of the seed (None without a seed)."""
         plugins.installed()
         path, _, query = name.partition("?")
         kind, colon, directory = path.partition(":")
@@ -376,7 +376,7 @@ def traces_root(traces: str | Path | None = None) -> Path | None:
 
 
 def _trace_folder(root: Path | None, begins: str) -> Path | None:
-    """Folder of a trace below the root, or the root itself if its name matches."""
+    """Folder of a trace below the root, or the root itself if its name matches; None if there is neither."""
     if root is None:
         return None
     folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name.startswith(begins)]

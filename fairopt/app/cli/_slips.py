@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def inches(text: str) -> float:
-    """Parse the width of a figure or table, from 1 to 40 inches."""
+    """Parse the width of a figure or table; raise `ArgumentTypeError` unless it is from 1 to 40 inches."""
     width = float(text)
     if not 1 <= width <= 40:
         raise argparse.ArgumentTypeError(f"it must be from 1 to 40 inches; got {text}")

@@ -208,7 +208,10 @@ def path(options: argparse.Namespace) -> int:
 
 
 def values(given: Sequence[str] | None) -> list[float] | None:
-    """Parse alphas: numbers, `inf`, and geometric sequences `LOW:HIGH:COUNT`; None without arguments."""
+    """Parse alphas: numbers, `inf`, and geometric sequences `LOW:HIGH:COUNT`; None without arguments.
+
+    Raises `DataError` if a text has another form, or a number is out of range.
+    """
     if given is None:
         return None
     alphas: list[float] = []

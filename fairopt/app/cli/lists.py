@@ -93,7 +93,7 @@ def schema(options: argparse.Namespace) -> int:
 
 
 def warmup(options: argparse.Namespace) -> int:
-    """`fairopt warmup`: compile all loops that commands may need."""
+    """`fairopt warmup`: compile all loops that commands may need; an error if no folder can store them."""
     from ...base import dispatchers
     from ...harness import warm
 

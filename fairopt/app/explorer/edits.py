@@ -73,7 +73,10 @@ def alpha(given: Any) -> float:
 
 
 def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
-    """Parse a number or a text, in which a comma may be the decimal point; infinity is `inf` or `∞`."""
+    """Parse a number or a text, in which a comma may be the decimal point; infinity is `inf` or `∞`.
+
+    Other values raise a `DataError` with the field `where`; `what` names the value in the message.
+    """
     text = str(given).strip().replace("∞", "inf").replace("\u2212", "-")
     text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
     try:

@@ -58,7 +58,7 @@ def shares(cluster: Cluster, tasks: Array, of: Iterable[Sequence[int]]) -> list[
 def remembered(
     cluster: Cluster, queues: Queues | None, of: Mapping[str, Members], usage: Mapping[str, float]
 ) -> tuple[Cluster, Queues | None]:
-    """Cluster and tree with weights reduced by the past usage of queues relative to siblings (`scheduling.memory`)."""
+    """Cluster, and tree (or None), with weights reduced by past usage relative to siblings (`scheduling.memory`)."""
     weight, changed = cluster.weight.copy(), {} if queues is None else dict(queues.queues)
     for parent in {one.parent for one in of.values()}:
         names = [name for name, one in of.items() if one.parent == parent]

@@ -238,7 +238,7 @@ def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
 
 
 def _stated(name: str) -> datetime | None:
-    """Date and time (UTC) in a name, if any."""
+    """Date and time (UTC) in a name; None if it has none."""
     if found := _UNIX.search(name):
         return _utc(int(found[1]))
     for date in _DATE.finditer(name):
@@ -268,7 +268,7 @@ class _Step:
         self.last: Allocation | None = None
 
     def resume(self, rows: pd.DataFrame) -> None:
-        """Continue after the stored rows of a snapshot."""
+        """Continue after the stored rows of a snapshot; raise `DataError` if mechanism or half-life differ."""
         self._age(rows["time"].iloc[0])
         self.share = dict(zip(rows["queue"], rows["share"], strict=True))
         self.since = {row.queue: row.since for row in rows.itertuples() if not pd.isna(row.since)}

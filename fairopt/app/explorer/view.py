@@ -123,7 +123,7 @@ def tidy(value: float) -> float | None:
 
 
 def tidied(values: NDArray[Any]) -> list[float | None]:
-    """Apply `tidy` to an array."""
+    """Round the numbers of an array by `tidy`; None for infinity and NaN."""
     return [tidy(value) for value in values.tolist()]
 
 
