@@ -18,7 +18,7 @@ _EVENT = "numba:compiler_lock"
 
 
 class _Compiling(threading.local):
-    """Wall and CPU seconds that numba has taken in a thread; nested compilations are counted once."""
+    """Wall and CPU seconds of compilation and other one-off work in a thread; nested spans are counted once."""
 
     spent = 0.0
     spent_cpu = 0.0
@@ -86,7 +86,7 @@ def cpu() -> float:
 
 
 def compiled() -> float:
-    """Wall time in seconds that this thread has spent on compilation."""
+    """Wall time in seconds that this thread has spent on compilation and other one-off work."""
     _listen()
     return _COMPILING.spent
 
@@ -105,10 +105,10 @@ class Watch:
 
     @property
     def cpu(self) -> float:
-        """CPU time in seconds of this thread only, since the process may compute other cells in parallel."""
+        """CPU time in seconds without compilation, of this thread only, as other threads may compute other cells."""
         return time.thread_time() - _COMPILING.spent_cpu - self._begun_cpu
 
     @property
     def loops(self) -> float:
-        """CPU time of compilation in seconds."""
+        """CPU time in seconds that this thread has spent on compilation and other one-off work since construction."""
         return _COMPILING.spent_cpu - self._loops

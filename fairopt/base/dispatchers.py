@@ -210,7 +210,7 @@ def _typeof_bundle(value: Any, _: object) -> Bundle:
 
 
 def dispatcher(loop: Any) -> Any:
-    """Build the dispatcher of a `Loop`, with a cache keyed by its content."""
+    """Build the dispatcher of a `Loop`, with a cache keyed by its content; the Python function if numba is disabled."""
     made = numba.njit(pipeline_class=compiler_for(loop.content), **loop.options)(loop.py_func)
     if made is loop.py_func:  # numba is disabled by the environment variable NUMBA_DISABLE_JIT
         return made

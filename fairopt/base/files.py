@@ -36,7 +36,7 @@ def unplaced(text: str) -> str:
 
 
 def read(path: Path, what: str) -> str:
-    """Read the text of a file; `what` names its kind in errors, such as `cluster file`."""
+    """Read the text of a file; `what` names its kind in the `DataError` of a failure, such as `cluster file`."""
     with _reaching(f"read the {what}", path):
         if path.is_char_device() or path.is_block_device():  # reading some devices never ends
             raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
@@ -103,7 +103,7 @@ def inside(prefix: object, *where: str | int) -> Iterator[None]:
 
 
 def read_json(path: str | Path, what: str, make: Callable[[Any], Made]) -> Made:
-    """Read a JSON file and build an object by `make`; errors name the file."""
+    """Read a JSON file, and return the object that `make` builds from its content; a `DataError` names the file."""
     path = Path(path)
     document = parse_json(read(path, what), path)
     with inside(path):
@@ -149,7 +149,7 @@ def toml_line(text: str, where: Sequence[str | int]) -> int:
 
 
 def folder(path: Path) -> None:
-    """Create a folder and its parents."""
+    """Create a folder and its parents, unless it exists; an invalid path raises `DataError`."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except ValueError as error:  # an invalid path, such as a path with a null character
@@ -157,7 +157,7 @@ def folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:
-    """Write a file atomically, by renaming a temporary file, so that an old file survives a failure."""
+    """Write a file atomically, by renaming a temporary file, so that an old file survives a failure (`DataError`)."""
     with _reaching(f"write the {what}", path):
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # the target of a link is replaced, not the link

@@ -67,7 +67,7 @@ def compiling() -> Iterator[None]:
 
 
 def _largest(arguments: Any) -> int:
-    """Size of the largest array among the arguments, including the fields of named tuples."""
+    """Size of the largest array among the arguments, including the fields of named tuples; 0 without arrays."""
     sizes = (_largest(one) if isinstance(one, tuple) else getattr(one, "size", 0) for one in arguments)
     return max(sizes, default=0)
 
@@ -114,7 +114,7 @@ class Loop:
 
     @property
     def signatures(self) -> list[Any]:
-        """Argument types for which this process has compiled the loop."""
+        """Argument types for which this process has compiled or loaded the loop; empty before the first such call."""
         return list(self.dispatcher.signatures) if "dispatcher" in vars(self) else []
 
     @property
@@ -132,7 +132,7 @@ class Loop:
 
     @cached_property
     def reads(self) -> dict[str, Any]:
-        """Global names that the function reads, with their values, except the function itself."""
+        """Values by name of the globals, and of the loops in other modules, that the function reads; without itself."""
         known, names = self.py_func.__globals__, sorted({*_names(self.py_func.__code__)})
         found = {name: known[name] for name in names if name in known and known[name] is not self}
         for module, name in product([one for one in found.values() if isinstance(one, ModuleType)], names):

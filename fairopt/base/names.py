@@ -64,7 +64,7 @@ def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
 
 
 def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
-    """Convert a name, given as a string or a number, to a string that can be encoded in UTF-8."""
+    """Convert a name, given as a string or a number, to a string; `DataError` if UTF-8 cannot encode it."""
     if not isinstance(name, str | Real) or name != name:  # NaN marks a missing name
         raise DataError(f"a {what} is called {short(name)}; a name must be text or a number", where)
     try:

@@ -105,7 +105,7 @@ def digest_of(module: str) -> str:
 
 @cache
 def installed() -> tuple[ModuleType, ...]:
-    """Import the plug-ins of installed packages, once; a failed import is a warning."""
+    """Import the plug-ins of installed packages, once, and return their modules; a failed import is a warning."""
     found: list[ModuleType] = []
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:

@@ -53,7 +53,10 @@ class Registry(MutableMapping[str, Kind]):
         return len(self._known)
 
     def defined(self, kind: Any) -> None:
-        """Register a class that has a name; a redefinition in the same module, as in notebooks, replaces it."""
+        """Register a class if it has a name; a redefinition in one module, as in notebooks, replaces the old class.
+
+        A class with the name of a class of another module raises `DataError`.
+        """
         if kind.__dict__.get("name"):
             old: Any = self.taken(kind.name, kind.__module__)
             if old is not None and old.name == kind.name:
@@ -103,7 +106,7 @@ class Registry(MutableMapping[str, Kind]):
             raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
     def described(self, text: str) -> tuple[Kind, dict[str, Any]]:
-        """Split a text such as `alpha-fair(share=asset)` into class and parameters."""
+        """Parse a text such as `alpha-fair(share=asset)` into class and parameters; `DataError` if it is invalid."""
         name, inside = parts(text, self._what)
         return self.named(name), {} if inside is None else parameters(text, inside)
 
@@ -113,7 +116,7 @@ class Registry(MutableMapping[str, Kind]):
         Raises
         ------
         DataError
-            The argument is a class, or neither text nor an instance of `base`.
+            The argument is a class, or neither text nor an instance of `base`, or the text is invalid.
         """
         if isinstance(given, base):
             return given
@@ -126,7 +129,7 @@ class Registry(MutableMapping[str, Kind]):
         return self.made(kind.name, parameters)
 
     def taken(self, name: str, module: str | None) -> Kind | None:
-        """Find the registered class of a name; a `module` outside of the package first imports the whole package."""
+        """Find the registered class of a name, or None; a `module` outside of the package first imports the package."""
         if not (module or "").startswith(f"{self._package}."):
             self._import(self._files)
         return self._known.get(name)
@@ -154,7 +157,10 @@ def plain(name: str) -> str:
 
 
 def parts(text: str, what: str) -> tuple[str, str | None]:
-    """Split `name(arguments)` into the name and the text of its arguments, or None; errors use the word `what`."""
+    """Split `name(arguments)` into the name and the text of its arguments (None without brackets).
+
+    Another text raises `DataError`, whose message calls it no `what`.
+    """
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise DataError(f"{short(text)} is not a {what}; write a name, or name(parameter=value, ...)")
@@ -162,7 +168,7 @@ def parts(text: str, what: str) -> tuple[str, str | None]:
 
 
 def parameters(text: str, inside: str) -> dict[str, Any]:
-    """Parse the arguments `parameter=value, ...` of a text; each parameter may occur once."""
+    """Parse the arguments `parameter=value, ...` of a text; other texts and repeated parameters raise `DataError`."""
     source = f"f({inside})"
     try:
         call: ast.expr | None = ast.parse(source, mode="eval").body
@@ -183,7 +189,10 @@ def parameters(text: str, inside: str) -> dict[str, Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """Evaluate a number, a string, or a list; bare words such as `best-response` are strings, except `inf`."""
+    """Evaluate a number, a string, a list or a tuple; bare words such as `best-response` are strings, except `inf`.
+
+    Another expression raises `DataError`.
+    """
     if isinstance(node, ast.List | ast.Tuple):
         return (tuple if isinstance(node, ast.Tuple) else list)(map(_value, node.elts))
     try:

@@ -32,7 +32,7 @@ def typed(said: Any, kind: type[Made]) -> Made:
 
 
 def _invalid(message: str, said: Any, kind: Any) -> DataError:
-    """Say what the invalid value in `said` is and what it must be, from the message of msgspec.
+    """Error that states what the invalid value in `said` is and what it must be, from the message of msgspec.
 
     A message is the fault and the path of the value, such as "Expected `int`, got `str` - at `$[0].jobs[2].tasks`".
     """
@@ -70,7 +70,7 @@ def _described(kind: Any) -> list[str]:
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """A type, and the types of which this type is composed."""
+    """Generate a type, and the types of which it is composed."""
     yield kind
     for part in get_args(kind):
         yield from _parts(part)

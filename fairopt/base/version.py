@@ -26,7 +26,7 @@ def commit(root: Path) -> str | None:
 
 
 def built() -> str | None:
-    """Commit that an installed package was built from, if it was built in a checkout or from a source distribution."""
+    """Commit that an installed package was built from in a checkout or a source distribution; None if it is unknown."""
     try:
         return Path(__file__).resolve().parents[1].joinpath("shipped", "COMMIT").read_text(encoding="utf-8") or None
     except OSError:

@@ -112,9 +112,9 @@ class Certificate(Frozen):
 
 
 def feasible(cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, None]:
-    """Certify feasibility only (`feasibility`), for tasks (users, servers).
+    """Certify that tasks (users, servers) are feasible for `cluster`, and nothing else (`feasibility`).
 
-    `log_prices` are ignored, and the second result is None, so that the function has the signature of `Judge`.
+    The results are a certificate and None. `log_prices` are ignored, so that the function has the signature of `Judge`.
 
     >>> import numpy as np, fairopt as fo
     >>> fo.certificates.feasible(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), np.array([[3.0], [2.0]]))[0].measure
@@ -444,7 +444,10 @@ def _of_tree(
     hint: Array | None,
     servers: Sequence[str],
 ) -> _Judgement:
-    """Largest possible increase of a user's tasks at the moment at which progressive filling stops the user."""
+    """Largest possible increase of a user's tasks at the moment at which progressive filling stops the user.
+
+    It is 0 if no user can run tasks.
+    """
     assert isinstance(criterion, TreeCriterion)
     filling = criterion.filling(polytope.cluster, polytope.users)
     log_prices = np.full((1, *polytope.cluster.capacity.shape), -np.inf) if hint is None else hint
@@ -466,7 +469,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
 
     with the cost :math:`p_{ni}` of a task on server i, the least cost :math:`p_n = \min_i p_{ni}`, and the
     Fenchel-Young loss B (`Criterion.bregman`). Every price vector gives a bound. The bound is infinite if welfare is
-    not finite.
+    not finite, and 0 if no user can run tasks.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
     """Backward error at one threshold tau, an upper bound that engines use as a termination criterion.
 
     At alpha = 0 the thresholds `LEVELS` are tried as well, since tasks on a server may be less than the fraction tau of
-    a user's monopoly tasks.
+    a user's monopoly tasks. The error is infinite for tasks without finite marginal utilities.
     """
     problem, levels = _Conditions(polytope, criterion, tasks), LEVELS if criterion.alpha == 0 else ()
     if problem.impossible:
@@ -207,7 +207,10 @@ class _Conditions:
             self.impossible = "tasks beyond the range of numbers"
 
     def least(self, log_rows: Array) -> BackwardError:
-        """Error at log prices of whole capacities (rows,), for the best scale and threshold."""
+        """Error at log prices of whole capacities (rows,), for the best scale and threshold.
+
+        It is infinite if the tasks have no finite marginal utilities (`impossible`).
+        """
         if self.impossible:
             none = np.zeros(len(self.user), dtype=bool)
             residual = np.full(len(none), np.inf)
@@ -436,7 +439,10 @@ def supporting(problem: _Conditions, leeway: float) -> Array | None:
 def searched(
     polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """Smallest backward error over zero prices and the prices of `supporting` for several values of its leeway."""
+    """Smallest backward error over zero prices and the prices of `supporting` for several values of its leeway.
+
+    No further prices are tried once the error is at most 1e-9.
+    """
     problem = _Conditions(polytope, criterion, tasks, servers)
     best = problem.least(np.full(len(polytope.row_server), -np.inf))
     for leeway in (1e-10, 1e-8, 1e-6, 1e-4):

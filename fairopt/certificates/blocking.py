@@ -76,6 +76,11 @@ def blocking(
     tol : float
         Relative increase of tasks that counts as zero.
 
+    Returns
+    -------
+    Blocking
+        Users whose bound exceeds `tol` are `unproved`, and have no bottleneck.
+
     Raises
     ------
     DataError
@@ -136,9 +141,10 @@ def _by_prices(
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:
-    """Bounds on relative increases, (users,), and the server and resource of each user's bottleneck.
+    """Bounds on relative increases, (users,), and server and resource of each user's bottleneck, -1 without a proof.
 
     Linear programs are solved for users who are not at their limits (mask `free`) and not bound at the given prices.
+    Raises `SolverError` if no prices are given and there are too many pairs for linear programs.
     """
     if len(polytope.gamma) > polytopes.LARGE and prices is None:
         raise SolverError(
@@ -156,7 +162,11 @@ def _by_prices(
 def _without_rounding(
     polytope: Polytope, tasks: Array, criterion: Criterion, rise: Array, server: Index, resource: Index, tol: float
 ) -> tuple[Array, Index, Index]:
-    """Replace bounds above `tol` by the distance of tasks from the exact optimum, which exact prices prove."""
+    """Replace bounds above `tol` by the distance of tasks from the exact optimum, which exact prices prove.
+
+    Bounds and bottlenecks are returned unchanged if the optimum is not computed or proved, or the distance exceeds
+    `tol`.
+    """
     limits = criterion.limits(polytope.cluster)
     found = leximin(polytope.cluster, criterion, limits)
     by = None if found is None else proofs(found, polytope.cluster, criterion, limits)

@@ -22,10 +22,12 @@ def rises(program: ColumnProgram, x: Array, prices: Array, values: Array) -> Arr
     :math:`X_k` of column k. Let the right-hand side be g, and let users be in the order of their levels. If the levels
     of users up to m do not decrease, the relative increase of :math:`\ell_n` is at most
     :math:`(g + \sum_{j > m} p_j \ell_j) / (p_n \ell_n)`. The bound is the least over all sets of prices and values and
-    all m, of the larger of this number and :math:`\ell_m / \ell_n - 1`.
+    all m, of the larger of this number and :math:`\ell_m / \ell_n - 1`. If the level of some user is 0, the bound is
+    infinite for such users, and 0, without a proof, for all others.
 
     Parameters
     ----------
+    program : ColumnProgram
     x : (columns,)
         Amounts.
     prices : (sets, rows)
@@ -57,10 +59,12 @@ def backward_error(program: ColumnProgram, x: Array, alpha: float, prices: Array
 
     If :math:`c_k` differs from :math:`v_k`, the coefficients of column k are changed by the relative amount
     :math:`|\log (v_k / c_k)|`, and capacities with them. A column whose cost exceeds its value may instead be dropped,
-    which reduces the levels of its users and the use of its rows. Idle capacity of rows with a price is removed.
+    which reduces the levels of its users and the use of its rows. Idle capacity of rows with a price is removed. All
+    errors are infinite if the level of some user is 0, or a price is not finite.
 
     Parameters
     ----------
+    program : ColumnProgram
     x : (columns,)
         Amounts.
     prices : (rows,)

@@ -218,13 +218,13 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
 
 
 def _least(slack: Array, wanted: bool) -> Index:
-    """Indices of nearly active constraints, by increasing slack."""
+    """Indices of at most `_MOST` nearly active constraints, by increasing slack; none unless `wanted`."""
     near = np.flatnonzero(slack < 0.1) if wanted else np.zeros(0, dtype=np.intp)
     return near[np.argsort(slack[near], kind="stable")][:_MOST]
 
 
 def _exact(active: _Active, error: float, regular: float) -> Array:
-    """Row sums from the inverse, (users,), the largest over single changes of the active set."""
+    """Row sums from the inverse, (users,), the largest over single changes of the active set; infinite if singular."""
     whole, holds, pairs = active.regular(regular).toarray(), np.flatnonzero(active.holds), len(active.user)
     user, outside = active.user[holds[holds < pairs]], np.flatnonzero(~active.holds)
     try:
@@ -257,7 +257,10 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
 
 
 def _estimated(active: _Active) -> Array:
-    """Estimated row sums, (users,): the largest by the 1-norm estimator, and their ratios by random signs."""
+    """Estimated row sums, (users,): the largest by the 1-norm estimator, and their ratios by random signs.
+
+    Row sums are infinite if the matrix cannot be factored.
+    """
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
         factors = sparse_linalg.splu(active.regular(_REGULAR))

@@ -25,7 +25,7 @@ _SPAN = (
 
 
 def spread(cluster: Cluster) -> tuple[float, str]:
-    """Largest dynamic range of weights, capacities or demands (of one resource, without zeros), and of which data."""
+    """Largest dynamic range of weights, capacities or demands (by resource, without zeros), and its kind of data."""
     found = float(cluster.weight.max() / cluster.weight.min()), "weights"
     for amounts, kind in ((cluster.capacity, "capacities"), (cluster.demand, "demands")):
         part = amounts / np.maximum(amounts.max(axis=0), LEAST)
@@ -48,7 +48,7 @@ def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
 def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
     r"""Smallest ratio `use_nr / use_mr` of two users of a server at equal levels, with indices of n, m, server and r.
 
-    The use at level 1 is :math:`\text{use}_{nr} = d_{nr} \phi_n / u_n`.
+    The use at level 1 is :math:`\text{use}_{nr} = d_{nr} \phi_n / u_n`. Without a ratio below 1 the result is 1, None.
     """
     share = criterion.share
     users, server = polytope.users[polytope.pair_user], polytope.pair_server

@@ -52,7 +52,7 @@ def lexicographic_rise(
         \frac{\sigma_m}{\phi_m} \le \frac{\sigma_n}{\phi_n} \Big\}
 
     The result is 0 if and only if `tasks` are the lexicographic max-min allocation, and infinite if a user who can run
-    tasks has none.
+    tasks has none, or its level is beyond the range of floating point.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Proof(NamedTuple):
 
 
 def kept(below: Mask, x: Array, floor: Array) -> Array:
-    """Lower bounds on tasks, (users,): the tasks of users at or below a level, and the floors of other users."""
+    """Lower bounds on tasks, (users,): the tasks x of users `below`, and at most the floors of other users."""
     return np.where(below, x, np.minimum(floor, x))
 
 
@@ -265,7 +265,7 @@ def by_level(level: Array) -> list[Index]:
 
 
 def _asked(level: Array, wanted: Mask) -> Iterator[tuple[Index, float]]:
-    """Groups of `wanted` users that share a linear program, and the highest level at which users keep their tasks.
+    """Yield groups of `wanted` users that share a linear program, and the highest level of users that keep their tasks.
 
     Successive levels that differ by less than `SAME_LEVEL` form a chain, and chains wider than `_WIDE` are divided.
     """
@@ -378,7 +378,7 @@ def check_levels(criterion: Criterion) -> None:
 def hints(cluster: Cluster, prices: Array | None) -> Array | None:
     """Price vectors as hints, (sets, servers, resources): `prices`, or on one server a price on each single resource.
 
-    On one server every level is bound by a single resource.
+    On one server every level is bound by a single resource. On several servers without prices the result is None.
     """
     if cluster.shape[1] == 1:
         return np.diag(ratio(1.0, cluster.capacity[0]))[:, None, :]
@@ -423,7 +423,8 @@ def distances(
     compared with the exact tasks.
 
     `tasks` are (users, servers). In the scope `per_server` the result has one entry per server, 0 for servers that are
-    not `requested`. `work` is a fraction of `rational.WORK`.
+    not `requested`. After the first difference above `SUFFICIENT` further entries are not computed, and are 0. `work`
+    is a fraction of `rational.WORK`.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
     for i in np.flatnonzero(requested).tolist():

@@ -36,7 +36,7 @@ class Dictionary:
 
     A row is a mapping from columns to nonzero entries, and a bound, all fractions; every row is scaled to integers.
     The indices of variables are the columns, followed by a slack for each row. `work` limits the total number of
-    machine words that are computed.
+    machine words that are computed; a pivot beyond this limit raises `TooMuch`.
     """
 
     def __init__(self, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> None:
@@ -69,7 +69,10 @@ class Dictionary:
             self.pivot(i, j)
 
     def _leaving(self, j: int) -> int:
-        """Row that limits the increase of a column's variable; among ties, the row of the smallest basic variable."""
+        """Row that limits the increase of a column's variable; among ties, the row of the smallest basic variable.
+
+        Raises `ValueError` if no row does.
+        """
         best = -1
         for i, row in enumerate(self.table):
             if row[j] > 0:
@@ -122,7 +125,7 @@ class Dictionary:
             row[j] = sum(by * row[k] for k, by in nonbasic) + own
 
     def pivot(self, i: int, j: int) -> None:
-        """Pivot: exchange the variables of row i and column j, whose entry is positive."""
+        """Pivot: exchange the variables of row i and column j, whose entry is positive; `TooMuch` beyond `work`."""
         own, den = self.table[i], self.den
         at = own[j]
         self.work -= len(own) * len(self.table) * (1 + at.bit_length() // 64)
@@ -199,7 +202,7 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """Exact max-min optimum over the servers of a cluster; None if it exceeds a fraction `part` of `WORK`.
 
-    Also None with floors, or if a quotient of weight and share is beyond the range of floating point.
+    Also None with floors or rates, or if a quotient of weight and share is beyond the range of floating point.
     """
     usable = may_run(cluster, limits)
     runs = np.asarray(usable.any(axis=1))
@@ -240,7 +243,7 @@ def _raised(
     """Lexicographic max-min by rounds, each of which maximises the common level t of free users.
 
     The level is constrained by `rate_n t <= sum_i x_ni` for free users n. Users whose constraint has a positive price
-    are fixed at the round's level.
+    are fixed at the round's level. The result is None if the computation exceeds `work`.
     """
     rows, level, users = _limits(capacity, demand, pairs, limits), len(pairs), len(demand)
     for n, own in _columns(pairs).items():
@@ -346,7 +349,10 @@ def unique_optimum(cluster: Cluster, share: Numbers, limits: Numbers) -> Numbers
 
 
 def nearest_psdsf(cluster: Cluster, tasks: Array) -> Numbers | None:
-    """Round tasks (users, servers) to fractions with small denominators; None unless the result is exactly PS-DSF."""
+    """Round tasks (users, servers) to fractions with small denominators.
+
+    The result is None if rounding changes tasks by more than `_NEAR`, or if the result is not exactly PS-DSF.
+    """
     found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
     found = found.reshape(tasks.shape)
     if (np.abs(found.astype(float) - tasks) > _NEAR * (1 + np.abs(tasks))).any():

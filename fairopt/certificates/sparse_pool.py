@@ -24,7 +24,7 @@ _SAME = 1e-10
 
 @compiled
 def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Array:
-    """Least bound of each user over its resources, (users,), with users in the order of their levels.
+    """Least bound of each user over its resources, (users,), infinite without tasks; users are in the order of levels.
 
     `begin`, `user` and `part` are the compressed sparse columns of the shares :math:`u_{nr}`.
     """
@@ -48,7 +48,10 @@ def bounds(begin: Index, user: Index, part: Array, level: Array, x: Array) -> Ar
 
 
 def rise(cluster: SparseCluster, x: Array, criterion: Criterion, limits: Array) -> Array:
-    """Bounds, (users,), on the relative increase of each user's tasks x at no loss to users at or below its level."""
+    """Bounds, (users,), on the relative increase of each user's tasks x at no loss to users at or below its level.
+
+    They are 0 for users that cannot run tasks, and infinite for other users without tasks.
+    """
     runs = np.flatnonzero(cluster.runnable)
     if not len(runs):
         return np.zeros(len(x))

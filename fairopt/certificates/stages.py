@@ -23,7 +23,8 @@ _NOTHING = 1e-9
 def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
     """Least cost of a task by user, (tables, users), and prices of whole capacities, (tables, rows), of sum 1.
 
-    `prices` are several tables of prices per unit of resource, (tables, servers, resources).
+    `prices` are several tables of prices per unit of resource, (tables, servers, resources). The results of a table
+    without a positive price are 0.
     """
     cost, rows = np.zeros((len(prices), len(polytope.users))), np.zeros((len(prices), len(polytope.row_server)))
     for k, table in enumerate(prices):
@@ -34,7 +35,10 @@ def costs(polytope: Polytope, prices: Array) -> tuple[Array, Array]:
 
 
 def over_limits(polytope: Polytope, filling: Filling, tasks: Array) -> tuple[float, str]:
-    """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers)."""
+    """Largest relative violation of a queue's limit, and its place, for tasks (all users, servers).
+
+    The violation is negative if every limit has room; without limits the result is 0 and ''.
+    """
     held = filling.held(filling.limits, tasks[polytope.users].sum(axis=1))
     over = held / np.maximum(filling.limits.most, np.finfo(float).tiny) - 1
     k = int(over.argmax()) if len(over) else -1

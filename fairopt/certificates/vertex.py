@@ -48,7 +48,8 @@ def vertex_conditions(polytope: Polytope, criterion: Criterion, tasks: Array, lo
     """Condition numbers at alpha = 0, (users of the polytope,); infinite where tasks are not proved to be unique.
 
     In the game the linear programs of the servers form one program, unless task limits couple them. With task limits in
-    the game, or with floors, uniqueness is not decided, and all condition numbers are infinite.
+    the game, or with floors, uniqueness is not decided, and all condition numbers are infinite. They are infinite, too,
+    if the prices are far from dual feasible, or the problem is too large.
 
     Parameters
     ----------

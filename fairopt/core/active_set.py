@@ -106,8 +106,9 @@ def refined(
     The masks `pairs`, `rows` and `binding` are the active pairs, rows and limits; inactive pairs get no tasks, inactive
     rows and limits the price zero. Log prices change by `log1p` of the relative change of :math:`v^A`, in which the
     cost of a pair is linear; Newton's method in levels v would remove only the part 1/A of an error in each step.
-    The iterate with the least error is returned. Without an active constraint, or with more than `DENSE` unknowns, the
-    solution is unchanged except for the masks, and the error is infinite.
+    At most `CORRECTIONS` steps are taken, until the error is at most `aim`, and the iterate of least error is returned.
+    Without an active constraint, or with more than `DENSE` unknowns, the solution is unchanged except for the masks,
+    and the error is infinite.
     """
     active = ActiveSet(pairs, rows, binding)
     of_pairs, of_rows = (active.user[0], active.server[0]), (active.resource[0], active.host[0])

@@ -330,7 +330,7 @@ class Equations:
 
 
 def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
-    """Cast a table to the precision of the factors, and select the BLAS routine of its rank-k update."""
+    """Cast a table to the precision of the factors; return it and the BLAS routine of its rank-k update."""
     if at.rough and rows > _SINGLE_FROM:
         return table.astype(np.float32), blas.ssyrk
     return table, blas.dsyrk

@@ -124,8 +124,8 @@ def _mu_along(q: Stack, at: State, now: Measured, d: Direction, length: Array, c
 def predictor_corrector(q: Stack, at: State, now: Measured, count: Array, soft: float) -> tuple[State, Measured, Array]:
     """Take one predictor-corrector step; return the next iterate, its residuals, and the step length (B,).
 
-    The step is halved while the merit function, residual plus mu, more than doubles. `soft / mu` bounds the exponent of
-    sums over rows from below, so that it tends to A with mu.
+    The step is halved, at most `HALVINGS` times, while the merit function, residual plus mu, more than doubles.
+    `soft / mu` bounds the exponent of sums over rows from below, so that it tends to A with mu.
     """
     mu = now.mu
     norm = np.minimum(q.power, np.maximum(at.norm, soft / mu))

@@ -51,7 +51,10 @@ class Point:
         return found
 
     def at(self, tau: float, fitted: bool) -> Array:
-        """Backward errors (B,) at threshold tau, with prices as given or (`fitted`) in the best-fitting unit."""
+        """Backward errors (B,) at threshold tau, with prices as given or (`fitted`) in the best-fitting unit.
+
+        Errors that are not a number become infinite.
+        """
         q = self.q
         priced = (self.idle <= tau) & (self.log_rows > -np.inf)
         terms = q.log_use + np.where(priced, self.log_rows, -np.inf)[:, None]

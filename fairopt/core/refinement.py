@@ -159,7 +159,7 @@ def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Arr
     .. math:: \min_\Delta\ f \cdot \Delta + u \cdot J \Delta, \qquad u + \Delta \ge 0, \qquad f + J \Delta \ge 0,
 
     with the Jacobian J of f, and bounds on the changes of log prices and of the users' log tasks. Unknowns are in units
-    of the present error.
+    of the present error, which is also the `error` of the result.
 
     Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
     """
@@ -329,7 +329,10 @@ class Conditions:
 
 
 def _run(conditions: Conditions, start: Point, mu: float, aim: float, max_steps: int) -> tuple[Refined, Array]:
-    """Iterate until the error is at most `aim` or stalls; return the best iterate, and prices of limits (users,)."""
+    """Iterate until the error is at most `aim` or stalls, at most `max_steps` times.
+
+    Returns the iterate of least error, and its prices of limits (users,).
+    """
     state = _State(conditions, start, mu)
     best, steps, stalled, least_merit = None, 0, 0, np.inf
     while True:
@@ -382,14 +385,14 @@ class _State:
 
     @property
     def error(self) -> float:
-        """Largest min(u, v), or violation of a constraint."""
+        """Largest min(u, v), or violation of a constraint; infinite if a condition is not finite."""
         at, c = self.here, self.conditions
         values = np.concatenate([at.part, at.weight, at.excess[c.limits]])
         violations = np.where(self.f < 0, -self.f, np.minimum(values, self.f))
         return float(violations.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
 
     def step(self) -> bool:
-        """Take a predictor-corrector step; False if it is not finite."""
+        """Take a predictor-corrector step in place; False, without a step, if it is singular or not finite."""
         products, largest = self.u * self.v, float(np.abs(self.f - self.v).max())
         mu, solve = float(products.mean()), self._newton_solver()
         if solve is None:

@@ -31,7 +31,7 @@ _CACHE_ENTRIES = 60_000
 
 
 class Found(NamedTuple):
-    """Columns z (B, columns), prices of rows in each round (B, rounds, rows), and numbers of rounds (B,), or -1.
+    """Columns z (B, columns), prices of rows in each round (B, rounds, rows), and numbers of rounds (B,).
 
     The number of rounds is -1 for a failure.
     """
@@ -116,7 +116,7 @@ class _Tableaus:
         return np.arange(len(self.problem))
 
     def values(self, some: Mask | Index) -> Array:
-        """Values (some, columns) of the columns."""
+        """Values (some, columns) of the variables of columns in the problems `some`; 0 for free variables."""
         place = self.place[some, : self.columns]
         value = np.take_along_axis(self.table[some, :, -1], np.maximum(~place, 0), axis=1)
         return np.where(place < 0, value, 0.0)

@@ -92,7 +92,8 @@ class Stack:
 
         .. math:: \tfrac1p \log \sum_r D_{nkr}^{p/A} v_{kr}^p
 
-        with the exponent `p = norm` (B,), by default A; evaluated by a stable log-sum-exp.
+        with the exponent `p = norm` (B,), by default A; evaluated by a stable log-sum-exp. Sums include `least_cost`, a
+        positive lower bound of the costs of users whose limit can bind.
         """
         norm = self.power if norm is None else norm
         least_cost = None if self.least_cost is None else norm * self.least_cost
@@ -153,7 +154,8 @@ def of_arrays(
 ) -> Stack:
     """Stack from capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit, share per task (N, B).
 
-    With `rate` (N, K, B) tasks are work throughout; limits must then be infinite, or 0.
+    With `rate` (N, K, B) tasks are work throughout; limits must then be infinite, or 0. In a `game` the share is not
+    read.
     """
     power = np.maximum(alpha, 1.0)
     ratio = alpha / power

@@ -313,7 +313,10 @@ class Step:
         return min(1.0, t * max(TO_BOUNDARY if long else LONG_STEP, near))
 
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
-        """Search along a direction by backtracking from the length t; return the next iterate and the step length."""
+        """Search along a direction by backtracking from the length t; return the next iterate and the step length.
+
+        The length is halved, at most `HALVINGS` times, while residual plus mu more than doubles.
+        """
         q = self.market
         decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]
         for _ in range(HALVINGS):
@@ -354,7 +357,7 @@ class Step:
         return step, longest
 
     def _curvature(self, affine: Change, trial: Point, t: float) -> Array:
-        r"""Error of linearised log marginal utilities, (users,), after a predictor step of length t to `trial`, bounded.
+        r"""Bounded error (users,) of linearised log marginal utilities after a predictor step of length t to `trial`.
 
         .. math:: \log\big(p \pm \xi + t (dp \pm d\xi)\big) + level - \log G(x + t\,dx) - (1 - t) \rho
         """
@@ -367,7 +370,8 @@ class Step:
     def _target(self, affine: Change, trial: Point, t: float) -> float:
         """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.
 
-        The predictor step of length t leads to `trial`. At a large mu the target exceeds a multiple of the residual.
+        The predictor step of length t leads to `trial`. The cube is bounded from both sides. At a large mu the target
+        is also at least a multiple of the residual, up to mu / 2.
         """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu
@@ -416,6 +420,8 @@ def run(
     weight: float | None = None,
 ) -> Candidate:  # fmt: skip
     """Solve by the interior-point method, from a compatible warm `start`; return the iterate of least backward error.
+
+    A run from a warm start that misses `tol` is repeated from the usual starting point.
 
     Parameters
     ----------
@@ -556,12 +562,18 @@ class _Run:
 
 
 def _by_root_finding(problem: Problem, tol: float, weight: float) -> Candidate:
-    """Find the log weight of the sum of shares by Brent's method, with one interior-point run per evaluation."""
+    """Find the log weight of the sum of shares by Brent's method, with one interior-point run per evaluation.
+
+    Returns the candidate of least error among these runs, with the number of steps of all of them.
+    """
     trials: list[Candidate] = []
 
     @cache
     def weight_error(weight: float) -> float:
-        """Residual of a fixed log weight, 0 within the tolerance."""
+        """Residual of the equation for the log weight at the fixed value `weight`, by a run with that value.
+
+        The result is 0, so that the search ends, if the run meets the tolerance or the residual is not finite.
+        """
         candidate = run(problem, tol, weight=weight)
         trials.append(candidate)
         return candidate.off if candidate.error > tol and np.isfinite(candidate.off) else 0.0

@@ -302,7 +302,7 @@ def equilibria(
     Raises
     ------
     DataError
-        alpha is 0 or infinite, or another argument is invalid.
+        alpha is 0 or infinite, no user can run a task, or another argument is invalid.
 
     With active task limits equilibria form continua (a generalised Nash equilibrium): equilibria without active limits
     are enumerated, equilibria with active limits are searched heuristically, and `complete` is False.
@@ -382,7 +382,7 @@ def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
 
 
 def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Array, Array]]:
-    """Tasks (pairs,) and log level prices of the engine's solution."""
+    """Yield tasks (pairs,) and log level prices (servers, resources) of the engine's first solution with prices."""
     polytope = problem.polytope
     for found in engine.solutions(problem, _FINE):
         if found.log_prices is not None:
@@ -395,7 +395,7 @@ def _of_engine(problem: Problem, system: EquilibriumSystem) -> Iterator[tuple[Ar
 def _responses(
     problem: Problem, system: EquilibriumSystem, rng: np.random.Generator, options: EnumerationOptions
 ) -> Iterator[tuple[Array, Array]]:
-    """Tasks (pairs,) and log level prices at the end of best responses from random tasks (Gauss-Seidel)."""
+    """Yield tasks (pairs,) and log level prices at the end of best responses (Gauss-Seidel) from each random start."""
     sweeps, users = Sweeps(system), np.bincount(system.server)
     for _ in range(options.starts):
         part = rng.exponential(size=len(system.user)) / users[system.server]
@@ -448,7 +448,10 @@ class Enumeration(NamedTuple):
 
 
 def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS) -> Enumeration:
-    """Solve all cells; an allocation may occur repeatedly, and the result is incomplete if there are too many cells."""
+    """Solve all cells; the same allocation may occur repeatedly.
+
+    The result is incomplete, with a `reason`, if there are too many cells or the time limit is exceeded.
+    """
     (servers, resources), users = system.row.shape, len(system.weight)
     tasks, levels = [np.zeros((0, len(system.user)))], [np.zeros((0, servers, resources))]
     seen, parts, reason = 0, 0, ""
@@ -473,7 +476,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
     Raises
     ------
     TooLargeError
-        The game has too many faces.
+        The game has too many subsets or faces, or the time limit is exceeded.
     """
     (servers, resources), users = system.row.shape, len(system.weight)
     names, shape, until = system.polytope.cluster.servers, (servers, users), clock.cpu() + options.seconds
@@ -500,7 +503,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
 
 
 def jittered(system: EquilibriumSystem) -> EquilibriumSystem:
-    """Perturb demands of pairs and gains by up to `JITTER`, relatively and deterministically."""
+    """Copy with demands and gains of pairs perturbed by up to `JITTER`, relatively and equally in all runs."""
     rng, other = np.random.default_rng(0), copy(system)
     factor = np.exp(JITTER * rng.uniform(-1, 1, system.use.shape))
     other.use, other.per_task = system.use * factor, system.per_task * factor

@@ -220,7 +220,7 @@ def best_response(
 
 
 def _played(alpha: Any, mechanism: Any) -> GameMechanism:
-    """Game given by `alpha` or by `mechanism`, of which exactly one must be given."""
+    """Game given by `alpha` or by `mechanism`; `DataError` unless exactly one of them is given, and valid."""
     if (alpha is None) == (mechanism is None):
         raise DataError("give either alpha, such as 3, or mechanism, such as ConcaveGame(cp.log1p)")
     if mechanism is None:
@@ -232,7 +232,7 @@ def _played(alpha: Any, mechanism: Any) -> GameMechanism:
 
 
 def _alpha_of(alpha: float, tol: float) -> float:
-    """Validate alpha, which must be so large that rounding errors of tasks are less than `tol`."""
+    """Return alpha; raise `DataError` if it is so small that rounding errors of tasks exceed `tol`."""
     if alpha < (least := min(_ROUNDING / tol, _PLAIN)):
         raise DataError(
             f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
@@ -242,7 +242,7 @@ def _alpha_of(alpha: float, tol: float) -> float:
 
 
 def _order_of(order: str | None, damping: float | None, server_solver: str) -> tuple[str, float | None]:
-    """Validate order, damping and server solver, some of which exclude each other; return order and damping."""
+    """Return order and damping (None: default); raise `DataError` for invalid or conflicting arguments."""
     if damping is not None:
         wanted = "between 0 (no step) and 2, 1 for the response itself"
         damping = _validate.number(damping, "damping", wanted, lambda part: 0 < part < 2)
@@ -333,7 +333,7 @@ def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
 
 
 def generator_of(value: Any) -> np.random.Generator:
-    """Return a random generator, made from `value` if it is a seed."""
+    """Return a random generator, made from `value` if it is a seed; raise `DataError` if it is neither."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError) as error:
@@ -341,7 +341,11 @@ def generator_of(value: Any) -> np.random.Generator:
 
 
 def _given(start: Any, cluster: Cluster, rule: Criterion, order: str) -> tuple[Array | None, list[dict[str, float]]]:
-    """Initial tasks (users, servers), and the rows of the trace of `start`, if it is of the same game and order."""
+    """Initial tasks (users, servers), None without a start, and the rows of the trace that is continued.
+
+    There are such rows if `start` is an allocation of the same game and order. Tasks that are negative or have other
+    names raise `DataError`.
+    """
     if not isinstance(start, Allocation):
         try:
             tasks = None if start is None else _frames.tasks(start, cluster.users, cluster.servers)

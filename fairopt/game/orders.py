@@ -100,7 +100,10 @@ def _outage(server: Any, first: Any, last: Any) -> Outage:
 
 
 def network_of(value: Any, cluster: Cluster, order: str) -> Network:
-    """Check the network of a game on this cluster, and return it with outages by server index."""
+    """Return the network of a game on this cluster, with outages by server index; None stands for the default.
+
+    Raises `DataError` for other types, other orders than `asynchronous`, and outages of unknown servers.
+    """
     if value is None:
         return Network()
     if not isinstance(value, Network):
@@ -123,6 +126,7 @@ def rounds(
 ) -> Iterator[Round]:
     """Play rounds in one of the `ORDERS`, in which every server sends its tasks once to all servers with common users.
 
+    Yields a `Round` for each round, without end: how many messages and numbers are sent, and the largest change.
     In Gauss-Seidel orders each response takes account of all earlier responses; `random` has a new permutation in every
     round. The factor of `over-relaxed` increases while successive rounds have similar directions, and decreases
     otherwise. In `elastic` order servers anticipate the others' responses, and send three numbers per user. In `jacobi`
@@ -168,6 +172,7 @@ def _asynchronous(
 
     Two kinds of events are processed in the order of their times: the clock of a server, at which it responds and sends
     its tasks to all servers with common users, and the arrival of a message. Responses move by the fraction `part`.
+    Yields are those of `rounds`; the change is that of a further response of any server at the end of the round.
     """
     method, servers = sweeps.method, len(sweeps.method.row)
     pairs_of = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]

@@ -79,7 +79,10 @@ class Solved(NamedTuple):
 
 @np.errstate(all="ignore")
 def solutions(g: Game, faces: Index) -> Solved:
-    """Solve cells, given as (cells, servers) indices of faces."""
+    """Solve cells, given as (cells, servers) indices of faces.
+
+    Of each cell at most `_MOST` combinations of solutions of its parts are examined.
+    """
     servers, users, resources = g.use.shape
     for rounds in _ROUNDS:
         faces = faces[_bounded(g, g.support[faces], g.rows[faces], rounds)]

@@ -33,6 +33,8 @@ class EquilibriumCurve:
     ----------
     curves : tuple of Curve
         The parts below and above alpha = 1, on the merged cluster.
+    cluster, merging
+        The given cluster, and its proportional users and servers that are merged in `curves`.
     missing : tuple of str
         Where and why a part ended before its last alpha; empty if both are complete.
 
@@ -52,7 +54,10 @@ class EquilibriumCurve:
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
-        """Crossings of alpha by the curve, on the merged cluster; the first is that of `AlphaPFVDS(alpha, "curve")`."""
+        """Crossings of a requested alpha by the curve, on the merged cluster; the first is that of `select="curve"`.
+
+        The tuple is empty if alpha was not requested or not attained.
+        """
         return next((found for one in self.curves if (found := one.at(alpha))), ())
 
     def user_tasks(self, merged: Array) -> Array:
@@ -60,7 +65,10 @@ class EquilibriumCurve:
         return np.asarray(self.merging.split_users(merged[:, None])[:, 0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Frame of crossings: alpha, place among the crossings of alpha (from 0), index, certificate, user tasks."""
+        """Frame of crossings, with the columns `alpha`, `place`, `index`, `certificate`, and the tasks of each user.
+
+        `place` counts the crossings of an alpha along the curve, from 0.
+        """
         rows = []
         for one in self.curves:
             seen: dict[float, int] = {}
@@ -72,7 +80,10 @@ class EquilibriumCurve:
         return pd.DataFrame(rows, columns=["alpha", "place", "index", "certificate", *self.cluster.users])
 
     def jumps(self) -> pd.DataFrame:
-        """Frame of jumps of the first crossing, in the direction away from alpha = 1: alpha, user, before, after."""
+        """Frame of jumps of the first crossing, with the columns `alpha`, `user`, `before` and `after`.
+
+        `before` has the user's tasks at the end nearer to alpha = 1, `after` those at the other end.
+        """
         rows = [
             {"alpha": jump.alpha, "user": user, "before": before, "after": after}
             for one in self.curves
@@ -96,9 +107,9 @@ def equilibrium_curve(
 
     .. math:: F(x, \lambda, \alpha) = 0, \qquad (x, \lambda)(1) \text{ the optimum of } \max \sum_n \phi_n \log x_n
 
-    with F the optimality conditions of all servers. All crossings of the requested alphas by the curve are found, with
-    their indices; within a fold an alpha has several crossings. On small clusters the curve passed through all
-    equilibria in each of 86 folds that were enumerated; in general it need not.
+    with F the optimality conditions of all servers. The crossings of the requested alphas by the curve, as far as it is
+    followed, are found with their indices; within a fold an alpha has several crossings. On small clusters the curve
+    passed through all equilibria in each of 86 folds that were enumerated; in general it need not.
 
     Parameters
     ----------
@@ -112,10 +123,15 @@ def equilibrium_curve(
     options : CurveOptions
         Step lengths and limits of the continuation.
 
+    Returns
+    -------
+    EquilibriumCurve
+        With `crossings(alpha)`, `to_frame()`, `jumps()` and `missing`.
+
     Raises
     ------
     DataError
-        An alpha is out of range.
+        An alpha is not a number or out of range.
 
     >>> import fairopt as fo
     >>> curve = fo.game.equilibrium_curve(fo.Cluster([[2, 2], [1, 2]], [[3, 2], [1, 4]]), [3.0])

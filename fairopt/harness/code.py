@@ -44,7 +44,7 @@ def solving() -> tuple[str, ...]:
 
 
 def computing(*rooms: str) -> list[Path]:
-    """Files that enter the digest: those of the given packages or modules, and modules that all mechanisms share."""
+    """Files that enter the digest, sorted: those of the given packages or modules, and modules that all cells share."""
     found = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
     files = {path for path in found if path.is_file()}
     files -= {PACKAGE / name for name in _SHOWING}
@@ -96,7 +96,7 @@ def _of_modules(names: Iterable[str]) -> Iterator[str]:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Full names of the modules that a module may import: `from a import b` may refer to a module `a.b`."""
+    """Yield full names of the modules that a module may import: `from a import b` may refer to a module `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

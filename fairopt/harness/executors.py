@@ -66,7 +66,7 @@ def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
 def several(
     todo: Sequence[Work], traces: str | None, threads: int | None, seconds: float = _SECONDS
 ) -> tuple[Packed, list[Work]]:
-    """Compute units of work for about `seconds`, at least one cell, and return the rows and the remaining units."""
+    """Compute units of work for about `seconds`, at least one row, and return packed rows and the remaining units."""
     end, left = time.monotonic() + seconds, deque(todo)
     schema, rows = todo[0].cells[0].job.schema, list[Row]()
     while left and (not rows or time.monotonic() < end):
@@ -82,7 +82,10 @@ def several(
 
 
 def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
-    """Group units of work into messages, as a message takes as long as a small cell; a stack is a message by itself."""
+    """Group units of work into messages of at most 16, as a message takes as long as a small cell.
+
+    A stack is a message by itself.
+    """
     size = max(1, min(_SENT, len(todo) // (_TURNS * workers)))
     found: list[list[Work]] = []
     for work in todo:
@@ -93,14 +96,14 @@ def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
 
 
 def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
-    """Execute cells sequentially in this process."""
+    """Execute cells sequentially in this process, and yield packed rows, of one cell or stack at a time."""
     while todo:
         found, todo = several(todo, traces, threads, 0.0)
         yield found
 
 
 def on(given: Executor, workers: int) -> Execute:
-    """Execute cells on an executor of `concurrent.futures`, such as `get_executor(pure=False)` of a Dask client.
+    """Function that executes cells on an executor of `concurrent.futures`, such as that of a Dask client.
 
     At the end, work that has not begun is cancelled, but the executor is not shut down.
     """
@@ -117,7 +120,7 @@ def on(given: Executor, workers: int) -> Execute:
 
 
 def processes(jobs: int) -> Execute:
-    """Execute cells in `jobs` processes of this machine."""
+    """Function that executes cells in `jobs` processes of this machine, which are killed at the end."""
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
         warm_up(work.cells[0] for work in todo)
@@ -242,7 +245,10 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """Connect to a Dask scheduler, such as `tcp://HOST:8786`; yield an executor and the number of its workers."""
+    """Connect to a Dask scheduler, such as `tcp://HOST:8786`, and yield an executor and the number of its workers.
+
+    Raises `FairoptError` if no scheduler answers.
+    """
     try:
         client = of_an_extra("distributed").Client(address, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -51,7 +51,7 @@ class Document:
 
     @contextmanager
     def blamed(self, *place: str | int) -> Iterator[None]:
-        """Add to each `DataError` the line of its entry, or of `place`; the line is in [smoke] if the key is there."""
+        """Context that adds to a `DataError` the line of its entry, or of `place`, in [smoke] if the key is there."""
         try:
             yield
         except DataError as error:
@@ -96,7 +96,7 @@ def _field(
     type: Any = "text", *, several: str = "", automatic: bool = False, required: bool = False, default: Any = None,
     description: str | None = None, **bounds: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Type and default of a field of `fields.toml`."""
+    """Type and default of a field of `fields.toml`; a `required` field has no default."""
     kind: Any = Literal[tuple(type)] if isinstance(type, list) else _TYPES[type]
     if description is not None:
         names = {name: ", ".join(choices) for name, choices in _CHOICES.items()}
@@ -268,7 +268,7 @@ class Experiment:
         return self.kind.schema
 
     def draws(self, grid: Grid) -> int:
-        """Number of draws of a random source for a grid."""
+        """Number of draws of a random source for a grid: `repetitions` of the grid, or else of the experiment."""
         return int(grid.one("repetitions") or self.repetitions)
 
 
@@ -303,7 +303,7 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
 
 
 def parse(document: Document, smoke: bool = False) -> Experiment:
-    """Build the experiment of a document after validating all keys, including those of [smoke]."""
+    """Build the experiment of a document after validating all keys, including those of [smoke] (`DataError`)."""
     kind = POLICIES if "workloads" in document.data and "clusters" not in document.data else MECHANISMS
     full = _experiment(kind, document)
     tiny = _experiment(kind, _smaller(kind, document)) if "smoke" in document.data else replace(full, smoke=True)
@@ -311,7 +311,10 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
 
 
 def _smaller(kind: Kind, document: Document) -> Document:
-    """Copy of a document in which the values of [smoke] replace other values."""
+    """Copy of a document in which the values of [smoke] replace other values.
+
+    A cluster or workload of [smoke] that the experiment lacks raises `DataError`.
+    """
     data, tiny = document.data, document.data["smoke"]
     for name in tiny.get(kind.sources, ()):
         if name not in data[kind.sources]:
@@ -327,7 +330,7 @@ def _smaller(kind: Kind, document: Document) -> Document:
 
 
 def _experiment(kind: Kind, document: Document) -> Experiment:
-    """Build the experiment of a document, without replacement by the values of [smoke]."""
+    """Build the experiment of a document, without replacement by values of [smoke]; `DataError` if it is invalid."""
     with document.blamed():
         file: Any = typed(document.data, kind.file)
     _plugins.installed()
@@ -365,12 +368,15 @@ def _experiment(kind: Kind, document: Document) -> Experiment:
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    """Values of a key whose entry is one value or a list."""
+    """Tuple of the values of a key whose entry is one value or a list."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _sources(kind: Kind, name: str, said: Table, folder: Path) -> list[Source]:
-    """Form a cluster or workload for every combination of options that are lists; nothing is drawn or read yet."""
+    """Form a cluster or workload for every combination of options that are lists; nothing is drawn or read yet.
+
+    An unknown source, or an invalid option, raises `DataError`.
+    """
     entry, own = typed(said, Entry), Entry.__struct_fields__ if kind is MECHANISMS else ("source",)
     options = {key: _several(value) for key, value in said.items() if key not in own}
     if empty := [key for key, several in options.items() if not several]:
@@ -390,6 +396,8 @@ def _with_options(text: str, pairs: tuple[tuple[str, Any], ...]) -> str:
 
 def cells_of(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     """Return the distinct cells of an experiment; the cells of each cluster or workload are consecutive.
+
+    `traces` is the folder of the traces, by default FAIROPT_TRACES.
 
     Raises
     ------

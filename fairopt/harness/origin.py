@@ -110,7 +110,10 @@ def _file(sources: Sources[Any], text: str, folder: Path) -> Path | None:
 
 
 def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
-    """Draw a cluster, and return it with its description; seed and repetition determine it for all mechanisms."""
+    """Draw a cluster, and return it with its description; seed and repetition determine it for all mechanisms.
+
+    Raises `Elsewhere` if the files of the origin have changed, or are others on this machine.
+    """
     if origin.kind == "paper":
         found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
     elif origin.kind == "file":
@@ -127,7 +130,10 @@ cluster = lru_cache(maxsize=4)(drawn)
 
 @lru_cache(maxsize=2)
 def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
-    """Draw a workload; seed and repetition determine it for all policies."""
+    """Draw a workload; seed and repetition determine it for all policies.
+
+    Raises `Elsewhere` if the files of the origin have changed, or are others on this machine.
+    """
     if origin.kind == "file":
         return load_workload(_unchanged(origin))
     made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)

@@ -62,6 +62,8 @@ def _computed(cell: Cell, threads: int | None, compute: Callable[[], Row]) -> tu
 def together(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], list[Cell]]:
     """Compute rows of draws that are solved together; return them, and the cells that have to be solved individually.
 
+    If the joint solution fails, an `EngineWarning` is issued, and all cells have to be solved individually.
+
     Raises
     ------
     Elsewhere

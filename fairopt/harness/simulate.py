@@ -151,7 +151,10 @@ class Simulate:
 
     @classmethod
     def of(cls, text: str, *how: Any) -> Simulate:
-        """Parse the text of a policy, and store its canonical form."""
+        """Construct from the text of a policy, which is stored in canonical form, and the further fields in order.
+
+        An invalid text raises `DataError`.
+        """
         made = parse(text)
         inside = named(made).text if isinstance(made, Mechanism) else str(made)
         return cls(Named(_prefixed(text)[0] + inside, parse), *how)
@@ -165,7 +168,7 @@ class Simulate:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row that describe the question."""
+        """Columns of a row that describe the question; `options` has the parameters without a column of their own."""
         asked = self.fields
         options = {"impossible": asked.pop("impossible"), "thrashing": self.thrashing}
         options |= {name: asked.pop(name) for name in ("slows", "half_life") if name in asked}
@@ -183,7 +186,10 @@ class Simulate:
         """Do nothing, since the seconds of simulations exclude compilation."""
 
     def answer(self, cell: Cell, traces: str | None) -> Row:
-        """Simulate, and return the columns of a row that describe the result."""
+        """Simulate, and return the columns of a row that describe the result.
+
+        Raises `KeyboardInterrupt` if Ctrl-C stopped the simulation.
+        """
         watch = clock.Watch()
         workload = origin.workload(cell.origin, cell.seed, cell.repetition, traces)
         drawing, watch = watch.cpu, clock.Watch()
@@ -194,7 +200,7 @@ class Simulate:
         return _of_workload(workload) | took | numbers(found) | _long(found, cell.measures)
 
     def run(self, workload: Workload, progress: bool = False) -> Ran:
-        """Run the policy on a workload."""
+        """Run the policy on a workload; an option that does not apply to the kind of simulation raises `DataError`."""
         what: Any = self.what.made
         if self.what.text.startswith(FLUID):
             if self.thrashing is not None:
@@ -216,7 +222,7 @@ class Simulate:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
-    """Yield the jobs of a grid of policies and parameters."""
+    """Yield the jobs of a grid of policies and parameters, given its values by key."""
     until, every = (None if values[key][0] is None else float(values[key][0]) for key in ("until", "every"))
     for factor, slows in product(values["thrashing"], values["slows"]):
         if slows != values["slows"][0] and factor in (None, 1):
@@ -227,7 +233,7 @@ def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Simulate]:
 
 
 def numbers(found: Ran) -> Row:
-    """Measures of a simulation or of a fluid allocation, as columns of a row."""
+    """Measures of a simulation or of a fluid allocation, as columns of a row; NaN becomes None."""
     said = found.summary()
     row: Row = {"status": "missed" if said.get("flagged") else "ok"}
     row |= {name.replace(" ", "_"): said[name] for name in _SUMMARY if name in said}

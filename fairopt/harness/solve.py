@@ -89,7 +89,7 @@ class Solve:
 
     @property
     def asked(self) -> Row:
-        """Columns of a row that describe the question."""
+        """Columns of a row that describe the question; `options` has the parameters without a column of their own."""
         asked, name = self.fields, self.what.made.name
         options = {option: asked.pop(option) for option in ("max_rounds", "residuals")}
         alpha = math.inf if name == "ps-dsf" else getattr(self.what.made, "alpha", None)
@@ -101,7 +101,7 @@ class Solve:
         return code.of(type(self.what.made), *code.solving(), *rooms)
 
     def warm(self) -> None:
-        """Solve a tiny cluster, once per process for each mechanism, engine and order."""
+        """Solve a tiny cluster, once per process for each mechanism, engine and order; a failed solve is ignored."""
         kind = (self.what.made.name, self.engine, self.order)
         if kind not in _WARM:
             _WARM.add(kind)
@@ -109,7 +109,10 @@ class Solve:
                 self.allocation(TINY, np.random.default_rng(0))
 
     def allocation(self, cluster: Cluster, rng: np.random.Generator, start: Array | None = None) -> Allocation:
-        """Solve a cluster; best responses begin at the tasks `start`, (users, servers)."""
+        """Solve a cluster; best responses begin at the tasks `start`, (users, servers).
+
+        Raises `KeyboardInterrupt` if Ctrl-C stopped best responses.
+        """
         mechanism: Any = self.what.made
         if self.engine != PLAYED:
             engine = None if self.engine == DEFAULT else self.engine
@@ -141,7 +144,7 @@ class Solve:
 
 
 def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
-    """Yield the jobs of a grid; parameters without effect on an engine are ignored.
+    """Yield the jobs of a grid, given its values by key; parameters without effect on an engine are ignored.
 
     Raises
     ------
@@ -234,7 +237,10 @@ def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -
 
 
 def use(found: Allocation, classes: bool = True) -> list[Row]:
-    """Rows of utilization by resource: for the class `all`, and for each class of servers, named by its capacities."""
+    """Rows of utilization by resource: for the class `all`, and for each class of servers, named by its capacities.
+
+    With more than 64 classes of servers, or without `classes`, the rows are those of `all`.
+    """
     cluster = found.cluster
     groups = [("all", len(cluster.servers), cluster.pooled_capacity.tolist(), found.arrays.utilization.tolist())]
     if classes:
@@ -267,7 +273,7 @@ def _reached(trace: Trace, levels: tuple[float, ...]) -> list[Row]:
 def _churn(job: Any, cluster: Cluster, found: Allocation, rng: np.random.Generator) -> list[Row]:
     """Rounds until the residual is at most each level, after a tenth of the users left, and after they returned.
 
-    Each game starts from the tasks of the previous game.
+    Each game starts from the tasks of the previous game. The list is empty for a single user.
     """
     users = len(cluster.users)
     stay = np.sort(rng.permutation(users)[max(1, round(_LEAVING * users)) :])
@@ -290,7 +296,7 @@ def power_of_ten(level: float) -> str:
 
 
 def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> list[Row]:
-    """Largest violation of each property over `MISREPORTS` misreports and over departures of users."""
+    """Rows of the largest violation of each property in `VIOLATED`, over `MISREPORTS` misreports and departures."""
     from ..properties import report  # deferred, since other cells do not need it
 
     frame = report(mechanism, cluster, VIOLATED, changes=MISREPORTS, rng=rng)

@@ -40,7 +40,11 @@ _MEASURED = {"utilization", "convergence", "classes", "tasks"}
 
 
 def may_be(cell: Cell) -> bool:
-    """True if a cell can be solved in a stack: a random draw, the default engine, and `solve`, `certify` inherited."""
+    """True if a cell can be solved in a stack.
+
+    The cell must be a random draw, solved by the default engine, without measures that require further solves, and its
+    mechanism must inherit `solve` and `certify`.
+    """
     job, kind = cell.job, type(cell.job.what.made)
     return (
         isinstance(job, Solve)
@@ -56,7 +60,8 @@ def may_be(cell: Cell) -> bool:
 def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
     """Rows of draws from one source by one mechanism, by key; draws without a row have to be solved individually.
 
-    PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`.
+    PS-DSF is excluded: its allocations are not unique, so that a stack may differ from `Mechanism.solve`. So are
+    problems without a kernel, and draws of more than 60 (user, server) pairs, or of another shape than the first draw.
     """
     job, watch = cells[0].job, clock.Watch()
     assert isinstance(job, Solve)

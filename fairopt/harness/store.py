@@ -63,7 +63,7 @@ class Contents:
         return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
-        """Frame of one row per cell, for the given keys in their order, or for all keys.
+        """Frame of one row per cell, for all keys, or for the given keys in their order, without unknown keys.
 
         Columns are in the order of `Schema.columns`: question, result, times and machines.
         """
@@ -158,7 +158,7 @@ class Store:
         return Contents(pa.Table.from_pylist(rows, schema=self.schema.arrow), damaged, self.schema)
 
     def write(self, rows: Sequence[Row] | Packed) -> None:
-        """Commit finished cells.
+        """Commit finished cells, given as rows or already packed.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Store:
 
     @contextmanager
     def _errors(self, kind: type[Exception]) -> Iterator[None]:
-        """Convert errors of SQLite to errors of fairopt."""
+        """Convert operational errors of SQLite and of files to `kind`, and damage of the file to `DataError`."""
         file, left = quote(str(self.file)), quote(str(self.folder / "left.sqlite"))
         damaged = (
             f"{self.file} is damaged; move it away, and its cells are computed again, or save those that are left: "

@@ -251,7 +251,10 @@ def sweep(
 
 
 def _compute(planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
-    """Store rows as they are computed, and return them; an exception that ends the sweep reports what is stored."""
+    """Store rows as they are computed, and return them; an exception that ends the sweep states what is stored.
+
+    The exceptions are `Interrupted`, `Stopped` and `Elsewhere`.
+    """
     from ..base.progress import tqdm
 
     every, name, tables, store = len(planned.cells), planned.experiment.name, [], planned.store

@@ -25,7 +25,10 @@ Question = Callable[[], object]
 
 
 def everything(progress: bool = False) -> None:
-    """Run all engines of all mechanisms on small clusters, and the simulator on a small workload."""
+    """Run all engines, except the declarative engine, of all mechanisms on small clusters, and the simulator.
+
+    A `FairoptError` of a run is ignored.
+    """
     questions = [*_questions()]
     for question in _progress.tqdm(questions, desc="compiling, once", unit="question", disable=not progress):
         with suppress(FairoptError), np.errstate(all="ignore"), loops.compiling():

@@ -90,7 +90,7 @@ def parse(text: str) -> tuple[Mechanism, ...]:
 
 
 def chosen(given: Iterable[str | Mechanism] | str | None) -> list[Mechanism]:
-    """Resolve a list of names and instances, or a text such as "drf, tsf", to instances; None is all mechanisms.
+    """Resolve a list of names and instances, or a text such as "drf, tsf", to instances; None is all variants.
 
     Raises
     ------

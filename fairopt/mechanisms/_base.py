@@ -121,7 +121,10 @@ class Mechanism(Solvable):
         return cluster.pool(), (note,)
 
     def program(self, p: Program) -> Statement:
-        """State the convex program in the tasks of `p`; by default, the program of an alpha-fair criterion."""
+        """State the convex program in the tasks of `p`; by default, the program of an alpha-fair criterion.
+
+        The default raises `DataError` for a criterion of another kind.
+        """
         rule = p.criterion
         if type(rule) is not Criterion:
             raise DataError(f"{self} states no program; define program(p), with the objective that its criterion has")
@@ -233,17 +236,23 @@ class Mechanism(Solvable):
         return declarative.solutions(problem, solver, self.scaled_program(problem.criterion))
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-        """Candidates of the native engine, then of the game's engine, whose prices need no common unit of welfare."""
+        """Candidates of the native engine, then of the game's engine, whose prices need no common unit of welfare.
+
+        The game's engine follows only for alpha-fair criteria at finite alpha > 0. For crowds of users it comes before
+        the interior-point method of the native engine.
+        """
         from ..core.engines.welfare import crowded, fixed_at_floors
-        from ..core.game import equilibria
+        from ..core.game import crowd, equilibria
 
         rule, found = problem.criterion, None
         more: Iterator[Solution] = iter(())
         finite = 0 < rule.alpha < np.inf and type(rule) is Criterion and not len(problem.polytope.timed)
         if finite:
             more = (dataclasses.replace(one, engine="native", warm=None) for one in equilibria.solutions(problem, tol))
-        crowd = not rule.floor.any() and crowded(problem)
-        for found in native.solutions(problem, tol, warm, more if crowd else iter(())):
+        many = not rule.floor.any() and crowded(problem)
+        if many:
+            yield from crowd.solutions(problem, tol, "native")
+        for found in native.solutions(problem, tol, warm, more if many else iter(())):
             yield found
         if finite and rule.floor.any():  # the game's engine has no floors: users at their floors are fixed
             more = fixed_at_floors(problem, found, lambda limited: self._native(limited, min(tol, 1e-11), None))
@@ -307,7 +316,10 @@ class Mechanism(Solvable):
         return advice(best.cluster, best.criterion)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
-        """Build the error for a best solution whose certificate misses `tol`, after the engines `tried`."""
+        """Build the error for a best solution whose certificate misses `tol`, after the engines `tried`.
+
+        It is a `CertificateError` if the solver claims an optimum that the residual refutes, otherwise a `SolverError`.
+        """
         said = f"{best.stats.solver} reports {best.stats.status!r}; " if best.stats.status else ""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({said}engines tried: {', '.join(tried)})"
         why = self.reason(best)

@@ -80,5 +80,5 @@ def claim(
     source: str = "",
     **parameters: tuple[float, float] | None,
 ) -> tuple[Claim, ...]:
-    """One `Claim` per property, with the same conditions and source."""
+    """One `Claim` per property, with the same conditions, source and ranges of `parameters`."""
     return tuple(Claim(name, holds, conditions, MappingProxyType(parameters), source) for name in properties)

@@ -40,7 +40,10 @@ class OtherAlphas(OtherUsers):
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts of the allocation, with `together` as the warm start if the engine returned no warm start."""
+        """Reusable parts of the allocation, or None without any.
+
+        `together` is the warm start if the engine returned no warm start.
+        """
         warm = self.answer.warm
         return replace(warm, engine=warm.engine or self.together) if isinstance(warm, Earlier) else None
 

@@ -176,7 +176,7 @@ class GameMechanism(Mechanism):
         return index_of_answer(problem, tasks, log_prices)
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        """Limits of best responses, continued in alpha from alpha = 1."""
+        """Yield the limit of best responses, continued in alpha from alpha = 1."""
         return chained.solutions(problem, tol)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:

@@ -60,7 +60,7 @@ class Order:
         return result
 
     def prices(self, found: Array | None) -> Array | None:
-        """Permute prices (..., servers, resources) of `problem` back to the given order."""
+        """Permute prices (..., servers, resources) of `problem` back to the given order; None without prices."""
         return None if found is None else np.asarray(found[..., np.argsort(self.servers), :])
 
 

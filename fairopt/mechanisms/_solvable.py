@@ -74,11 +74,14 @@ class Solvable(ABC):
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """Certificate of `tasks` on the cluster of `prepare`, and the log prices by which it is proved."""
+        """Certificate of `tasks` on the cluster of `prepare`, and the log prices that prove it, or None."""
         return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """Certificate of the tasks of a problem; a mechanism's own `certify` receives an array (users, servers)."""
+        """Certificate of the tasks of a problem, with log prices as in `certify`.
+
+        A mechanism's own `certify` receives an array (users, servers).
+        """
         if not self.judged_by_criterion:
             return self.certify(problem.cluster, tasks(), log_prices)
         return certify_problem(problem, tasks, log_prices)

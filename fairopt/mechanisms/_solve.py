@@ -60,7 +60,10 @@ BEYOND_RANGE_SECONDS = 1.0
 
 
 def with_refinement(problem: Problem, offer: Solution) -> Solution | None:
-    """Refine a candidate by Newton steps on its active set; None without prices, or for an unsuitable criterion."""
+    """Refine a candidate by Newton steps on its active set.
+
+    The result is None without prices, for an unsuitable criterion, or if refinement fails.
+    """
     return _moved(problem, offer, REFINEMENT, partial(refinement.refined, aim=1e-12))
 
 
@@ -68,7 +71,7 @@ def at_vertex(problem: Problem, offer: Solution) -> Solution | None:
     """Candidate from a linear program, near an equilibrium of the game at which Newton steps stall.
 
     None outside the game at finite alpha > 0, and for clusters with task limits, where equilibria may form a continuum
-    and a vertex may be another equilibrium.
+    and a vertex may be another equilibrium; also None without prices, or if the linear program fails.
     """
     criterion = problem.criterion
     if criterion.scope != "game" or len(problem.polytope.limited) or not 0 < criterion.alpha < np.inf:
@@ -129,7 +132,7 @@ class Candidates:
 
     @property
     def residual(self) -> float:
-        """Residual of the best candidate."""
+        """Residual of the best candidate; infinite without a candidate."""
         return np.inf if self.verdict is None else self.verdict[0].residual
 
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
@@ -194,7 +197,10 @@ class Candidates:
             self.failure.__cause__ = error.__cause__ or earlier.__cause__
 
     def _stand_in(self, name: str) -> Iterator[Solution] | None:
-        """Candidates of a fallback engine, with a short time limit if the data exceed the range of solvers."""
+        """Candidates of a fallback engine, with a short time limit if the data exceed the range of solvers.
+
+        The result is None if the engine would take too long.
+        """
         offers = self.mechanism.stand_in(self.problem, name, self.tol)
         far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
         if offers is None or not far:
@@ -272,7 +278,10 @@ class Candidates:
         return self.problem.criterion.scope == "game" and self._change(offer, better) > 1e-3
 
     def _change(self, offer: Solution, better: Solution) -> float:
-        """Mean relative change of tasks, weighted by marginal welfare `U'(x) x`; the largest change in the game."""
+        """Mean relative change of work, weighted by marginal welfare `U'(x) x`; in the game the largest change.
+
+        Users without work in either candidate are left out; the mean is 0 if marginal welfare is 0 for all users.
+        """
         before, after = map(self.problem.cluster.work, (offer.tasks, better.tasks))
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))
@@ -298,7 +307,10 @@ _LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a
 
 
 def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: bool) -> tuple[Solution, int | None]:
-    """Final solution and its index, which may be deferred; `leave` replaces an unstable by a stable equilibrium."""
+    """Final solution and its index, which may be deferred; `leave` replaces an unstable by a stable equilibrium.
+
+    The index is None outside the game, and for residuals above 1e-7.
+    """
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
@@ -344,7 +356,7 @@ def _checked(
     solver: str | None,
     start: Allocation | OtherUsers | None,
 ) -> tuple[tuple[str, ...], float, str | None, Earlier | None]:
-    """Check the arguments of `Mechanism.solve`, and return engines in order, tolerance, solver, and warm start."""
+    """Return engines in order, tolerance, solver and warm start; raise `DataError` for invalid arguments of `solve`."""
     known = mechanism.engines(problem.criterion)
     if engine is not None and engine not in known:
         raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
@@ -418,7 +430,11 @@ def solve(
 def _of_sparse(
     mechanism: Solvable, problem: Problem, notes: tuple[str, ...], tol: float, throw: bool, watch: clock.Watch
 ) -> Allocation:
-    """Certified allocation of a pool with a sparse demand matrix, by water filling."""
+    """Certified allocation of a pool with a sparse demand matrix, by water filling.
+
+    Raises `DataError` for other criteria than max-min without floors, and `SolverError`, with `throw`, for a
+    certificate above `tol`.
+    """
     cluster, rule, begun = problem.cluster, problem.criterion, clock.cpu()
     assert isinstance(cluster, SparseCluster)
     if (
@@ -456,8 +472,8 @@ def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> M
 def _merges_users(mechanism: Solvable, problem: Problem) -> bool:
     r"""True if users with proportional demands may be merged: the mechanism permits it, or shares scale with demands.
 
-    In the latter case proportional users have equal levels at an optimum. For given sums :math:`\sigma` of their shares
-    :math:`\sigma_n` and :math:`\phi` of their weights :math:`\phi_n`, both welfare
+    The latter case applies to many users (`_USERS`). Proportional users then have equal levels at an optimum. For given
+    sums :math:`\sigma` of their shares :math:`\sigma_n` and :math:`\phi` of their weights :math:`\phi_n`, both welfare
     :math:`\sum_n \phi_n f(\sigma_n / \phi_n)` and the least level are largest for shares proportional to weights
     (Jensen's inequality), and welfare is then :math:`\phi f(\sigma / \phi)`. This requires alpha > 0: at alpha = 0
     every division of :math:`\sigma` is optimal.

@@ -24,7 +24,10 @@ Share = Literal["dominant", "asset", "task", "alone"] | Sequence[float] | Callab
 
 
 def share_per_task(cluster: Cluster, share: Share) -> Array:
-    """Share per task :math:`u_n`, (users,), from the name of a share, numbers, or a function of the cluster."""
+    """Share per task :math:`u_n`, (users,), from the name of a share, numbers, or a function of the cluster.
+
+    Raises `DataError` for an unknown name, or values that are not one number per user.
+    """
     if isinstance(share, str):
         named: dict[str, Array] = {
             "dominant": cluster.dominant_share_per_task,
@@ -80,7 +83,7 @@ class AlphaFair(Mechanism):
     Raises
     ------
     DataError
-        alpha is negative, or the share is unknown or not positive.
+        alpha is negative, the share is unknown or not positive, or the scope is unknown.
 
     Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 

@@ -68,7 +68,10 @@ class BottleneckFairness(Mechanism):
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
-        """Certificate by the largest complaint: a user's relative distance from the nearest sufficient condition."""
+        """Certificate by the largest complaint: a user's relative distance from the nearest sufficient condition.
+
+        It is infinite if tasks have another shape, are not finite, or are on a server that cannot run them.
+        """
         feasible, where = feasibility(cluster, tasks)
         if not np.isfinite(feasible):
             return Certificate(feasible, np.inf, "complaint", where), None

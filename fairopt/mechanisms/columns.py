@@ -300,6 +300,11 @@ class Columns(Frozen):
             \quad f_1(t) = \log t
 
         Here :math:`\phi_n` is the total weight of the jobs that user n represents.
+
+        Raises
+        ------
+        DataError
+            alpha is negative or not a number.
         """
         alpha, weight = _validate.alpha(alpha), self.weight * self.count
         finite, own = np.isfinite(self.limit), self.limit * self.count
@@ -319,6 +324,11 @@ class Columns(Frozen):
             Largest accepted residual of the certificate.
         throw : bool
             If False, an answer that misses `tol` is returned flagged.
+
+        Returns
+        -------
+        FairColumns
+            Amounts, levels, work and prices, with a certificate.
 
         Raises
         ------
@@ -359,7 +369,12 @@ class Columns(Frozen):
         amounts : (columns,)
             :math:`x_k`.
         alpha, tol
-            Parameters of `solve`.
+            Parameters of `solve`; `tol` is the tolerance of the result only.
+
+        Returns
+        -------
+        FairColumns
+            The given amounts with their levels and a certificate, flagged if it misses `tol`; prices are zero.
 
         Raises
         ------
@@ -397,7 +412,7 @@ class Columns(Frozen):
         return FairColumns(self, float(alpha), x, prices, certificate, tol, seconds, notes)
 
     def _infeasible(self, x: Array) -> tuple[float, str]:
-        """Largest relative violation of a constraint, and the constraint in words."""
+        """Largest relative violation of a constraint, infinite for infinite amounts, and the constraint in words."""
         if not np.isfinite(x).all():
             return np.inf, "amounts are not finite numbers"
         used, spent = self.use @ x, self.time @ x
@@ -426,7 +441,7 @@ class FairColumns(Frozen):
     amounts : (columns,)
         :math:`x_k`.
     row_prices : (rows,)
-        Prices per unit of a row; under max-min, the prices of the lowest level.
+        Prices per unit of a row; under max-min, the prices of the lowest level; zero after `judge`.
     certificate : Certificate
         Its measure is the lexicographic rise (max-min) or the backward error after `solve`, and the distance from the
         optimum after `judge`.
@@ -472,19 +487,22 @@ class FairColumns(Frozen):
 
     @property
     def smallest(self) -> float:
-        """Smallest level among the jobs that can run."""
+        """Smallest level among the jobs that can run; infinite without such jobs."""
         return float(self.problem._levels(self.amounts)[self.problem._running[1]].min(initial=np.inf))
 
     @property
     def geometric_mean(self) -> float:
-        """Geometric mean of levels over the jobs that can run."""
+        """Geometric mean of levels over the jobs that can run; 1 without such jobs."""
         users = self.problem._running[1]
         with np.errstate(divide="ignore"):
             log = np.log(self.problem._levels(self.amounts)[users])
         return float(np.exp(np.average(log, weights=self.problem.count[users]))) if users.any() else 1.0
 
     def to_frame(self) -> pd.DataFrame:
-        """Nonzero amounts as a table, with jobs and pairs of jobs as rows, and where they run as columns."""
+        """Nonzero amounts as a table: jobs and pairs of jobs in rows (`runs`), and where they run in columns (`on`).
+
+        Amounts of columns whose name is not a tuple are in the column `x`.
+        """
         there, names = np.flatnonzero(self.amounts), self.problem.columns
         what = [(" + ".join(map(str, names[k][:-1])), names[k][-1]) if isinstance(names[k], tuple) else (names[k], "x")
                 for k in there]  # fmt: skip
@@ -522,7 +540,7 @@ def _table(values: Any, what: str) -> sp.csc_matrix:
 
 
 def _named(columns: Any) -> tuple[Any, ...]:
-    """Validate names of columns; lists become tuples."""
+    """Return names of columns, with lists as tuples; raise `DataError` for names that cannot be an index."""
     try:
         if isinstance(columns, str):
             raise TypeError
@@ -536,7 +554,7 @@ def _named(columns: Any) -> tuple[Any, ...]:
 
 
 def _jobs(throughputs: Any, workers: Any, of_jobs: dict[str, Any], share: Any) -> list[Any]:
-    """List the jobs with throughputs, after a check of all arguments that name jobs."""
+    """List the jobs with throughputs; raise `DataError` for invalid arguments that name jobs."""
     for given, what in ((throughputs, "throughputs"), (workers, "workers"), *((by, a) for a, by in of_jobs.items())):
         if not isinstance(given, Mapping) and (given is not None or what not in of_jobs):
             raise DataError(f"{what} must be a dict; got {short(given)}")

@@ -30,7 +30,7 @@ def check_function(utility: object) -> None:
 
 
 def concave(plain: Criterion, utility: Utility, levels: Array) -> ConcaveWelfare:
-    """Welfare criterion of a utility, after a check that it is concave and increasing up to the largest of `levels`."""
+    """Welfare criterion of a utility; `DataError` unless it is concave and increasing up to the largest of `levels`."""
     slope = UtilitySlope(utility)
     most = levels[np.isfinite(levels) & (levels > 0)]
     if len(most):

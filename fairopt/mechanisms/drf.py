@@ -91,7 +91,10 @@ class DRF(Mechanism):
         return criterion(cluster, self.weighted_share(cluster), np.inf, "pool")
 
     def weighted_share(self, cluster: Cluster) -> Array:
-        r"""Weighted dominant share per task, :math:`\max_r d_{nr} / (C_r \phi_{nr})`, (users,)."""
+        r"""Weighted dominant share per task, :math:`\max_r d_{nr} / (C_r \phi_{nr})`, (users,).
+
+        Raises `DataError` if resource weights are not positive, or not of shape (users, resources).
+        """
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (np.isfinite(weights) & (weights > 0)).all():
             raise DataError(

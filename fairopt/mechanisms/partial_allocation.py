@@ -130,7 +130,7 @@ class PartialAllocation(Mechanism):
         return _judged(cluster, tasks, optima(cluster)), None
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """Certificate of candidate tasks, by the Nash optima from which the candidates were computed."""
+        """Certificate of tasks by the Nash optima from which candidates were computed, or else by new optima."""
         known = vars(problem).get("nash")
         return _judged(problem.cluster, tasks(), known or optima(problem.cluster)), None
 

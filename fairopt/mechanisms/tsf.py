@@ -21,6 +21,7 @@ def task_share_per_task(cluster: Cluster) -> Array:
     .. math:: 1 / \sum_i a_{ni} \gamma^0_{ni}
 
     Equal servers are evaluated once if the cluster has no rates.
+    The share is infinite for users without monopoly tasks.
     """
     if cluster.rated:
         return ratio(1.0, (cluster.rate * cluster.gamma0).sum(axis=1), np.inf)

@@ -137,7 +137,10 @@ def capable(demand: Array, has: Mask) -> Mask:
 
 
 def runnable(capacity: Array, demand: Array, eligible: Mask | None) -> Mask:
-    """Mask (users,) of users with an eligible server that has all demanded resources; None: all pairs are eligible."""
+    """Mask (users,) of users with an eligible server that has all demanded resources.
+
+    If `eligible` is None, all pairs are eligible.
+    """
     kind, has = kinds(capacity)
     able = capable(demand, has)
     if eligible is None:
@@ -147,7 +150,7 @@ def runnable(capacity: Array, demand: Array, eligible: Mask | None) -> Mask:
 
 
 def usable_columns(capacity: Array, demand: Array, eligible: Mask) -> Index:
-    """Number servers by their sets of usable users, (servers,)."""
+    """Index of each server's set of usable users, (servers,), among the distinct sets in order of appearance."""
     kind, has = kinds(capacity)
     able = np.packbits(capable(demand, has), axis=1)
     return numbered(np.packbits(eligible, axis=0).T & able[kind])

@@ -43,7 +43,10 @@ def to_frames(cluster: Any, placed: bool = True) -> dict[str, pd.DataFrame]:
 
 
 def arguments(servers: Any, users: Any, eligible: Any = None, rate: Any = None) -> Table:
-    """Arguments of `Cluster`, from frames in the format of `to_frames`, aligned by row and column names."""
+    """Arguments of `Cluster`, from frames in the format of `to_frames`, aligned by row and column names.
+
+    Frames whose names do not agree raise `DataError`.
+    """
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
     tables = {"eligible": eligible, "rate": rate}
     tables = {what: _named(table, what, "user", "server") for what, table in tables.items() if table is not None}
@@ -83,10 +86,11 @@ def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tu
 
 
 def aligned(given: Mapping[str, Any]) -> Table:
-    """Arguments of a cluster in which arrays replace frames and series, with the names in their labels.
+    """Arguments of a cluster in which arrays replace frames and series, whose labels replace default names.
 
     The order is that of explicit names, or else of the first labelled argument; other labels must be a permutation of
-    the names. Default integer indices of pandas count as unlabelled, unless another argument has labels.
+    the names, or raise `DataError`. Default integer indices of pandas count as unlabelled, unless another argument has
+    labels.
     """
     given = {name: _frame(value, name) if labelled(value) else value for name, value in given.items()}
     for name in _AXES:
@@ -109,7 +113,8 @@ def aligned(given: Mapping[str, Any]) -> Table:
 def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
     """Tasks :math:`x_{ni}`, (users, servers), from an array, or from a frame or dict by names or by pairs of names.
 
-    For a single server the shape (users,) is accepted, too. Servers that are missing in a dict have no tasks.
+    For a single server the shape (users,) is accepted, too. Servers that are missing in a dict have no tasks. Tasks of
+    another shape, with other names, or that are not finite raise `DataError`.
     """
     if isinstance(values, Mapping):
         nested = {isinstance(row, Mapping) for row in values.values()}
@@ -143,7 +148,7 @@ def tasks(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
 
 
 def in_order(values: Any, argument: str, *axes: tuple[str, Sequence[str]]) -> NDArray[Any]:
-    """Values of a labelled object, in the order of the names of its axes."""
+    """Values of a labelled object, in the order of the names in `axes`; other labels raise `DataError`."""
     table = _frame(values, argument)
     for k, (axis, names) in enumerate(axes[: table.ndim] if table.ndim <= len(axes) else ()):
         if not _numbered(table.axes[k]):
@@ -165,7 +170,7 @@ def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:
-    """Positions of the wanted names in an index."""
+    """Positions of the wanted names in an index; `DataError` unless the index is a permutation of these names."""
     places = {name: place for place, name in enumerate(labels(index, axis))}
     missing = [name for name in wanted if name not in places]
     if missing or len(places) != len(wanted):
@@ -183,7 +188,7 @@ def _numbered(index: pd.Index) -> bool:
 
 
 def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
-    """Frame with its labels converted to text."""
+    """Frame with its labels converted to text; anything but a frame raises `DataError`."""
     if not labelled(table) or not isinstance(table := _frame(table, what), pd.DataFrame):
         raise DataError(f"{what} is of type {type(table).__name__}; it must be a DataFrame, as to_frames makes it")
     _unindexed(table, what)

@@ -63,7 +63,10 @@ def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: boo
 
 
 def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str] = ()) -> Array:
-    """Convert to a two-dimensional float array; errors call its axes `rows` and `columns`, and its columns `names`."""
+    """Convert to a two-dimensional float array, or raise `DataError`.
+
+    The error calls the axes of the array `rows` and `columns`, and its columns `names`.
+    """
     try:
         array = numbers(values)
     except _REFUSALS as error:
@@ -92,7 +95,10 @@ def packed(demand: object) -> bool:
 
 
 def unpacked(given: dict[str, Any]) -> dict[str, Any]:
-    """Replace a demand that is sparse or a dict by a matrix of compressed rows, or by an array if it is small."""
+    """Replace a demand that is sparse or a dict by a matrix of compressed rows, or by an array if it is small.
+
+    Returns all arguments; other demands are unchanged. An invalid demand raises `DataError`.
+    """
     demand = given["demand"]
     if isinstance(demand, Mapping) and not packed(demand) and all(isinstance(row, Mapping) for row in demand.values()):
         resources, users, rows = (
@@ -126,7 +132,10 @@ def unpacked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def vector(values: Any, what: str, users: Sequence[str], default: float) -> Array:
-    """Array with one number per user; a scalar applies to every user, and None stands for `default`."""
+    """Array with one number per user, from an array, a scalar for all users, or None for `default`.
+
+    Other values raise `DataError`.
+    """
     if values is None:
         return np.full(len(users), default)
     try:
@@ -147,7 +156,10 @@ def vector(values: Any, what: str, users: Sequence[str], default: float) -> Arra
 
 
 def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Mask:
-    """Placement constraints (users, servers); None makes all pairs eligible, and a dict has servers by user."""
+    """Placement constraints (users, servers); None makes all pairs eligible, and a dict has servers by user.
+
+    Other shapes, values or names raise `DataError`.
+    """
     shape = len(users), len(servers)
     if isinstance(values, Mapping):
         places = {name: [index] for index, name in enumerate(servers)}
@@ -181,7 +193,10 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> Ma
 
 
 def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
-    """Rates of work (users, servers); None makes all rates 1, and a dict has rates by user and server."""
+    """Rates of work (users, servers); None makes all rates 1, and a dict has rates by user and server.
+
+    Other shapes, values or names raise `DataError`.
+    """
     if isinstance(values, Mapping):
         places = {name: [index] for index, name in enumerate(servers)}
         values = rated(_by_row(values, "rate", users), users, len(servers), places)
@@ -195,7 +210,10 @@ def rates(values: Any, users: Sequence[str], servers: Sequence[str]) -> Array:
 
 
 def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Any:
-    """Rates (users, servers) from one number, or numbers by name of server, for each user; 1 where no rate is given."""
+    """Rates (users, servers) from one number, or numbers by name of server, for each user; 1 where no rate is given.
+
+    An unknown name of a server raises `DataError`.
+    """
     rate = np.ones((len(users), servers), dtype=object)
     for row, given in wanted.items():
         for name, value in given.items() if isinstance(given, Mapping) else ():
@@ -212,7 +230,7 @@ def rated(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: 
 
 
 def _by_row(values: Mapping[Any, Any], what: str, users: Sequence[str]) -> dict[int, Any]:
-    """Convert a dict by name of user to a dict by index of user."""
+    """Convert a dict by name of user to a dict by index of user; an unknown name raises `DataError`."""
     rows = {name: row for row, name in enumerate(users)}
     wanted = dict(zip(labels(values, "user"), values.values(), strict=True))
     for name in wanted:
@@ -222,7 +240,10 @@ def _by_row(values: Mapping[Any, Any], what: str, users: Sequence[str]) -> dict[
 
 
 def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known: Mapping[str, Sequence[int]]) -> Mask:
-    """Eligibility from names of servers by user; a user without names may run on all servers."""
+    """Eligibility (users, servers) from lists of names of servers by user; users without a list may use all servers.
+
+    An unknown name of a server raises `DataError`.
+    """
     eligible = np.ones((len(users), servers), dtype=bool)
     for row, listed in wanted.items():
         several = isinstance(listed, Iterable) and not isinstance(listed, str | Mapping)
@@ -240,7 +261,7 @@ def placed(wanted: Mapping[int, Any], users: Sequence[str], servers: int, known:
 
 
 def _array(values: Any) -> NDArray[Any]:
-    """Convert any value to an array of objects or numbers."""
+    """Convert a value to an array of any type; raises one of `_REFUSALS` for masked, labelled or ragged values."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("it is a masked array; fill or drop what is masked")
     if labelled(values):

@@ -23,7 +23,7 @@ LEAST, MOST = 1e-50, 1e50
 
 
 def number(value: object, what: str, wanted: str, good: Callable[[float], bool] = lambda _: True) -> float:
-    """Validate a real parameter, which is not NaN and satisfies `good`; `wanted` describes it in the error."""
+    """Return a real parameter as a float; `DataError` if it is NaN or not `good`, with the description `wanted`."""
     if (truth := isinstance(value, bool | np.bool_)) or not isinstance(value, Real):
         kind = "a truth value" if truth else f"of type {type(value).__name__}"
         raise DataError(f"{what} is {short(value)}, {kind}; it must be {wanted}")
@@ -37,20 +37,20 @@ def number(value: object, what: str, wanted: str, good: Callable[[float], bool] 
 
 
 def whole(value: object, what: str, least: int = 1) -> int:
-    """Validate an integer of at least `least`; truth values are rejected."""
+    """Return an integer of at least `least`; other values, including truth values, raise `DataError`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise DataError(f"{what} is {short(value)}; it must be a whole number, at least {least}")
     return int(value)
 
 
 def alpha(value: object) -> float:
-    """Validate the parameter of alpha-fairness, from 0 to infinity."""
+    """Return the parameter of alpha-fairness, from 0 to infinity (also as text), as a float, or raise `DataError`."""
     value = np.inf if isinstance(value, str) and value.lower() in ("inf", "infinity", "∞") else value
     return number(value, "alpha", "a number from 0 (efficient) to infinity (max-min)", lambda alpha: alpha >= 0)
 
 
 def tolerance(value: object) -> float:
-    """Validate a tolerance: finite and > 0."""
+    """Return a tolerance as a float; `DataError` unless it is finite and > 0."""
     return number(value, "tol", "a number > 0, such as 1e-6", lambda tol: 0 < tol < np.inf)
 
 
@@ -60,7 +60,7 @@ def finite(value: object) -> bool:
 
 
 def cluster(given: dict[str, Any]) -> dict[str, Any]:
-    """Validate the arguments of the constructor of a cluster, and return its attributes."""
+    """Validate the arguments of the constructor of a cluster (`DataError`), and return its attributes by name."""
     if any(map(_intake.labelled, given.values())):
         from . import _frames
 

@@ -149,7 +149,7 @@ class Cluster:
         return np.asarray((tasks * self.rate if self.rated else tasks).sum(axis=1))
 
     def tasks_of(self, work: Array) -> Array:
-        """Tasks (users, servers) of work (users, servers); 0 where no work is done."""
+        """Tasks (users, servers) that do the given work (users, servers); 0 where the rate is 0."""
         return _arrays.ratio(work, self.rate) if self.rated else work
 
     @property
@@ -170,7 +170,10 @@ class Cluster:
 
     @cached_property
     def share_per_task(self) -> Array:
-        """Share of a resource per task, :math:`d_{nr} / C_r`, (users, resources); infinite where :math:`C_r` is 0."""
+        """Share of a resource per task, :math:`d_{nr} / C_r`, (users, resources).
+
+        It is 0 where :math:`d_{nr} = 0`, and infinite where :math:`C_r = 0` and :math:`d_{nr} > 0`.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
         return read_only(share)
@@ -243,7 +246,7 @@ class Cluster:
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
     ) -> Cluster:
-        """Restrict the cluster to the named users, servers and resources, in the given order.
+        """Restrict the cluster to the named users, servers and resources, in the given order; None keeps all.
 
         Raises
         ------
@@ -365,6 +368,8 @@ class Cluster:
 
     def pool(self) -> Cluster:
         """Pool all servers into one server, on which a user is eligible if it is eligible on any server.
+
+        A cluster of one server is returned unchanged.
 
         Raises
         ------
@@ -539,7 +544,7 @@ class SparseCluster(Cluster):
 
     @property
     def demand(self) -> Array:  # type: ignore[override]
-        """Not available: use `sparse_demand` instead."""
+        """Not available: access raises `DataError`; use `sparse_demand` instead."""
         raise DataError(
             f"the demand of these {self.shape[0]:,} users for {self.shape[2]:,} resources is sparse, and only max-min "
             "on one pool takes it as it is, such as DRF and asset fairness; where memory suffices, give "

@@ -61,7 +61,7 @@ class Document:
     place: Callable[[Where], str]
 
     def made(self, make: Callable[..., Made]) -> Made:
-        """Build an object by `make`; errors name file and line."""
+        """Return the object that `make` builds from the arguments of `Cluster`; a `DataError` names file and line."""
         rows: dict[str, list[int]] = {}
         try:
             made, rows = arguments(self.said)
@@ -74,7 +74,7 @@ class Document:
 
 
 def read(path: str | Path) -> Document:
-    """Read a cluster file: JSON or CSV if it has that suffix, and TOML otherwise."""
+    """Read a cluster file: JSON or CSV if it has that suffix, and TOML otherwise; a failure raises `DataError`."""
     path = Path(path)
     if path.suffix.lower() == ".csv":
         return read_csv(path)
@@ -130,7 +130,7 @@ def document(cluster: Any) -> Table:
 def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
     """Arguments of `Cluster` from a document, and the index of the entry of every server and user.
 
-    Numbers are validated by the constructor of `Cluster`.
+    An invalid structure raises `DataError`; numbers are validated by the constructor of `Cluster`.
     """
     if not isinstance(document, dict):
         raise DataError("a cluster file holds a table with `servers` and `users`")
@@ -169,7 +169,7 @@ def arguments(document: Any) -> tuple[Table, dict[str, list[int]]]:
 
 
 def _servers(entries: list[Table]) -> tuple[list[str], list[int]]:
-    """Names of all servers, and the index of the entry of each server."""
+    """Names of all servers, and the index of the entry of each server; an invalid `count` raises `DataError`."""
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
@@ -206,7 +206,7 @@ def _name(entry: Table, kind: str, row: int) -> str:
 
 
 def known_keys(table: Table, keys: Sequence[str], of: str = "", where: Where = ()) -> None:
-    """Raise `DataError` for an unknown key."""
+    """Raise `DataError` if a table has a key other than `keys`."""
     if unknown := sorted(set(table) - set(keys)):
         raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
 
@@ -225,7 +225,10 @@ def _entries(document: Table, kind: str, keys: set[str], needed: str) -> list[Ta
 
 
 def _amounts(entries: list[Table], kind: str, key: str, resources: Sequence[str]) -> Any:
-    """Amounts (entries, resources), from tables by resource (0 if absent) or lists in the order of `resources`."""
+    """Amounts (entries, resources), from tables by resource (0 if absent) or lists in the order of `resources`.
+
+    Unknown resources and lists of another length raise `DataError`.
+    """
     rows = []
     for row, entry in enumerate(entries):
         value, where = entry[key], (f"{kind}s", row, key)
@@ -278,7 +281,10 @@ class _Row:
 
 
 def read_csv(file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Document:
-    """Read a document from one CSV file, or from files of servers, of users, and optionally of eligible pairs."""
+    """Read a document from one CSV file, or from files of servers, of users, and optionally of eligible pairs.
+
+    An invalid file raises `DataError`, which names file and line.
+    """
     if users is None:
         if eligible is not None:
             raise DataError("a file of eligible belongs to one of servers and one of users; give users= as well")
@@ -316,7 +322,7 @@ def read_csv(file: str | Path, users: str | Path | None = None, eligible: str | 
 
 
 def _csv(cluster: Any) -> str:
-    """Text of a cluster as one CSV file."""
+    """Text of a cluster as one CSV file; `DataError` if CSV cannot represent a name or a user eligible nowhere."""
     for kind in ("resource", "server", "user"):
         for name in getattr(cluster, f"{kind}s"):
             taken = kind == "resource" and name in _RESERVED
@@ -340,7 +346,10 @@ def _csv(cluster: Any) -> str:
 
 
 def _rows(file: str | Path, name: str = "") -> list[_Row]:
-    """Header and rows of a CSV file; the argument is an alternative heading of the column `name`."""
+    """Header and nonempty rows of a CSV file; the argument `name` is an alternative heading of the column `name`.
+
+    A file that is empty or not rectangular raises `DataError`.
+    """
     path = Path(file)
     text = _files.read(path, "CSV file")
     header = text.partition("\n")[0]
@@ -368,7 +377,7 @@ def _rows(file: str | Path, name: str = "") -> list[_Row]:
 
 
 def _csv_entry(row: _Row, kind: str, resources: list[str]) -> Table:
-    """Convert a row to an entry of a cluster file, without empty cells."""
+    """Convert a row to an entry of a cluster file, without empty cells; an invalid cell raises `DataError`."""
     amounts: dict[str, float] = {}
     entry: Table = {_AMOUNTS[kind]: amounts}
     for column, cell in row.cells.items():
@@ -389,7 +398,7 @@ def _csv_entry(row: _Row, kind: str, resources: list[str]) -> Table:
 
 
 def _number(row: _Row, column: str, cell: str | None = None) -> float:
-    """Number in a cell, or in a part of it."""
+    """Number in the cell of a column, or in its part `cell`; another text raises `DataError`."""
     cell = row.cells[column] if cell is None else cell
     try:
         return float(cell.replace("_", "no digit"))
@@ -404,7 +413,7 @@ def _number(row: _Row, column: str, cell: str | None = None) -> float:
 
 
 def _set_eligible(users: list[Table], rows: list[_Row]) -> None:
-    """Merge the table of eligible servers into the entries of users."""
+    """Enter the rows of a table of eligible servers into the entries `users`; an invalid row raises `DataError`."""
     by_name = {entry.get("name", f"user{row + 1}"): entry for row, entry in enumerate(users)}
     if "name" not in rows[0].cells:
         raise rows[0].error("the header has no column `name` (or `user`)")

@@ -69,7 +69,7 @@ class ColumnProgram(NamedTuple):
 
 
 class Quotient(NamedTuple):
-    """Merged program, and the class of each row, user and column; its amounts are amounts of classes."""
+    """Merged program, with amounts of classes of columns as unknowns, and the class of each row, user and column."""
 
     program: ColumnProgram
     row_of: Index

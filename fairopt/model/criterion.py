@@ -101,7 +101,7 @@ class Criterion(Frozen):
 
     @property
     def tabulated(self) -> Criterion:
-        """Criterion with marginal utilities interpolated on `curve`."""
+        """Criterion with marginal utilities interpolated on `curve`; the criterion itself if the curve is empty."""
         return self
 
     def elasticity(self, user_tasks: Array) -> Array:
@@ -149,8 +149,8 @@ class Criterion(Frozen):
         .. math:: \max_{x'} \{F_n(x') - p_n x'\} - (F_n(x_n) - p_n x_n)
             = G_n x_n \frac{\rho^{1-\alpha} - 1}{1-\alpha} - p_n x_n (\rho - 1)
 
-        with the marginal utility :math:`G = dF/dx` and the maximiser :math:`\rho x`. It is of second order in the error
-        of x.
+        with the marginal utility :math:`G = dF/dx` and the maximiser :math:`\rho x`. The loss is of second order in the
+        error of x, and infinite for alpha > 0 if x = 0 and `high` > 0.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.alpha == 0:
@@ -199,7 +199,9 @@ def criterion(
     *,
     share_rule: ShareRule = "unknown",
 ) -> Criterion:
-    """Construct a `Criterion`, checked against the cluster; by default with its weights, and without caps or floors.
+    """Construct a `Criterion`; by default with the weights of the cluster, and without caps or floors.
+
+    Arguments that are invalid or do not fit the cluster raise `DataError`, for a callable `share` at first access.
 
     `share` is per task in the scopes `pool` and `servers`, unless the share rule is `alone` or `constant`, and users
     whose rates differ between servers raise `DataError`; otherwise it is per unit of work.
@@ -248,7 +250,7 @@ def check_floor_scope(scope: Scope) -> None:
 
 
 def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
-    """Floors, each checked against its limit; joint feasibility is checked by engines."""
+    """Floors (users,); `DataError` if one exceeds its limit, or is not supported. Engines check joint feasibility."""
     floor = _validate.per_user(floor, "the floor", cluster.users)
     if cluster.rated and floor.any():
         raise DataError("floors are in tasks, and this cluster has rates: drop them with cluster.replace(rate=None)")
@@ -315,7 +317,7 @@ class FairnessEfficiency(Criterion):
 
 
 def log_sum(logs: Array) -> float:
-    """Logarithm of a sum from logarithms of its terms."""
+    """Logarithm of a sum from logarithms of its terms; -inf for an empty sum."""
     most = float(logs.max(initial=-math.inf))
     return most + math.log(np.exp(logs - most).sum()) if math.isfinite(most) else most
 

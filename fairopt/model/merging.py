@@ -93,7 +93,7 @@ class Merging(Frozen):
         return self.split_servers(self.split_users(tasks))
 
     def split_prices(self, prices: Array | None) -> Array | None:
-        """Prices (..., servers, resources) per resource unit, which are equal on all parts of a merged server."""
+        """Prices (..., servers, resources) per resource unit, equal on all parts of a merged server; None for None."""
         return None if prices is None else prices[..., self.server_of, :]
 
 

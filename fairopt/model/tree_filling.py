@@ -38,7 +38,10 @@ class TreeCriterion(Criterion):
 def tree_criterion(
     cluster: Cluster, share: Array, queues: Queues, combine: Combine, share_rule: ShareRule = "unknown"
 ) -> TreeCriterion:
-    """Criterion of a tree on a cluster, checked against its users and resources; `share` is per task, (users,)."""
+    """Criterion of a tree on a cluster, with shares per task `share`, (users,).
+
+    Raises `DataError` if the tree does not fit the users and resources of the cluster, or `combine` is unknown.
+    """
     if combine not in get_args(Combine):
         raise DataError(f"combine is {short(combine)}; it must be 'sum' or 'vector'")
     plain = criterion(cluster, share, np.inf, "servers", share_rule=share_rule).plain
@@ -149,7 +152,7 @@ class Path(NamedTuple):
     stop : (users,), index of the event at which a user stops
     cut : (users,), index of the table whose budget stops the user, else -1
     rate : (users,), tasks of the user per unit of time before it stops
-    tasks : (users,)
+    tasks : (users,), final tasks
     """
 
     time: Array
@@ -225,7 +228,7 @@ class Filling:
         self._quotas = [self._bounds("quota", by_level[level]) for level in sorted(by_level, reverse=True)]
 
     def _bounds(self, kind: str, given: Mapping[int, Mapping[str, float]]) -> Bounds:
-        """Bounds of nodes of the tree, given as amounts by resource."""
+        """Bounds of nodes of the tree, given as amounts by resource; an unknown resource raises `DataError`."""
         node, resource, names, users, most = [], [], [], [np.zeros(0, dtype=np.intp)], []
         for k, what, amount in ((k, what, amount) for k, amounts in given.items() for what, amount in amounts.items()):
             if what not in self._resources:
@@ -342,7 +345,7 @@ def _begin(nodes, at, members):  # type: ignore[no-untyped-def]
 
 @compiled
 def _rates(nodes, at):  # type: ignore[no-untyped-def]
-    """Write the rates of users, while none has stopped."""
+    """Write the rates of users before any user stops into the state `at`."""
     _begin(nodes, at, at.alive)
     for k in range(len(nodes.end)):
         if nodes.user[k] >= 0:
@@ -438,7 +441,9 @@ def _stop(nodes, at, quota, k, r, cut, event):  # type: ignore[no-untyped-def]
 
 @compiled(visited=1 / 8)
 def _fill(nodes, at, members, quota, node, resource, budget, events, count):  # type: ignore[no-untyped-def]
-    """Fill for `members`, (users,), until no share can increase or all their quotas are met; return the event count.
+    """Fill for `members`, (users,), until no share can increase, all quotas of members are met, or `events` is full.
+
+    Returns the number of events.
 
     `quota`, (nodes, resources), is True where a bound is a quota, at which users stop for this stage only.
     `node` and `resource` give the limits whose amounts are recorded. `events`, of which `count` have occurred, are

@@ -87,7 +87,7 @@ class Case:
 
     @property
     def changed(self) -> tuple[Deviation, Numbers]:
-        """The deviation, and the tasks of the changed cluster."""
+        """The deviation, and the tasks of the changed cluster; `DataError` if the case has no changed cluster."""
         if self.deviation is None or self.changed_tasks is None:
             raise DataError("this property compares two clusters; give the changed one and its tasks as well")
         return self.deviation, self.changed_tasks
@@ -106,7 +106,7 @@ class Finding:
     Attributes
     ----------
     violation : float or Fraction
-        Missing fraction of the required tasks, at most 1; the property is violated if it is positive.
+        Missing fraction of the required tasks, clipped to [-1, 1]; the property is violated if it is positive.
     user : str
         The user with the largest violation.
     has : float or Fraction
@@ -189,11 +189,11 @@ class Property(ABC):
         return self.domain(cluster) if cluster.rated or not self.of_rates else "the cluster has no rates of work"
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
-        """Generate changed clusters to compare with, in random order, possibly infinitely many."""
+        """Generate changed clusters to compare with, in random order, possibly infinitely many; by default none."""
         return iter(())
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        """True if the property is about the given change of the cluster."""
+        """True if the property is about the given change of the cluster; by default False if it `compares` clusters."""
         return not self.compares
 
     @abstractmethod
@@ -217,7 +217,11 @@ class Property(ABC):
         return self.worst(*self.dues(case), case)
 
     def worst(self, has: Numbers, due: Numbers, case: Case) -> Finding:
-        """Largest violation, given tasks and required tasks of users."""
+        """Largest violation, given the work `has` and the required work `due` of users, (users,) each.
+
+        The violation is -1, the smallest value, for a user of whom no work is required: in floating point, at most 1e-7
+        of the user's monopoly work.
+        """
         one = Fraction(1) if case.exact else 1.0
         cluster = case.cluster
         least = 0 * due if case.exact else NONE * cluster.work(cluster.gamma0)
@@ -252,7 +256,7 @@ def names() -> list[str]:
 
 
 def get(name: str | Property) -> Property:
-    """Return the property of a name; case, `-` and `_` are ignored.
+    """Return the property of the given name, regardless of case, `-` and `_`; a given property is returned unchanged.
 
     Raises
     ------

@@ -190,7 +190,10 @@ def report(
 def _worst(
     mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
 ) -> tuple[tuple[Finding, Instance] | None, int, bool]:
-    """Largest violation over instances, the number of instances within the time limit, and if these are all."""
+    """Largest violation with its instance, the number of instances tried in the time, and True if all were tried.
+
+    The first is None if no instance was solved.
+    """
     worst: tuple[Finding, Instance] | None = None
     left, tried, begun, size = iter(some), 0, clock.cpu(), 1 if np.isfinite(seconds) else None
     while part := list(islice(left, size)):

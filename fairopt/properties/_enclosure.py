@@ -91,7 +91,10 @@ def interval(value: Any) -> Interval:
 
 
 def logarithm(value: Any) -> Interval:
-    """Enclosure of the natural logarithm of a number or an interval; logarithms of `decimal` are correctly rounded."""
+    """Enclosure of the natural logarithm of a number or an interval; logarithms of `decimal` are correctly rounded.
+
+    Raises `ZeroDivisionError` if the number or the interval is not positive.
+    """
     one = interval(value)
     if one.low <= 0:
         raise ZeroDivisionError("logarithms are of numbers > 0")
@@ -152,7 +155,8 @@ class Enclosure:
 def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Enclosure | None:
     """Enclosure of a solution of an alpha-fair program or of the game, near given tasks and log prices.
 
-    The result is None if no proof is found: for other criteria, degenerate ties, non-unique splits, or too many users.
+    The result is None if no proof is found: without prices, for other criteria (also with floors or caps), rates,
+    degenerate ties, non-unique splits, or too many users.
     Data are taken as exact rational numbers, but alpha and shares per task as the simple fractions that they
     approximate.
     """
@@ -168,7 +172,7 @@ def enclosed(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: A
 
 
 def _simple(value: float) -> Fraction:
-    """Fraction with a small denominator that a floating-point number represents."""
+    """Fraction with a small denominator that a floating-point number represents; without one, `ZeroDivisionError`."""
     found = Fraction(value).limit_denominator(_DENOMINATOR)
     if float(found) != value:
         raise ZeroDivisionError(f"{value} is no simple fraction")

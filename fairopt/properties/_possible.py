@@ -75,13 +75,15 @@ def summed(terms: Iterable[tuple[Tasks, Any]]) -> Form:
 
 
 def of(form: Form, tasks: Mapping[Tasks, Fraction]) -> Fraction:
-    """Value of a linear form."""
+    """Value of a linear form at the unknowns `tasks`."""
     return sum((value * tasks[unknown] for unknown, value in form.items()), Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """All profiles of users' types of demand on a cluster, and the linear inequalities of properties, in fractions.
+
+    `types`, (types, resources), are the demands, and `properties` the full names of linear properties.
 
     If `anonymous`, users of equal weight and eligibility form groups, within which users that exchange their types also
     exchange their tasks. Only profiles with sorted types in every group are then considered.
@@ -104,7 +106,7 @@ class Grid:
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """Users that may exchange their types."""
+        """Lists of indices of users that may exchange their types."""
         alike = defaultdict[Any, list[int]](list)
         for n, weight in enumerate(self.cluster.weight.tolist()):
             alike[weight, *self.cluster.eligible[n].tolist(), n * (not self.anonymous)].append(n)
@@ -120,7 +122,7 @@ class Grid:
     def on(self, profile: Profile, user: int) -> list[Tasks]:
         """Unknowns that are the tasks of a user in a profile, one for each eligible server.
 
-        They belong to the profile with sorted types to which exchanges within groups lead.
+        The unknowns belong to the profile with sorted types to which exchanges within groups lead.
         """
         taken, seat = list(profile), user
         for group in self.groups:
@@ -146,7 +148,7 @@ class Grid:
         return summed((one, 1 / self.whole(profile, n)) for n in users for one in self.on(profile, n))
 
     def within(self, profile: Profile) -> Iterator[Row]:
-        """Inequalities of one profile: capacities, sharing incentive and envy-freeness."""
+        """Generate the inequalities of one profile: capacities, sharing incentive and envy-freeness."""
         weight: Any = numbers(self.cluster.weight)
         used = [(one, kind) for n, kind in enumerate(profile) for one in self.on(profile, n)]
         for (i, r), capacity in np.ndenumerate(self.cluster.capacity):
@@ -165,7 +167,7 @@ class Grid:
                     yield Row(("envy-freeness", profile, n, m), summed(own + bundle))
 
     def rows(self, best: Mapping[Profile, Mapping[Tasks, Fraction]]) -> Iterator[Row]:
-        """All inequalities; the ratio of welfare is bounded in the profiles for which `best` has the fair optimum."""
+        """Generate all inequalities, with the ratio of welfare in the profiles of which `best` has the fair optimum."""
         for profile in self.profiles:
             yield from self.within(profile)
             if profile in best:
@@ -184,6 +186,13 @@ class Grid:
 
         Sharing incentive is imposed by a penalty, which increases until the inequality holds: zero tasks are then a
         feasible initial vertex. All inequalities are verified at the result.
+
+        Raises
+        ------
+        DataError
+            There are too many users and servers for rational arithmetic.
+        SolverError
+            No penalty yields tasks that satisfy the inequalities.
         """
         gain = self.welfare(profile)
         place = {unknown: k for k, unknown in enumerate(gain)}
@@ -224,7 +233,7 @@ class Grid:
         Raises
         ------
         DataError
-            A multiplier is negative, or belongs to no inequality.
+            A multiplier is negative, or belongs to no inequality, or no multiplier belongs to a ratio.
         """
         left = dict(multipliers)
         needed = [profile for profile in self.profiles if ("ratio", profile, 0, 0) in left]
@@ -248,11 +257,12 @@ class Possible:
     bound : Fraction
         Upper bound on the fraction of the best fair welfare that a mechanism has in all profiles.
     multipliers : dict
-        Dual variables of inequalities, which prove `bound`.
+        Dual variables of inequalities by `Row.name`, which prove `bound`.
     value : float
         Optimum of the linear program, as returned by the solver; NaN for a loaded bound.
     table : DataFrame
-        Tasks of each user and server by profile under an optimal rule; empty for a loaded bound.
+        An optimal rule, with a row per profile and user: `profile` (index), `user`, `demand`, tasks on each server, and
+        `part`, the tasks as a fraction of those that the user could run alone; empty for a loaded bound.
 
     >>> import fairopt as fo
     >>> fo.properties.possible(fo.Cluster([[3, 1], [1, 3]], [[1, 1], [1, 1]]), types=7).replay()
@@ -302,7 +312,7 @@ class Possible:
 
     @classmethod
     def of(cls, document: Any) -> Possible:
-        """Construct a bound from plain data; only `replay()` verifies it."""
+        """Construct a bound from plain data, which only `replay()` verifies; invalid data raise `DataError`."""
         stated = typed(document, _File)
         if stated.fairopt_possible != VERSION:
             raise DataError(f"its entry fairopt_possible is not {VERSION}, which is read here")
@@ -313,7 +323,7 @@ class Possible:
         return cls(grid, _fraction(stated.bound), {tuple(name): _fraction(y) for *name, y in stated.multipliers})
 
     def save(self, path: str | Path) -> None:
-        """Write a file (JSON) that `load` reads."""
+        """Write a file (JSON) that `load` reads; a failure raises `DataError`."""
         files.write(Path(path), f"{json.dumps(self.document(), indent=1)}\n", "bound")
 
     @classmethod
@@ -428,7 +438,7 @@ def possible(
 
 
 def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[Any]], anonymous: bool) -> Grid:
-    """Construct a grid after validation of its data."""
+    """Construct a grid after validation of its data (`DataError`)."""
     long = {abbreviation: name for name, abbreviation in _SHORT.items()}
     names = tuple(dict.fromkeys(long.get(name) or get(name).name for name in properties))
     if odd := [name for name in names if _SHORT.get(name) not in _LINEAR]:
@@ -450,7 +460,7 @@ def _grid(cluster: Cluster, properties: Sequence[str], types: Sequence[Sequence[
 
 
 def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
-    """Table by profile and user: demand, tasks on every server, and tasks as a fraction of those possible alone."""
+    """Table with a row per profile and user: demand, tasks on eligible servers, and the fraction of tasks run alone."""
     found = []
     for number, profile in enumerate(grid.profiles):
         for n, user in enumerate(grid.cluster.users):
@@ -462,7 +472,7 @@ def _table(grid: Grid, x: Mapping[Tasks, float]) -> pd.DataFrame:
 
 
 def _fraction(text: Any) -> Fraction:
-    """Parse a fraction of a file."""
+    """Parse a fraction of a file; another text raises `DataError`."""
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):

@@ -33,14 +33,14 @@ Family = Callable[[Generator, Shape], Amounts]
 
 
 def _whole(rng: Generator, low: int, high: int, shape: Shape) -> Amounts:
-    """Integer capacities and demands."""
+    """Capacities and demands that are integers from `low` to `high`."""
     users, servers, resources = shape
     capacity, demand = (rng.integers(low, high + 1, (rows, resources)).astype(float) for rows in (servers, users))
     return capacity, demand
 
 
 def _uniform(rng: Generator, shape: Shape) -> Amounts:
-    """Integers up to 6, 12 or 20."""
+    """Capacities and demands that are integers from 1 to 6, 12 or 20."""
     return _whole(rng, 1, int(rng.choice([6, 12, 20])), shape)
 
 
@@ -53,7 +53,7 @@ def _identical_servers(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _near_ties(rng: Generator, shape: Shape) -> Amounts:
-    """Integers from 1 to 3, which produce ties."""
+    """Capacities and demands that are integers from 1 to 3, which produce ties."""
     return _whole(rng, 1, 3, shape)
 
 
@@ -62,7 +62,7 @@ def _two_users(rng: Generator, shape: Shape) -> Amounts:
 
 
 def _heterogeneous(rng: Generator, shape: Shape) -> Amounts:
-    """Powers of two up to 64."""
+    """Capacities and demands that are powers of two from 1 to 64."""
     capacity, demand = _whole(rng, 0, 6, shape)
     return 2**capacity, 2**demand
 
@@ -82,7 +82,7 @@ def draw(rng: Generator, prop: Property, conditions: Sequence[str] = ()) -> Clus
     """Draw a cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or as many as the property requires.
 
     In most clusters weights are 1, and there are no placement constraints or task limits. There are rates of work, and
-    limits of all users, if the property or a condition requires them.
+    limits of all users, if the property or a condition requires them; other conditions need not be satisfied.
     """
     users = int(rng.integers(2, 6))
     servers = prop.servers or int(rng.choice([1, 2, 2, 3]))
@@ -205,7 +205,7 @@ def hunt(
 
 
 def known_conditions(names: Sequence[str]) -> Sequence[str]:
-    """Return the names of conditions on clusters if all of them are known."""
+    """Return the names of conditions on clusters if all of them are known, and raise `DataError` otherwise."""
     if isinstance(names, str) or (unknown := [name for name in names if name not in CONDITIONS]):
         bad = names if isinstance(names, str) else unknown[0]
         raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
@@ -253,7 +253,11 @@ class Hunt:
         return [(-1.0 if case is None else float(self.prop.find(case).violation), one) for case, one in found]
 
     def found(self) -> bool:
-        """Verify the largest violations of the elite, and reduce a verified violation; True on success."""
+        """Try further perturbations of the elite, verify its violations, and reduce the best to a witness.
+
+        Returns True on success, and False if no violation is large enough or verified; violations that cannot be
+        verified are removed from the elite.
+        """
         if not self.elite or self.elite[0][0] <= MARGIN:
             return False
         for _ in range(self.options.further):
@@ -314,7 +318,7 @@ class Hunt:
         return [one for one in made if self._about(one)]
 
     def _drawn(self, size: int) -> list[Instance]:
-        """New random instances."""
+        """At most `size` new random instances; `DataError` if no cluster drawn satisfies the conditions."""
         made: list[Instance] = []
         for _ in range(40 * size):  # few random clusters may satisfy the conditions
             if len(made) >= size:
@@ -340,14 +344,15 @@ _ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "rate")
 
 
 def _like(cluster: Cluster, deviation: Deviation) -> Cluster:
-    """Restrict a cluster to the users, servers and resources of the changed cluster, which a user may have left."""
+    """Restrict a cluster to the users, servers and resources of the changed cluster, in which a user may be missing."""
     return cluster.select(**{axis: getattr(deviation.cluster, axis) for axis in _AXES})
 
 
 def with_entry(instance: Instance, argument: str, place: Place, value: float, reported: bool = False) -> Instance:
-    """Replace an entry in both clusters if they agree on it; otherwise in the changed cluster if `reported`.
+    """Replace an entry of an argument of the clusters of an instance.
 
-    If the clusters differ in the entry and `reported` is False, it is replaced in the original cluster only.
+    An entry that agrees in the two clusters is replaced in both; otherwise it is replaced in the changed cluster if
+    `reported`, and in the original cluster if not. If a user has left, the original cluster determines the changed one.
 
     Raises
     ------
@@ -368,7 +373,7 @@ def with_entry(instance: Instance, argument: str, place: Place, value: float, re
 
 
 def disagreements(instance: Instance) -> list[tuple[str, Place]]:
-    """Arguments and indices of entries in which a changed cluster of equal size differs; empty without one."""
+    """Arguments and indices of entries in which a changed cluster of equal shape differs; otherwise an empty list."""
     cluster, *changed = clusters(instance)
     return [
         (argument, tuple(place))

@@ -161,7 +161,11 @@ def instances(prop: Property, cluster: Cluster, rng: np.random.Generator, most: 
 
 
 def reference(mechanism: Mechanism, cluster: Cluster, case: Case) -> Numbers:
-    """Tasks of every user under a max-min mechanism, (users,), exact on small clusters."""
+    """Tasks of every user under a max-min mechanism, (users,), in the arithmetic of the case.
+
+    Floating-point tasks are rounded from exact tasks if the cluster is small. In exact arithmetic a cluster that is too
+    large raises `SolverError`.
+    """
     if not case.exact:
         seen = mechanism.prepare(cluster)[0]
         found = rational.leximin(seen, mechanism.criterion(seen), seen.max_tasks)

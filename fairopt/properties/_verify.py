@@ -45,7 +45,7 @@ class Verified:
 
 
 def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
-    """Verify that a property is violated.
+    """Verify that a property is violated, and return the violation with its bounds and the method of verification.
 
     Raises
     ------
@@ -98,7 +98,10 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
 
 
 def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified:
-    """Verify to first order, by certified solutions and error bounds on the tasks of each user."""
+    """Verify to first order, by certified solutions and error bounds on the tasks of each user.
+
+    Raises `DataError` if the violation does not exceed its error bound by `MARGIN`, or the bound is too large.
+    """
     errors = dict.fromkeys(case.cluster.users, 0.0)
     for found in answers:
         for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
@@ -111,11 +114,11 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 
 
 def _errors(found: Allocation, prop: Property) -> Array:
-    """First-order bounds on relative errors of tasks, (users,): residual times condition number.
+    """First-order bounds on relative errors of tasks, (users,): residual times condition number, at least 1e-9.
 
     The bounds are `MARGIN` if condition numbers are unknown, or optima need not be unique (alpha = 0). They are
     infinite at degenerate ties, and if a price is smaller than the rounding error of another price of the same server,
-    as at large alpha.
+    as at large alpha. If the violation depends on the tasks of all users, every bound is the largest bound.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions
@@ -139,7 +142,9 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
 
 
 def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text that states which of several solutions the violation concerns; '' if tasks are unique.
+    """Text that states which of several solutions the violation concerns.
+
+    The text is '' if tasks are unique, or if the mechanism is not judged by its criterion.
 
     Tasks need not be unique at equilibria of the game (for finite alpha other than 1), for PS-DSF, and at alpha = 0. At
     finite alpha the violation is evaluated for every pair of equilibria of the cluster and of the changed cluster that
@@ -160,7 +165,10 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
 
 
 def _among(returned: str, mechanism: Mechanism, name: str, instance: Instance) -> str:
-    """Text with the number of pairs of known equilibria at which the violation occurs."""
+    """Text that states if the violation occurs at every pair of known equilibria, or else at how many it is absent.
+
+    If no equilibrium is known, the text states that other equilibria could not be searched for.
+    """
     cluster, deviation = instance
     before = alternatives(mechanism, cluster)
     after = None if deviation is None else alternatives(mechanism, deviation.cluster)

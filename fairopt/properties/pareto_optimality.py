@@ -54,7 +54,8 @@ def dominating(case: Case) -> Numbers:
 
     In floating point x' is the lexicographic max-min of :math:`x'_n / x_n`, in which x itself has the level 1, and the
     work of users without tasks, which have no level, is determined by a linear program: x' = x if and only if x is
-    Pareto optimal. In exact arithmetic x' = x also where `gains` does not solve the problem.
+    Pareto optimal. In exact arithmetic x' = x also where `gains` does not solve the problem. A linear program that is
+    not solved raises `SolverError`.
     """
     if case.exact:
         return case.user_tasks + gains(case.cluster, case.tasks, case.tasks)

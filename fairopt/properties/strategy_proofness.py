@@ -29,7 +29,8 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: Generator)
 
     A misreport changes one coordinate of the demand, or all of them; integers remain integers. One rate or all rates
     are multiplied by random factors, or all are reduced to the user's smallest positive rate. The eligibility on one
-    server is inverted; the task limit becomes about half or twice the true number, 1 or infinite.
+    server is inverted; the task limit becomes about half, once or twice the true limit (the monopoly tasks, if there is
+    no limit), 1 or infinite.
     """
     about = reports(cluster, about)
     what = about[int(rng.integers(len(about)))]

@@ -32,7 +32,10 @@ def enumerable(mechanism: Mechanism | None) -> bool:
 
 
 def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
-    """Equilibria of the game at finite alpha, by `fairopt.game.equilibria`; empty if it fails."""
+    """Equilibria of the game at finite alpha, by `fairopt.game.equilibria`.
+
+    The result is empty for other mechanisms, or if the enumeration fails.
+    """
     if mechanism is None or not enumerable(mechanism):
         return _NONE
     try:
@@ -45,7 +48,7 @@ def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
     """Known allocations that satisfy the mechanism's definition.
 
     For the game at finite alpha they are the equilibria that `all_equilibria` finds, and for PS-DSF the limits of best
-    responses from random starts.
+    responses from random starts. For other mechanisms the result is empty.
     """
     if not isinstance(mechanism, PSDSF):
         return all_equilibria(mechanism, cluster)

@@ -95,7 +95,7 @@ class Witness:
         return "; ".join([*described(*self.instance), self.text])
 
     def replay(self) -> Finding:
-        """Solve and verify again, and compare the result with the stated violation.
+        """Solve and verify again, compare the result with the stated violation, and return the new finding.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Witness:
         return cls(**stated | {"users": tuple(users)})
 
     def save(self, path: str | Path) -> None:
-        """Write a witness file (JSON)."""
+        """Write a witness file (JSON); a failure raises `DataError`."""
         text = json.dumps(self.document(), indent=1, allow_nan=False)
         files.write(Path(path), f"{text}\n", "witness file")
 
@@ -264,7 +264,10 @@ def verify(
 
 
 def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
-    """Verify a violation in an instance, whose cluster the mechanism has prepared, and return it as a witness."""
+    """Verify a violation in an instance, whose cluster the mechanism has prepared, and return it as a witness.
+
+    Errors are those of `verify`.
+    """
     text = written(mechanism)
     found = verified(mechanism, name, instance)
     cluster, deviation = instance

@@ -39,7 +39,7 @@ def joined(columns: Sequence[Sequence[str]], most: int | None) -> str:
 
 
 def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[str]]]:
-    """Groups of columns that fit the width, each with the first column, from wrapping words as wide as the columns."""
+    """Divide columns into groups that fit into `most` characters, each with the first column; empty without columns."""
     if not columns:
         return []
     first, *others = columns
@@ -50,7 +50,7 @@ def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[st
 
 
 def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
-    """Text of an allocation: users, utilization, certificate, notes; tables are broken at `width` characters."""
+    """Text of an allocation: users, utilization, certificate, notes; lines have at most `width` characters if given."""
     used = zip(allocation.cluster.resources, allocation.arrays.utilization.tolist(), strict=True)
     uses = [f"{name} {value:.1%}" for name, value in used if not math.isnan(value)]
     use = ", ".join(uses if len(uses) <= _ROWS else [*uses[:_ROWS], "..."])
@@ -75,7 +75,7 @@ def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
 
 
 def html(allocation: Answer, columns: Columns) -> str:
-    """HTML of an allocation, with utilization by server."""
+    """HTML of an allocation: users, utilization of the last five servers and overall, certificate, and notes."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
     table = pd.DataFrame(certain(columns, allocation), index=index)
@@ -127,14 +127,20 @@ _MOST = 6
 
 
 def off(certificate: Certificate) -> Array | None:
-    """First-order bound on the relative error of tasks, (users,): residual times condition number."""
+    """First-order bound on the relative error of tasks, (users,): residual (at least 1e-15) times condition number.
+
+    None if condition numbers are unknown.
+    """
     known = certificate.conditions
     # Rounding errors are of relative size 1e-15, even if the residual is zero.
     return None if known is None else np.asarray(max(certificate.residual, 1e-15) * known)
 
 
 def uncertain(certificate: Certificate) -> Array:
-    """Error bounds, (users,), of users with fewer than three certain digits, NaN for other users."""
+    """Error bounds, (users,), of users with fewer than three certain digits, NaN for other users.
+
+    The array is empty if condition numbers are unknown.
+    """
     apart = off(certificate)
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
@@ -143,9 +149,9 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
     """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
 
     Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. Tasks on one server (the
-    columns after the weight) also print as 0 if they are less than the residual or the error bound, relative to all
-    tasks of the user. Numbers without a certain digit print as `?`. Given tasks (`Allocation.of`) have no error, so
-    that all six digits are displayed.
+    columns after the weight) also print as 0 if their fraction of the user's tasks is less than the residual or the
+    error bound (clipped to 1e-3). Numbers without a certain digit print as `?`. Weights have six digits, as have given
+    tasks (`Allocation.of`), which have no error.
     """
     certificate, given, nothing = allocation.certificate, allocation._given, allocation.arrays.nothing
     bound, tasks = None if given else off(certificate), columns["tasks"]

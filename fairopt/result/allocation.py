@@ -102,7 +102,7 @@ class Trace:
         return first if first <= len(self.frame) else None
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Plot residual and exploitability by round, on a logarithmic scale, in `ax` or in a new figure."""
+        """Plot residual and exploitability by round, on a logarithmic scale without zeros, in `ax` or a new figure."""
         from matplotlib.ticker import MaxNLocator
 
         from .plot import panels
@@ -132,14 +132,18 @@ class Trace:
 
 
 def idle(users: Sequence[str]) -> tuple[str, ...]:
-    """Note that names the users without a usable server; empty if there are no such users."""
+    """Tuple of one note that names users without a usable server (at most five); empty if there are no such users."""
     if not users:
         return ()
     return (f"can run nowhere, so gets 0 tasks: {listed(users, 5)}",)
 
 
 def _judge(cluster: Cluster, by: Any) -> tuple[Judge, Criterion | None, tuple[str, ...]]:
-    """Certifying function, criterion and notes for given tasks."""
+    """Certifying function, criterion and notes for tasks judged by a mechanism, a criterion or None.
+
+    If `by` is None, the criterion is None, and only feasibility is certified. A mechanism that does not apply to the
+    cluster, or another type, raises `DataError`.
+    """
     if by is None:
         return feasible, None, ("no criterion: feasible, and nothing else is claimed",)
     if isinstance(by, Criterion):
@@ -253,7 +257,7 @@ class Allocation(Frozen):
         return pd.Index(getattr(self.cluster, f"{axis}s"), name=axis)
 
     def __getitem__(self, user: str) -> pd.Series:
-        """Tasks of a user by server, as in `allocation["bob"]`."""
+        """Series of the tasks of a user by server, as in `allocation["bob"]`; `DataError` for an unknown user."""
         n = int(self.cluster._indices("users", [user])[0])
         split = self._split
         row = self.tasks[n] if split is None else split.merging.split_servers(split.merged[[n]])[0]
@@ -457,7 +461,9 @@ class Allocation(Frozen):
         return pd.DataFrame(columns | {"bound": found.bound}, index=self._named("user"))
 
     def summary(self, measures: Iterable[str | metrics.Measure] | None = None) -> dict[str, Any]:
-        """Dictionary of measures, utilization by resource, residual of the certificate, and CPU seconds.
+        """Dictionary of measures by name, residual of the certificate (`certificate`), and CPU seconds (`seconds`).
+
+        With the measure `utilization` the dictionary also has the utilization of every resource (`use_...`).
 
         Parameters
         ----------

@@ -69,12 +69,18 @@ class StatedAnswer:
 
 
 def write(path: str | Path, claim: StatedAnswer) -> None:
-    """Write an allocation file by way of a temporary file, so that a failure does not change an existing file."""
+    """Write an allocation file by way of a temporary file, so that a failure does not change an existing file.
+
+    Raises
+    ------
+    DataError
+        The criterion has a utility that is a function, or the file cannot be written.
+    """
     files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
 def is_one(path: Path) -> bool:
-    """True if a JSON file has the key of allocation files."""
+    """True if a file with the suffix `.json` has the key of allocation files; False if it cannot be read."""
     try:
         return path.suffix.lower() == ".json" and f'"{_KEYS[0]}"' in path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):  # the reader of the file raises the error
@@ -82,7 +88,7 @@ def is_one(path: Path) -> bool:
 
 
 def read(path: str | Path) -> StatedAnswer:
-    """Read an allocation file; every error names the file and the entry."""
+    """Read an allocation file; the `DataError` of an invalid file names the file and the entry."""
     return files.read_json(path, "allocation file", _claim)
 
 
@@ -216,7 +222,10 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
 
 
 def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
-    """Read an array of the given shape; `null`, if given, replaces null. Errors name entries, such as `tasks[2][0]`."""
+    """Read an array of the given shape, or a number for the shape (); `null`, if given, replaces null.
+
+    A `DataError` names the entry, such as `tasks[2][0]`.
+    """
     if shape:
         if not isinstance(value, list) or len(value) != shape[0]:
             found = f"has {len(value)} entries" if isinstance(value, list) else f"is {short(value)}"
@@ -231,7 +240,7 @@ def _array(value: Any, name: str, shape: tuple[int, ...] = (), null: float | Non
 
 
 def _numbers(table: Table, prefix: str, key: str, shape: tuple[int, ...] = (), null: float | None = None) -> Any:
-    """Read the numbers of a required entry of a table."""
+    """Read the numbers of a required entry of a table (`_array`); a missing entry raises `DataError`."""
     return _array(_needed(table, key, prefix), f"{prefix}{key}", shape, null)
 
 

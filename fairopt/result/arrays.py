@@ -41,7 +41,7 @@ class Answer(Protocol):
 
     @property
     def log_prices(self) -> Array | None:
-        """Log prices (servers, resources); for max-min (levels, servers, resources)."""
+        """Log prices (servers, resources), for max-min (levels, servers, resources); None without prices."""
 
     @property
     def certificate(self) -> Certificate:
@@ -167,7 +167,7 @@ class Arrays:
 
     @property
     def prices(self) -> Array | None:
-        """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`.
+        """Prices `lambda[i,r]` per resource unit, shaped like `log_prices`; None if the allocation has no prices.
 
         Prices of a global program at finite alpha are scaled such that the expenditures of all users sum to the sum of
         the weights. In the game the prices of each server are scaled such that the largest price of a whole capacity is

@@ -94,7 +94,7 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
 
 
 def _chosen(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Index:
-    """Representative of the group of each server, (servers,)."""
+    """Index of the representative of each server's group, (servers,); prices within `same` count as equal."""
     servers, resources = cluster.capacity.shape
     pool = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,7 +191,10 @@ def _level_groups(polytope: Polytope, level: Array) -> Index:
 def _prices(
     polytope: Polytope, tasks: Array, level: Array, limited: Mask, hint: Array | None
 ) -> tuple[list[Array], Mask]:
-    """Price vectors (rows,) of whole capacities that prove which users are bound by capacity, and the users' mask."""
+    """Price vectors (rows,) of whole capacities that prove users to be bound by capacity, and the mask of these users.
+
+    Raises `SolverError` if a user is neither at its task limit nor proved to be bound by capacity.
+    """
     sets, proof = held(polytope, tasks, level, np.zeros(len(level)), ~limited, hint, ZERO)
     blocked = proof.rise <= 10 * ZERO
     open = ~limited & ~blocked
@@ -226,7 +229,10 @@ class ShareDerivative(NamedTuple):
 
 
 def apportioned(largest: Mask) -> list[Array]:
-    """List of weights (..., resources): 1 for the first of the largest resources; in a tie also random weights."""
+    """List of arrays of weights (..., resources), of which the first is 1 for the first of the largest resources.
+
+    If resources tie, a second array has random weights of the tied resources, with a sum of 1.
+    """
     first = np.zeros(largest.shape)
     np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
     if not (largest.sum(axis=-1) > 1).any():
@@ -305,7 +311,7 @@ def inputs(equations: Equations) -> list[sp.csr_matrix]:
     whose, host = (each * resources for each in (polytope.users[equations.user], equations.server))
 
     def enter(entries: Entries, equation: Index, pairs: Index, value: Array) -> None:
-        """Add derivatives by logs of the ratios of demand to capacity, (pairs, resources), through which both enter."""
+        """Append derivatives `value`, (pairs, resources), by log demands, and `-value` by log capacities."""
         for first, sign in ((of_demand + whose[pairs], 1.0), (of_capacity + host[pairs], -1.0)):
             entries.append((equation, first[:, None] + np.arange(resources), sign * value))
 
@@ -414,7 +420,7 @@ class Derivatives:
         return _why(self.equations, self._inconsistent[row])
 
     def _pulled(self, w: Array) -> list[Array]:
-        """Products `-w' B`, (data, k), with w (equations, k), for each alternative; shares follow the data."""
+        """Products `-w' B`, (data, k), of w (equations, k) for each alternative, with the effect through shares."""
         merging, pools, found = self.merging, self.pooling, []
         users, _, resources = self.cluster.shape
         part = ratio(self.cluster.capacity, self.cluster.pooled_capacity)[:, :, None]
@@ -435,7 +441,7 @@ class Derivatives:
     def _inconsistent(self) -> Mask:
         r"""Mask (data, parts) of the parts whose linearised equations have no solution for a change of the datum.
 
-        There is none if :math:`\nu^T B \ne 0` for a null vector :math:`\nu` of the part's equations.
+        There is no solution if :math:`\nu^T B \ne 0` for a null vector :math:`\nu` of the part's equations.
         """
         part_of, null, pool_part = self.equations.parts[0], self.linear.null, self.pooling.part
         # The effect of a capacity is proportional to its fraction of the pool.
@@ -479,7 +485,7 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     Raises
     ------
     DataError
-        The criterion is not supported.
+        The criterion is not supported, no user can run tasks, or prices are missing at finite alpha.
     SolverError
         Tasks and prices are not accurate enough.
     """

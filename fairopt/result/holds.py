@@ -28,8 +28,10 @@ _FULL = 1e-6
 
 
 class Holds(NamedTuple):
-    """Binding constraints, (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or
-    the limit of a queue, such as `the limit of 'gpu' of queue 'lab'`.
+    """Binding constraint of every user, (users,) each.
+
+    `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing`, `unproved`, or the limit of a queue, such as
+    `the limit of 'gpu' of queue 'lab'`.
 
     `server` and `resource` are indices in the cluster of the allocation, -1 unless `by` is `capacity`. Of several
     merged servers the first is named.
@@ -41,7 +43,7 @@ class Holds(NamedTuple):
 
 
 def holds(allocation: Allocation) -> Holds:
-    """Find the binding constraint of every user of an allocation."""
+    """Find the binding constraint of every user; an allocation without a criterion raises `DataError`."""
     criterion = allocation.criterion
     if isinstance(criterion, TreeCriterion):  # weights change when users stop, so that levels prove nothing
         return _limited(allocation, criterion, _read_off(allocation))
@@ -56,7 +58,7 @@ def holds(allocation: Allocation) -> Holds:
 
 
 def _limited(allocation: Allocation, rule: TreeCriterion, found: Holds) -> Holds:
-    """Replace bottlenecks by exhausted limits of queues; if a user has several, by the limit on the fewest users."""
+    """Replace bottlenecks, but not task limits, by exhausted limits of queues: of several, the one on fewest users."""
     cluster = allocation.cluster
     users = np.flatnonzero(cluster.runnable)
     filling, by = rule.filling(cluster, users), found.by.astype(object)

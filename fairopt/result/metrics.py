@@ -104,7 +104,7 @@ def max_share(allocation: Answer) -> float:
 
 
 def utilization(allocation: Answer) -> pd.Series:
-    r"""Used fraction of the total capacity by resource (`Allocation.utilization`).
+    r"""Used fraction of the total capacity by resource, NaN where the capacity is 0 (`Allocation.utilization`).
 
     .. math:: \frac{1}{C_r} \sum_n x_n d_{nr}
 
@@ -225,7 +225,7 @@ def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
 
 
 def known_mean(values: Array) -> float:
-    """Mean of the values that are not NaN."""
+    """Mean of the values that are not NaN; NaN if there are no such values."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 

@@ -53,7 +53,8 @@ class Picture(Figure):
 def panels(ax: Any, size: tuple[float, float], count: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
     """Figure and `count` axes: the given axes `ax`, or a row of axes of a new figure.
 
-    The size of a new figure in inches is matplotlib's `figure.figsize` if the user set it, and otherwise `size`.
+    The size of a new figure in inches is matplotlib's `figure.figsize` if the user set it, and otherwise `size`. If
+    `ax` is not `count` axes, `DataError` is raised.
     """
     if ax is None:
         own = list(mpl.rcParams["figure.figsize"])
@@ -94,7 +95,7 @@ def colours(count: int) -> list[str]:
 
 
 def users(positions: Sequence[int]) -> list[str]:
-    """Colours of the users at the given positions of a cluster, from matplotlib's colour cycle if it was changed."""
+    """Colours of the users at the given positions: `palette.USERS`, or matplotlib's colour cycle if it was changed."""
     if mpl.rcParams["axes.prop_cycle"] == mpl.rcParamsDefault["axes.prop_cycle"]:
         return [palette.USERS[k][0] for k in palette.of_users(positions)]
     return [to_hex(f"C{n}") for n in positions]
@@ -123,7 +124,7 @@ def at_alpha(alpha: ArrayLike) -> Array:
 
 
 def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
-    """Set ticks and limits of the axis of alpha from 0 to infinity."""
+    """Set ticks, limits and label of the axis of alpha from 0 to infinity; `wide` axes have more ticks."""
     ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
     axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
     axes.set_xlim(-0.03, 1.03)
@@ -369,7 +370,9 @@ def two_users(*answers: Answer, path: Sequence[Answer] = (), ax: Any = None) -> 
     Raises
     ------
     DataError
-        There are no allocations, or their clusters differ, or do not have two users.
+        There are no allocations, their demands differ, or their cluster does not have two users that can run tasks.
+    SolverError
+        A linear program of the feasible set was not solved.
 
     >>> import fairopt as fo
     >>> cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
@@ -422,8 +425,8 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
 def marginal_values(frame: pd.DataFrame, right: set[Any], mechanism: str, most: int, ax: Any = None) -> Figure:
     """Plot gains by user, with a bar per (server, resource): gains to the right, losses to the left.
 
-    `frame` has a row per bar and a column per user. Rows in `right` are marked as derivatives from the right; a row
-    with NaN has a remark in place of a bar.
+    `frame` has a row per bar and a column per user; the `most` rows with the largest sums are plotted. Rows in `right`
+    are marked as derivatives from the right; a row with NaN has a remark in place of a bar.
     """
     total = frame.sum(axis=1, skipna=False).sort_values(ascending=False, kind="stable", na_position="last")
     shown = frame.loc[total.index].head(most)
@@ -490,6 +493,8 @@ def border(cluster: Cluster) -> Point:
     ------
     DataError
         There are not two users that can run tasks.
+    SolverError
+        A linear program was not solved.
     """
     if len(cluster.users) != 2:
         raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
@@ -520,7 +525,8 @@ def schedule(
 ) -> Figure:
     """Plot the use of resources and the counts `lines` over time, and the distribution of response times of jobs.
 
-    `what` is the label of the counts' axis.
+    `over_time` (index: time in s) has the used fraction of each of the `resources`, and `jobs` the column `response` in
+    s, NaN for unfinished jobs. `what` is the label of the axis of counts.
     """
     ends = float(over_time.index.max())
     units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -32,8 +32,8 @@ Solve = Callable[[str, int, float], Array]
 class Gradient(NamedTuple):
     r"""Gradient of a measure by log tasks, (users,), and for fixed tasks by log weights and log demands.
 
-    With dominant shares :math:`\sigma_n = x_n \max_r d_{nr}/C_r`, levels :math:`l_n = \sigma_n / \phi_n`, and their
-    sums :math:`S = \sum l_n` and :math:`Q = \sum l_n^2`:
+    With dominant shares :math:`\sigma_n = x_n \max_r d_{nr}/C_r`, levels :math:`l_n = \sigma_n / \phi_n` of the N users
+    that can run tasks, and sums :math:`S = \sum l_n` and :math:`Q = \sum l_n^2`:
 
     ===========  =======================================  ==============================================================
     measure      value                                    derivative
@@ -41,6 +41,7 @@ class Gradient(NamedTuple):
     tasks        :math:`\sum x_n`                         by :math:`\log x_n`: :math:`x_n`
     welfare      :math:`\sum \sigma_n`                    by :math:`\log \sigma_n`: :math:`\sigma_n`
     min_share    :math:`\min l_n`                         by :math:`\log l_n`: :math:`l_n` if it is the smallest, else 0
+    max_share    :math:`\max l_n`                         by :math:`\log l_n`: :math:`l_n` if it is the largest, else 0
     jain         :math:`S^2 / (N Q)`                      by :math:`\log l_n`: :math:`2 S l_n (1 - S l_n / Q) / (N Q)`
     utilization  mean of :math:`\sum_n x_n d_{nr} / C_r`  by :math:`\log x_n`: mean over r of :math:`x_n d_{nr} / C_r`;
                                                           by :math:`\log d_{nr}`: the term of r in this mean; by
@@ -54,7 +55,7 @@ class Gradient(NamedTuple):
 
 
 def gradients(answer: Answer) -> dict[str, list[Gradient]]:
-    """Gradients by measure: several (one-sided) gradients if users or resources tie, none if a measure is NaN."""
+    """Gradients by measure: several (one-sided) gradients if users or resources tie; undefined measures are omitted."""
     cluster, x, share = answer.cluster, answer.arrays.user_tasks, answer.arrays.dominant_shares
     rules, zero = share_derivatives(cluster, "dominant"), np.zeros(len(x))
     level = np.where(cluster.runnable, share / cluster.weight, np.nan)
@@ -124,7 +125,7 @@ class Sensitivity:
     counts = _by("counts", "By the log of the number of servers of a type.")
 
     def tasks(self, by: str) -> pd.DataFrame:
-        """Derivatives of log tasks by one kind of data, (data, users).
+        """Derivatives of log tasks by one kind of data, (data, users); NaN where they do not exist.
 
         Raises
         ------
@@ -141,7 +142,7 @@ class Sensitivity:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Derivatives of the built-in measures by all data, (data, measures)."""
+        """Derivatives of the built-in measures by all data, (data, measures); NaN where they do not exist."""
         known = gradients(self.answer)
         found = {name: known[name] for name in metrics.MEASURES if name in known}
         by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several]
@@ -156,7 +157,10 @@ class Sensitivity:
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
-        """Data by which some user has no derivative: the number of such `users`, and the reason, `why`."""
+        """Data by which some user has no derivative: the number of such `users`, and the reason, `why`.
+
+        Rows are indexed by (by, of, resource): kind of data, user or server, resource. After 200 rows `why` is blank.
+        """
         data = np.flatnonzero(self._undetermined)
         why = [self.derivatives.why(row) if k < 200 else "" for k, row in enumerate(data.tolist())]
         return pd.DataFrame({"users": self._undetermined[data], "why": why}, index=self._whole[data])
@@ -165,14 +169,17 @@ class Sensitivity:
         """One-sided derivatives where tasks are not differentiable, by certified solves of perturbed clusters.
 
         Difference quotients for `step` and `step / 2`, the changes of log data, must agree to a relative error of 1e-3;
-        otherwise, for example where tasks jump, the result is NaN. Rows are in the order of `not_differentiable`, and
-        each datum requires four solves.
+        otherwise, for example where tasks jump, the result is NaN. Rows, indexed by (by, of, resource, side) with the
+        sides `right` and `left`, are in the order of `not_differentiable`; columns are users. Each datum requires four
+        solves.
 
         Raises
         ------
         DataError
             The mechanism is unknown, as the allocation was loaded from a file, or `not_differentiable` has more than
             `most` data.
+        NotConverged, SolverError
+            A solve fails (`Mechanism.solve`).
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
@@ -186,9 +193,10 @@ class Sensitivity:
         return pd.DataFrame(rows, index=levels, columns=pd.Index(self.answer.cluster.users, name="user"))
 
     def marginal_values(self) -> pd.DataFrame:
-        """Gains of tasks per additional unit of capacity, to first order: (server, resource) by user, and `all`.
+        """First-order gains of tasks per additional unit of capacity; NaN where tasks are not differentiable.
 
-        Rows are sorted by decreasing total gain, `all`. A unit that is a large fraction of a capacity may yield less.
+        The frame has a row per (server, resource), a column per user, and the sum over users, `all`, by which rows are
+        sorted in decreasing order. A unit that is a large fraction of a capacity may yield less.
         """
         return self._per_unit(self.tasks("capacities"))
 
@@ -201,7 +209,10 @@ class Sensitivity:
         return found.sort_values(self._all_name, ascending=False, kind="stable", na_position="last")
 
     def in_words(self, most: int = 10, users: int = 4) -> str:
-        """Marginal values as text, such as `one more gpu on rack2: team A +0.8 tasks, team B -0.1`."""
+        """Marginal values as text, such as `one more gpu on rack2: team A +0.8 tasks, team B -0.1`.
+
+        The text has a line for each of the `most` largest total gains, with the `users` users of largest changes.
+        """
         lines = []
         for (server, resource), row in self.marginal_values().head(most).iterrows():
             gains = row.drop(self._all_name)
@@ -293,12 +304,12 @@ class Sensitivity:
 
     @cached_property
     def _of_users(self) -> Array:
-        """Derivatives of log tasks, (data, users)."""
+        """Derivatives of log tasks, (data, users); NaN where undefined, and for users without tasks."""
         return np.where(self._runs, self.derivatives.of_tasks(np.eye(len(self._runs))), np.nan)
 
     @cached_property
     def _undetermined(self) -> Array:
-        """Number of users without a derivative, (data,)."""
+        """Number of users with tasks for which the derivative by the datum does not exist, (data,)."""
         count = np.isnan(self._of_users[:, self._runs]).sum(axis=1) * self._there
         if not self.derivatives.finite:
             count[self.derivatives.rows["alpha"]] = 0
@@ -313,7 +324,10 @@ class Sensitivity:
         return np.asarray(through + np.concatenate([np.ravel(part) for part in parts]))
 
     def _difference(self, row: int, step: float) -> Array:
-        """One-sided difference quotients of log tasks from certified solves; NaN where two steps disagree."""
+        """One-sided derivatives of log tasks, (users,), extrapolated from the difference quotients of two steps.
+
+        NaN where the quotients disagree, and for users without tasks. A solve that fails raises its error.
+        """
         assert self.solve is not None
         runs, found, by = self._runs, [], self._whole[row][0]
         base = self.answer.arrays.user_tasks
@@ -328,7 +342,7 @@ class Sensitivity:
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
-    """Function that solves with the mechanism whose method is `judge`; None if `judge` belongs to none."""
+    """Function that solves with the mechanism whose method is `judge`; None if `judge` is no method of a mechanism."""
     mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None

@@ -12,7 +12,7 @@ from ..model.cluster import Cluster
 
 
 def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    """User names in the given order, by default that of the cluster."""
+    """User names in the given order, by default that of the cluster; raise `DataError` unless each occurs once."""
     names = cluster.users if given is None else tuple(np.atleast_1d(np.array(given, dtype=object)).ravel())
     if not all(isinstance(name, str) for name in names) or sorted(names) != sorted(cluster.users):
         known, got = ", ".join(cluster.users), ", ".join(map(str, names))
@@ -21,7 +21,7 @@ def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[s
 
 
 def pool_of(cluster: Cluster, who: str) -> Cluster:
-    """Pool all servers, after a check that all users can run tasks and have no task limits."""
+    """Pool all servers; raise `DataError` if a user can run no task or has a limit, which `who` does not support."""
     pool = cluster.pool()
     for n in np.flatnonzero(~pool.runnable).tolist():
         name = pool.users[n]
@@ -37,7 +37,9 @@ def normalised(pool: Cluster) -> Array:
 
 
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:
-    """Largest M with `sum_n max(phi_n M, have_n) D_nr <= part` for every r.
+    """Largest M with `sum_n max(phi_n M, have_n) D_nr <= part` for every resource r.
+
+    D is `demand`, (users, resources), and phi is `weight`, (users,), as is `have`.
 
     If the first j users in the order of `have / phi` have ratios of at most M, the sum is `M A_r + B_r`: `A_r` is the
     sum of `phi_n D_nr` over the first j users, and `B_r` the sum of `have_n D_nr` over the other users.

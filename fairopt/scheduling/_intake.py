@@ -173,7 +173,10 @@ def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
 
 
 def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, Mask]:
-    """Index of the row of `eligible` for every row of tasks, from lists of servers or types separated by `|`."""
+    """Index of the row of `eligible` for every row of tasks, and the mask `eligible`, (placements, servers).
+
+    The column `on` of tasks lists servers or types of servers, separated by `|`; row 0 of `eligible` is all True.
+    """
     anywhere = np.ones((1, len(servers)), dtype=bool)
     if "on" not in tasks:
         return np.zeros(len(tasks), dtype=np.int64), anywhere
@@ -222,7 +225,10 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
 
 
 def _check(name: str, table: object, known: Sequence[str] = ()) -> None:
-    """Raise `DataError` unless a table is a frame with unique, known columns, as unknown columns would be ignored."""
+    """Raise `DataError` unless a table is a frame with unique columns, of the names `known` if these are given.
+
+    Unknown columns would be ignored.
+    """
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
     if not table.columns.is_unique:
@@ -309,7 +315,10 @@ def _units(amounts: Array, demand: Array, resources: list[str]) -> Array:
 
 
 def _in_units(demand: Array, unit: Array, frame: pd.DataFrame) -> Whole:
-    """Demands in units, rounded down, so that tasks that fit in real numbers (six tasks of 1/6) also fit in units."""
+    """Demands in units, rounded down, so that tasks that fit in real numbers (six tasks of 1/6) also fit in units.
+
+    A positive demand below one unit is a `DataError`.
+    """
     whole = np.floor(demand / unit + 0.01).astype(np.int64)
     none = ((demand > 0) & (whole == 0)).any(axis=1)
     less = "asks for too little of a resource to count it beside what servers have: leave it out or write 0"

@@ -34,8 +34,8 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
     Returns
     -------
     DataFrame by step
-        `picked`, the user that starts a task; then, after the step, the shares of every user (of each resource, and the
-        dominant one), and the used share of every resource. `tasks_of` returns the final numbers of tasks.
+        `picked`, the user that starts a task; after the step, `USER RESOURCE` and `USER dominant`, the shares of every
+        user, and `total RESOURCE`, the used share of every resource. `tasks_of` returns the final numbers of tasks.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def tasks_of(decisions: pd.DataFrame) -> pd.Series:
 
 
 def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]:
-    """Generate the indices of users in the order in which their tasks start."""
+    """Yield the indices of users in the order in which their tasks start."""
     step = pool.dominant_share_per_task / pool.weight
     # Tolerance for rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
     room = pool.capacity[0] * (1 + 1e-9)

@@ -79,7 +79,10 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     Raises
     ------
     DataError
-        `order` is not a permutation of the users, a user demands a missing resource, or users have task limits.
+        `order` is not a permutation of the users, `engine` is unknown, a user demands a missing resource, or users have
+        task limits.
+    SolverError
+        HiGHS does not solve a step of the engine `declarative`.
 
     Source: Kash, Procaccia, Shah, "No Agent Left Behind: Dynamic Fair Division of Multiple Resources", JAIR 51 (2014),
     mechanism Dynamic DRF, extended by weights.

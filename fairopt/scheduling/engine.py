@@ -105,7 +105,7 @@ class Runs:
     interrupted: bool = False
 
     def same(self, other: Runs) -> bool:
-        """True if two simulations agree event by event."""
+        """True if two simulations agree event by event, whether or not they were interrupted."""
         mine, others = (
             [getattr(one, field.name) for field in fields(one) if field.name != "interrupted"] for one in (self, other)
         )
@@ -127,11 +127,11 @@ def run(
     near: int = NEAR,
     plainly: int = 0,
 ) -> Runs:
-    """Simulate up to and including `until`; `progress` is called with the number of completed tasks.
+    """Simulate up to and including `until` [us], or until Ctrl-C; `progress` gets the number of completed tasks.
 
     All servers of a placement are scanned if there are at most `near` or if the policy has methods; otherwise an index
-    is used. The loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds, and then
-    compiled.
+    is used. With `compiled` the loop is interpreted for about `plainly` starts of tasks, or for `PATIENCE` CPU seconds,
+    and then compiled; otherwise it is interpreted throughout.
     """
     policy = setup.policy
     t = setup.tables(thrashing, near if knows(policy) else len(setup.capacity))

@@ -36,7 +36,10 @@ _OF_SOLVES = ("build", "solve", "certify", "rounds", "engine", "certificate", "f
 
 @dataclass
 class FluidRun:
-    """State of a fluid simulation (`fluid`); `run(until)` continues the simulation, also after an interruption."""
+    """State of a fluid simulation with the options of `fluid`; `run(until)` continues it, also after an interruption.
+
+    Times (`now`, and by group `begun` and `ended`) are in seconds, work (by group `work` and `left`) in task seconds.
+    """
 
     workload: Workload
     mechanism: Mechanism
@@ -79,7 +82,7 @@ class FluidRun:
         self._start: OtherUsers | None = None  # the last allocation from which a solve can start
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Run until all work is done, no group can progress, or the time is `until` [s]; Ctrl-C interrupts."""
+        """Run until all work is done, no group can progress, the time is `until` [s], or Ctrl-C; return the run."""
         self.interrupted = False
         with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
             try:
@@ -128,7 +131,7 @@ class FluidRun:
         return self.every * math.ceil((time - _TOGETHER) / self.every)
 
     def _solve(self, those: Mask) -> dict[str, Any]:
-        """Solve the mechanism for the groups of a mask, and return statistics of the solve."""
+        """Solve the mechanism for the groups of a mask, and set the rates; return statistics, {} if nothing can run."""
         here = np.flatnonzero(those)
         rate, about = np.zeros(len(those)), {}
         if len(here) and self.up.any():
@@ -155,7 +158,7 @@ class FluidRun:
         return about
 
     def _remembered(self, cluster: Cluster, groups: Index) -> Cluster:
-        """Cluster of players with the weights of users reduced by usage, relative to the users of `groups`."""
+        """Cluster with weights reduced by the usage of the users of `groups`; unchanged without a half-life."""
         if self.half_life is None:
             return cluster
         w = self.workload
@@ -244,9 +247,10 @@ class FluidSchedule(Outcome):
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, times, number of tasks, total (`work`) and remaining work (`left`), and state (`STATES`).
+        """Frame by job: `user`, `arrival`, `start`, `end` and `response` time [s], `tasks`, `work`, `left`, `state`.
 
-        The end and the response time are NaN unless all tasks of the job are completed.
+        `tasks` is their number, `left` the part of `work` that remains, and `state` one of `STATES`. `end` and
+        `response` are NaN unless all tasks of the job are completed.
         """
         run, w = self.run, self.workload
         groups = {"arrival": run.arrival, "start": run.begun, "end": run.ended, "tasks": np.diff(w.first),
@@ -265,10 +269,10 @@ class FluidSchedule(Outcome):
 
     @property
     def users(self) -> pd.DataFrame:
-        """Frame by user: weight, numbers of jobs and tasks, work, work `left`, mean response time, mean dominant share.
+        """Frame by user of weights, numbers of jobs and tasks, work, mean response times and mean dominant shares.
 
-        Response times are those of completed jobs. The mean dominant share is an average over the time from the first
-        arrival of any user to the end.
+        Columns: `weight`, `jobs`, `jobs_done`, `tasks`, `work` and work `left`, `mean_response` [s] of completed jobs,
+        and `mean_dominant_share`, the average over the time from the first arrival of any user to the end.
         """
         jobs, user, many = self.jobs, self.workload.job_user, len(self.workload.users)
         counts = {name: np.bincount(user, jobs[name], many) for name in ("tasks", "work", "left")}
@@ -319,7 +323,11 @@ class FluidSchedule(Outcome):
         return pd.Series(part, index=pd.Index(self.workload.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Series of numbers of jobs, response times, utilization, number and seconds of solves, largest residual."""
+        """Series of numbers of jobs, response times, utilization, and statistics of solves.
+
+        The latter are the numbers of `solves` and of `warm` and `flagged` solves, their CPU `seconds`, and the largest
+        residual, `certificate`.
+        """
         solves = [step for step in self.run.steps if step["solved"]]
         states = {f"jobs {name}": count for name, count in self._counts().items()}
         found = self._summary(str(self.run.mechanism), {"jobs": 0} | states, {})

@@ -158,7 +158,10 @@ class Schedule(Outcome):
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """Frame by task: job, user, arrival [s], restarts, state; server, start [s] and end [s] of the last run."""
+        """Frame by task: `job`, `user`, `arrival` [s], `restarts`, `state`; `server`, `start`, `end` of the last run.
+
+        `server` is missing and the times are NaN for tasks that never ran; `end` is NaN for running tasks.
+        """
         w, last, group = self.workload, self._last, self.workload.group_of_task
         start, end = (np.append(_seconds(each), np.nan)[last] for each in (self.runs.start, self.runs.end))
         server = np.append(self.runs.server, -1)[last]
@@ -179,9 +182,9 @@ class Schedule(Outcome):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """Frame by job: user, arrival, first start, end and response time [s], numbers of tasks and of completed tasks.
+        """Frame by job: `user`, `arrival`, `start`, `end` and `response` time [s], numbers `tasks` and `tasks_done`.
 
-        The end and the response time are NaN unless all tasks of the job are completed.
+        `start` is that of the first task. `end` and `response` are NaN unless all tasks of the job are completed.
         """
         w, (count, finished, end) = self.workload, self._job_ends
         times = pd.DataFrame({"arrival": self.arrival[w.group_of_task], "start": self._first_start})
@@ -193,8 +196,9 @@ class Schedule(Outcome):
     def users(self) -> pd.DataFrame:
         """Frame by user of weights, numbers of jobs and tasks, mean times in seconds, and mean dominant shares.
 
-        Mean response times are over completed jobs, and mean waiting times over started tasks. The mean dominant share
-        is an average over the time from the first arrival of any user to the end.
+        Columns: `weight`, `jobs`, `jobs_done`, `tasks`, `tasks_done`, `mean_response` of completed jobs, `mean_wait` of
+        started tasks, and `mean_dominant_share`, the average over the time from the first arrival of any user to the
+        end.
         """
         w = self.workload
         user, many = w.user[w.group_of_task], len(w.users)
@@ -220,7 +224,7 @@ class Schedule(Outcome):
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """Frame by instant: used fraction of every resource, running and waiting tasks, available servers (`at`)."""
+        """Frame of `at` at the `instants`: used fraction of every resource, `running`, `waiting`, `servers`."""
         return self.at(self.instants)
 
     @cached_property
@@ -229,9 +233,11 @@ class Schedule(Outcome):
         return self.shares_at(self.instants)
 
     def at(self, times: ArrayLike) -> pd.DataFrame:
-        """Frame by time in seconds: used fractions of resources, numbers of running and waiting tasks and of servers.
+        """Frame by time in seconds: used fraction of every resource, and numbers of tasks and of available servers.
 
-        The values hold after all events at a time. Fractions are relative to the capacity of available servers.
+        The columns `running` and `waiting` have numbers of tasks, `servers` the number of available servers. The values
+        hold after all events at a time. Fractions are relative to the capacity of available servers, and NaN if it is
+        0.
 
         Raises
         ------
@@ -314,7 +320,7 @@ class Schedule(Outcome):
         return pd.Series(used / max(span, 1), index=pd.Index(w.resources, name="resource"), name="utilization")
 
     def summary(self) -> pd.Series:
-        """Series of numbers of tasks by state, jobs, restarts, response times, and utilization."""
+        """Series of numbers of tasks by state, jobs and restarts, response times [s], the end [s], and utilization."""
         states = {f"tasks {name}": count for name, count in self._counts().items()}
         restarts = int((self.runs.how == EVICTED).sum())
         return self._summary(self.policy, {"tasks": self.workload.tasks} | states, {"restarts": restarts})
@@ -323,7 +329,7 @@ class Schedule(Outcome):
         return dict(zip(STATES, np.bincount(self.state, minlength=len(STATES)).tolist(), strict=True))
 
     def plot(self, *, ax: Any = None) -> Figure:
-        """Plot utilization and waiting tasks over time, and the distribution of response times, on three axes `ax`."""
+        """Plot utilization, numbers of tasks over time, and the distribution of response times, on three axes `ax`."""
         from ..result.plot import schedule
 
         lines = {name: self.timeline[name] for name in ("running", "waiting")}

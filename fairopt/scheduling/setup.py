@@ -194,7 +194,7 @@ class Setup:
         return np.array([time, what, index], dtype=np.int64)[:, np.argsort(time, kind="stable")]
 
     def _links(self) -> tuple[Whole, Whole]:
-        """`Tables.links` and `jobs`, without groups that can never start; empty if no job has a predecessor."""
+        """`Tables.links` and `jobs`, empty if no job has a predecessor; groups that can never start do not follow."""
         w = self.workload
         if not (w.after >= 0).any():
             return _zeros(4, 0), _zeros(2, 0)

@@ -77,7 +77,7 @@ def simulate(
     Raises
     ------
     DataError
-        A task can never start, the policy is unknown, or `until` is negative.
+        A task can never start (unless `impossible="report"`), the policy is unknown, or an option is invalid.
 
     >>> import pandas as pd, fairopt as fo
     >>> tasks = pd.DataFrame({"user": ["ann", "bob"], "duration": [10.0, 5.0], "tasks": [2, 2], "cpu": [1, 1]})

@@ -135,17 +135,17 @@ class Workload(Frozen):
             A row per server, or per set of equal servers: a column per resource; optional `server` (name), `type`,
             `count`. All other columns are resources.
         users : DataFrame, optional
-            `user`, `weight` (1), `leaves` (never).
+            `user`; optional `weight` (1) and `leaves`, the departure time (never).
         changes : DataFrame, optional
-            `time`, `server`, `up`: failures (False) and recoveries (True) of servers.
+            `time` [s], `server`, `up`: failures (False) and recoveries (True) of servers.
         source, report
             Origin of the data, and counts of records, as in `Workload`.
 
         Raises
         ------
         DataError
-            A row is invalid (negative or zero demand, missing duration, decreasing times, unknown server, an amount
-            below the resolution), or a column is unknown. The message names row and remedy.
+            A row is invalid (negative or zero demand, missing duration, unknown server, a second failure without a
+            recovery between, an amount below the resolution), or a column is unknown. The message names row and remedy.
         """
         return cls(**arguments(tasks, servers, users, changes), source=source, report=dict(report or {}))
 
@@ -289,7 +289,7 @@ class Players(NamedTuple):
 
 
 def one_of(value: object, name: str, known: Any) -> Any:
-    """Return a value of a `Literal` type, or raise `DataError`."""
+    """Return `value` if it is one of the `Literal` type `known`; otherwise raise `DataError` with the name `name`."""
     if value not in get_args(known):
         raise DataError(f"{name} is {short(value)}; it must be one of {', '.join(get_args(known))}")
     return value
@@ -303,8 +303,8 @@ def owner(workload: Workload, by: By) -> Whole:
 def players(workload: Workload, groups: Whole, up: Mask, by: By, limits: bool) -> Players:
     """Form the cluster of players, users or jobs, with tasks in `groups`, on the servers that are `up`.
 
-    The demand of a player is the mean over its tasks. It is eligible on every server that may run one of its groups,
-    and a job has the weight of its user. With `limits` the task limit is the number of tasks in `groups`.
+    The demand of a player is the mean over its tasks. A player is eligible on every server that may run one of its
+    groups, and a job has the weight of its user. With `limits` the task limit of a player is the number of its tasks.
     """
     w = workload
     who, player = np.unique(owner(w, by)[groups], return_inverse=True)

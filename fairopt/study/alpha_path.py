@@ -199,13 +199,14 @@ def as_path(found: list[tuple[float, Allocation]], title: str, details: bool = T
 
 
 def refined(solve: Callable[[float], Allocation], found: list[Found], goal: float) -> tuple[list[Found], list[float]]:
-    """Insert alphas by bisection; returns sorted allocations, and the relative interpolation error to the next alpha.
+    """Insert alphas by bisection; return sorted allocations, and relative interpolation errors to the next alpha.
 
     Log tasks are interpolated linearly in `t = alpha / (1 + alpha)`. A certified solve at the midpoint of an interval
     measures the error of the interval and is kept. The estimated error of both halves is twice this error, which is a
     bound if log tasks are convex or concave; the interval of the largest estimate is bisected next. Errors larger than
-    `goal` remain where tasks jump, where the midpoint cannot be solved (infinite without an estimate), and when the
-    largest number of solves is attained.
+    `goal` remain where the midpoint cannot be solved (infinite without an estimate), in intervals of t shorter than
+    1e-4 (where tasks jump), and after 400 insertions. The error is 0 if no user has tasks at both ends of the interval,
+    and NaN for the last alpha.
     """
     points = dict(found)
     begun = len(points)

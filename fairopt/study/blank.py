@@ -75,7 +75,7 @@ class Blank(pd.DataFrame):  # type: ignore[misc]
 
 
 def _text(value: object) -> object:
-    """Text of a number with four decimal places, and blank for a missing number; other cells are unchanged."""
+    """Text of a float with four decimal places (below 1e-4 in scientific notation), blank for NaN; others unchanged."""
     if not isinstance(value, float):
         return value
     return "" if value != value else f"{value:.4f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"

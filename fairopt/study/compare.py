@@ -147,7 +147,7 @@ Labelled = tuple[str, Callable[[], Allocation]]
 def _answers(
     cluster: Cluster, chosen: Iterable[Entry] | str | None, tol: float | None, solver: str | None
 ) -> list[Labelled]:
-    """Labels of all entries, and functions that return their allocations."""
+    """Labels of all entries, and functions that return their allocations; an invalid entry raises `DataError`."""
     if chosen is None or isinstance(chosen, str | Mechanism | type) or not isinstance(chosen, Iterable):
         every: list[object] = list(mechanisms.chosen(chosen))  # raises an error for a single mechanism
     else:

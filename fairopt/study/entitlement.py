@@ -79,6 +79,7 @@ def owed(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> 
 
     If tasks are `whole` (by default if all tasks of the allocation are integers), differences of less than one task are
     0, since a part of a task cannot be allocated; otherwise differences of less than 1e-3 :math:`\max(x_n, e_n)` are 0.
+    `by` is the reference of entitlements (`entitlement`).
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -97,6 +98,8 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
 
     .. math:: \min(1, x_n / e_n)
 
+    `by` is the reference of entitlements (`entitlement`).
+
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
     >>> fo.metrics.satisfactions(given).round(3).tolist()
@@ -106,7 +109,7 @@ def satisfactions(allocation: Answer, by: Entitled = None) -> Array:
 
 
 def complaining(allocation: Answer, by: Entitled = None, whole: bool | None = None) -> Mask:
-    r"""Mask (users, users) of complaints of user m about user n; `whole` is the argument of `owed`.
+    r"""Mask (users, users) of complaints of user m about user n; `by` and `whole` are the arguments of `owed`.
 
     .. math:: x_m < e_m, \qquad x_n > e_n, \qquad x_{ni} > 0 \text{ on some server i that m can use}
 
@@ -129,6 +132,8 @@ def satisfaction(allocation: Answer, by: Entitled = None) -> float:
 
     .. math:: \frac{1}{|E|} \sum_{n \in E} \min(1, x_n / e_n)
 
+    `by` is the reference of entitlements (`entitlement`).
+
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
     >>> fo.metrics.satisfaction(given)
@@ -143,6 +148,7 @@ def distance(allocation: Answer, by: Entitled = None) -> float:
     .. math:: \frac12 \sum_n k_n |x_n - e_n|, \qquad k_n = \max_r d_{nr} / C_r
 
     The distance is 0 if it is at most the residual of the certificate (clipped to [1e-9, 1e-6]), the accuracy of tasks.
+    It is NaN if the entitlement of a user with tasks is unknown. `by` is the reference of entitlements (`entitlement`).
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])
@@ -160,6 +166,8 @@ def complaints(allocation: Answer, by: Entitled = None) -> float:
     r"""Number of complaints, ordered pairs of users (`complaining`); NaN if an entitlement is unknown.
 
     .. math:: \#\{(m, n) : x_m < e_m,\ x_n > e_n,\ x_{ni} > 0 \text{ on some server i that m can use}\}
+
+    `by` is the reference of entitlements (`entitlement`).
 
     >>> import fairopt as fo
     >>> given = fo.Allocation.of(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]), [[4], [1]])

@@ -49,8 +49,8 @@ class AlphaFound:
     measure : str
         Name of the measure.
     bracket : (float, float)
-        One end is `alpha`; at the other end the measure misses the target. Both ends are `alpha` if every further alpha
-        of the scan attains the target.
+        One end is `alpha`; at the other end the measure misses the target. Both ends are `alpha` if it is the last
+        alpha of the scan: infinity for utilization, 0.1 for the smallest share.
     allocation : Allocation
         The certified allocation at `alpha`.
     path : AlphaPath

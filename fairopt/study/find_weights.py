@@ -65,12 +65,13 @@ class WeightsFound:
 
     @cached_property
     def ranges(self) -> pd.DataFrame | None:
-        """Frame by user of the `lowest` and `highest` weight with the same tasks, for a fixed reference weight.
+        """Frame by user: `weight`, and the `lowest` and `highest` weight with the same tasks and reference weight.
 
         For each user n separately, two linear programs yield the extremes of `phi_n / phi_ref` over all weights that
         yield the tasks, times the weight of the reference user. The reference (`ranges.attrs["reference"]`) is
-        the user with the largest budget among those with an inactive task limit. None for the per-server game and for
-        servers without coordination, where other splits of the same tasks may have other weights.
+        the user with the largest budget among those with an inactive task limit. The result is None for the per-server
+        game and for servers without coordination, where other splits of the same tasks may have other weights, except
+        on proportional servers and in the game at alpha = 1.
         """
         if self._place is None:
             return None
@@ -289,7 +290,11 @@ def matched(
     looked, begun, best = 0, 0, list[Matched]()
 
     def off(log_weights: Array) -> Array:
-        """Residual `log X - log x` of the allocation under the given weights, (users,)."""
+        """Residual `log X - log x` of the allocation under the given weights, (users,).
+
+        Raises `StopIteration` at the tolerance, and `NoConvergence` after 40 solves without a smaller error or if the
+        error is the same for all users.
+        """
         nonlocal looked
         weights = np.exp(np.clip(log_weights - log_weights.mean(), -_FAR, _FAR))
         found, looked = answer(weights), looked + 1
@@ -317,7 +322,7 @@ def matched(
 
 
 def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
-    """Criterion of the mechanism on the cluster, after a check that `find_weights` supports the mechanism."""
+    """Criterion of the mechanism on the cluster; `DataError` if `find_weights` does not support the mechanism."""
     probe = np.linspace(1.0, 2.0, len(seen.users))
     rule = mechanism.criterion(seen.derived(weight=probe))
     if type(rule) is not Criterion or not mechanism.judged_by_criterion:
@@ -332,7 +337,10 @@ def criterion_of(mechanism: Mechanism, seen: Cluster) -> Criterion:
 
 
 def stated_tasks(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object] | None, tol: float) -> Array:
-    """Target tasks, (users,), validated; 0 for users that cannot run tasks."""
+    """Target tasks, (users,), from given tasks or dominant shares; 0 for users that cannot run tasks.
+
+    Invalid tasks (`find_weights`) raise `DataError`.
+    """
     if (tasks is None) == (shares is None):
         raise DataError("give either tasks or shares: find_weights(cluster, mechanism, tasks=[...])")
     argument = "tasks" if shares is None else "shares"

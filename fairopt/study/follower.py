@@ -19,7 +19,9 @@ Followed = type[Mechanism] | str
 
 
 class Follower:
-    """Allocations of one cluster by alpha, cached in `found`; each solve starts from the previous allocation.
+    """Allocations of one cluster by alpha, cached in `found`.
+
+    Each solve starts from the previous allocation, unless its certificate misses the tolerance.
 
     Small problems for the `alphas` that are known in advance are solved jointly. Without `refine`, an allocation with a
     backward error of less than 1e-10 is not refined further, since tables show fewer digits.
@@ -50,7 +52,10 @@ class Follower:
 
 
 def _family(mechanism: object) -> tuple[Callable[[float], Mechanism], str]:
-    """Function from alpha to mechanism, given a class or name, and the title of the family."""
+    """Function from alpha to mechanism, given a class or name, and the title of the family.
+
+    A mechanism without a free parameter alpha, or an instance, raises `DataError`.
+    """
     given: dict[str, Any] = {}
     if isinstance(mechanism, str):
         mechanism, given = mechanisms.described(mechanism)

@@ -99,8 +99,8 @@ class AlphaInferred:
     def __str__(self) -> str:
         """Text such as `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`.
 
-        If no alpha can be excluded, the text is `any alpha` only if all alphas yield the same tasks, near the observed
-        tasks.
+        If no alpha can be excluded, the text is `any alpha` if all alphas yield the same tasks, near the observed
+        tasks, and otherwise states the standard deviation `sigma`.
         """
         if self.low == 0 and math.isinf(self.high):
             same = self.curve["misfit"].max() <= self.curve["misfit"].min() + SAME
@@ -225,7 +225,10 @@ def infer_alpha(
 
 
 def _overuse(cluster: Cluster, observed: Array, who: Index, most: float) -> float:
-    """Relative excess of the tasks of compared users over their largest feasible multiple."""
+    """Relative excess of the tasks of compared users over their largest feasible multiple.
+
+    Raises `DataError` if it exceeds `most`, or if a user exceeds its task limit by more than this fraction.
+    """
     limited(observed, cluster, most, "raise its max_tasks, or allow for more overuse")
     polytope = Polytope(cluster.select(users=[cluster.users[n] for n in who]), np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
@@ -247,7 +250,7 @@ def _notes(failed: dict[float, str]) -> tuple[str, ...]:
 
 
 def minima(misfit: Misfit) -> tuple[float, list[float]]:
-    """Alpha of least misfit, and the other local minima in the order of their misfit."""
+    """Alpha of least misfit, and other candidates in the order of misfit: at most four local minima, and infinity."""
     values = np.array([misfit(alpha) for alpha in GRID])
     values = np.where(np.isnan(values), np.inf, values)
     padded = np.concatenate([[np.inf], values, [np.inf]])
@@ -274,7 +277,10 @@ def _number(value: float) -> float:
 
 
 def interval(misfit: Misfit, alpha: float, threshold: float) -> tuple[float, float]:
-    """Interval around alpha in which the misfit is at most the threshold; 0 or infinity if no misfit exceeds it."""
+    """Ends of the interval around alpha in which the misfit is at most the threshold.
+
+    The lower end is 0, and the upper end infinity, if no alpha of the grid on that side exceeds the threshold.
+    """
 
     def crossing(points: list[float], otherwise: float) -> float:
         inside = alpha

@@ -203,7 +203,10 @@ class _Found:
         self.failed: list[Failure] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Solve problems of given indices: in stacks of one kind and shape, or one by one if there is no kernel."""
+        """Solve problems of given indices: in stacks of one kind and shape, or one by one if there is no kernel.
+
+        Invalid problems are recorded in `failed`.
+        """
         stacks: defaultdict[tuple[Kind, tuple[int, ...]], list[tuple[int, Problem]]] = defaultdict(list)
         single = []
         for p in numbers:
@@ -236,7 +239,7 @@ class _Found:
             self._alone(p)
 
     def _stacked(self, kind: Kind, stack: list[tuple[int, Problem]]) -> list[int]:
-        """Solve a stack of problems; returns the indices of problems that remain to be solved one by one."""
+        """Solve a stack of problems, and return the indices of problems that remain to be solved one by one."""
         (tasks, certificates, unstable), alone = together(kind, [problem for _, problem in stack], self.tol), []
         for k, (p, _) in enumerate(stack):
             certificate = float(certificates[k])
@@ -253,7 +256,7 @@ class _Found:
         return alone
 
     def _alone(self, p: int) -> None:
-        """Solve one problem by `Mechanism.solve`."""
+        """Solve one problem by `Mechanism.solve`; record an error in `failed`."""
         self.fell_back[p] = True
         try:
             found = self.mechanism.solve(self.given[p], self.tol)
@@ -366,7 +369,7 @@ class Stacked:
 
 
 def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> list[Any] | Stacked:
-    """Check the arguments of `solve_many`, and return them as a sequence of clusters."""
+    """Check the arguments of `solve_many` (`DataError`), and return them as a sequence of clusters."""
     if demand is not None or isinstance(capacity, np.ndarray):
         return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
     if any(value is not None for value in (weight, eligible, max_tasks)):
@@ -382,7 +385,10 @@ def _given(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: An
 
 
 def _stacked(name: str, values: Any) -> NDArray[Any]:
-    """Array with a first axis of problems."""
+    """Convert an argument to an array with a first axis of problems, of length 1 if the argument has no such axis.
+
+    Other numbers of axes raise `DataError`.
+    """
     axes = len(_AXES[name])
     array = _intake.plain(values, name, truths=name == "eligible")
     if array.ndim == 0 and name in ("weight", "max_tasks"):

@@ -135,7 +135,7 @@ class Normals:
         self._others = len(rows) + len(self.limited)
 
     def nearest(self, budgets: Array) -> Array | None:
-        """Budgets of a normal, at least `budgets`, with the least largest ratio to these; None if there is none."""
+        """Budgets b >= `budgets` of a normal with the least `max_n b_n / budgets_n`; None if no such b is found."""
         return self._minimise(np.zeros(self.users), budgets, np.full(self.users, np.inf), budgets, 1.0)
 
     def least(self, user: int, reference: int) -> float:
@@ -146,7 +146,7 @@ class Normals:
         return np.inf if found is None else 0.0 if found[user] <= _ZERO else float(found[user])
 
     def _minimise(self, cost: Array, low: Array, high: Array, size: Array, most: float) -> Array | None:
-        """Normal b in `[low, high]` that minimises `cost b + most t` with `b <= t size`; None if there is none."""
+        """Normal b in `[low, high]` that minimises `cost b + most t` with `b <= t size`; None if none is found."""
         under = [sp.csr_matrix((self.users, self._others)), -sp.identity(self.users), sp.csr_matrix(size[:, None])]
         least = sp.vstack([self._least, sp.hstack(under)], format="csr")
         others = np.zeros(self._others)
@@ -158,7 +158,10 @@ class Normals:
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
-    """Weights (users,) under which efficient tasks X are optimal: from supporting prices, or shares u X for max-min."""
+    """Weights (users,) under which efficient tasks X are optimal: from supporting prices, or shares u X for max-min.
+
+    Budgets are as near as possible to those of the weights `own`; if the linear program fails, they are those of `own`.
+    """
     share, alpha = _share(rule, place.polytope.users), rule.alpha
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
@@ -173,8 +176,11 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
     r"""Lower and upper bounds (users,) of weights for a fixed weight of a reference user m, and the index m.
 
-    m is the user with the largest budget b among those with an inactive task limit. For finite alpha, with shares
-    :math:`\sigma_n = u_n X_n`, ratios of weights follow from ratios of budgets:
+    A bound is 0 or infinity if the weight is unbounded on that side.
+
+    m is the user with the largest budget b (for max-min, the largest weight) among those with an inactive task limit,
+    or the first user if all limits are active. For finite alpha, with shares :math:`\sigma_n = u_n X_n`, ratios of
+    weights follow from ratios of budgets:
 
     .. math::
         \frac{\phi_n}{\phi_m} = \Big(\frac{b_n}{b_m} \Big(\frac{\sigma_n}{\sigma_m}\Big)^{\alpha-1}\Big)^{1/\alpha}

@@ -50,15 +50,15 @@ class Format:
 
 
 def read(path: Path, layout: Format, skip_malformed: bool, report: Counter[str], of: str = "") -> pd.DataFrame:
-    """Read the columns of `layout` from a plain or gzipped file: its valid rows, in the order of the file.
+    """Read the columns of `layout` from a plain or gzipped file, and return the valid rows in the order of the file.
 
-    The numbers of rows read and skipped are added to `report`, with the prefix `of`.
+    The numbers of rows read and of malformed rows skipped are added to `report`, with names that begin with `of`.
 
     Raises
     ------
     DataError
-        A row is malformed, unless `skip_malformed`; or the file cannot be unpacked, has a wrong header or no rows. The
-        message names the file, the line (from 1, the header included) and the fault.
+        A row is malformed, unless `skip_malformed`; or the file cannot be unpacked, has a wrong header or no valid row.
+        The message names the file, the line (from 1, the header included) and the fault.
     """
     raw = content(path)
     lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
@@ -89,9 +89,11 @@ _KEPT: dict[str, tuple[object, pd.DataFrame, Counter[str]]] = {}
 def once(
     kind: str, read: Callable[[Counter[str]], pd.DataFrame], files: Iterable[Path], how: object, report: Counter[str]
 ) -> pd.DataFrame:
-    """Result of `read` for `files`, from the cache if neither the files nor the options `how` have changed.
+    """Return the result of `read` for `files`, from the cache if neither the files nor the options `how` have changed.
 
-    A hundred draws from a trace would otherwise read the trace a hundred times. Callers must not modify the table.
+    The counts of `read` are added to `report`. The cache has the last table of each `kind`, if its number of rows is at
+    most `MOST_KEPT`, since a hundred draws from a trace would otherwise read the trace a hundred times. Callers must
+    not modify the table.
     """
     state = {str(path.absolute()): path.stat() for path in files}
     here = how, [(path, of.st_size, of.st_mtime_ns) for path, of in state.items()]
@@ -106,7 +108,7 @@ def once(
 
 
 def content(path: Path) -> bytes:
-    """Content of a file, unpacked if gzipped."""
+    """Return the content of a file, unpacked if its suffix is `.gz`; raise `DataError` if it cannot be unpacked."""
     try:
         found = path.read_bytes()
         return gzip.decompress(found) if path.suffix == ".gz" else found
@@ -168,7 +170,7 @@ def _parse(lines: list[bytes], names: tuple[str, ...], layout: Format) -> pd.Dat
 def _without_faults(
     path: Path, lines: list[bytes], numbers: range, names: tuple[str, ...], layout: Format, skip_malformed: bool
 ) -> list[int]:
-    """Check every line, and return indices of valid lines; the first invalid line is an error, unless it is skipped."""
+    """Indices of valid lines; raise at the first invalid line, or, with `skip_malformed`, only if no line is valid."""
     good, where = [], [(column, names.index(column.name)) for column in layout.columns]
     for number in numbers:
         fields = lines[number].decode(errors="replace").split(layout.separator)

@@ -58,7 +58,7 @@ class Marginals:
 
     @classmethod
     def one(cls, column: str, quantiles: Array | list[float]) -> Marginals:
-        """Distribution of a single positive column."""
+        """Distribution of a single positive column with the given quantiles at `PROBABILITY`."""
         return cls((column,), np.zeros(1), np.array([quantiles], dtype=float), np.eye(1), np.eye(1))
 
     def draw(self, rng: np.random.Generator, count: int, demands: int) -> Array:
@@ -79,7 +79,7 @@ class Marginals:
         return np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
 
     def value(self, k: int, uniform: Array) -> Array:
-        """Inverse distribution function of column k."""
+        """Inverse distribution function of column k, at probabilities `uniform` in [0, 1], (rows,)."""
         zero = self.zero[k]
         above = (uniform - zero) / (1 - zero) if zero < 1 else uniform
         drawn = np.exp(np.interp(above, PROBABILITY, np.log(self.quantiles[k])))
@@ -87,7 +87,7 @@ class Marginals:
 
 
 def measured(name: str) -> tuple[Marginals, dict[str, Any]]:
-    """Read the marginals of `data/<name>.json`, and the other entries of the file."""
+    """Read `data/<name>.json`, and return the marginals and a table of the other entries of the file."""
     table = shipped.content(__package__, f"data/{name}.json")
     columns = table.pop("columns")
     rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
@@ -111,7 +111,7 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
     Raises
     ------
     DataError
-        More elements are wanted than there are, or the generator is missing.
+        `wanted` is neither an integer >= 1 nor a fraction in (0, 1], or exceeds the population, or `rng` is missing.
     """
     number = count
     if wanted is not None:
@@ -125,15 +125,18 @@ def choose(count: int, wanted: int | float | None, rng: np.random.Generator | No
 
 
 def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random.Generator | None) -> Mask | None:
-    """Draw the eligible servers of each user, (users, servers): a random kind, and other kinds with a probability.
+    """Draw the eligible servers of each user: all of one random kind, and those of each other kind with a probability.
+
+    Returns a mask (users, servers), or None if all servers are eligible because `density` is 1.
 
     Parameters
     ----------
     kinds : sequence
         Kind of every server.
     users : int
+        Number of users.
     density : float
-        Probability in (0, 1] of each other kind; None is returned, and nothing drawn, if it is 1.
+        Probability in (0, 1] of each other kind. If it is 1, nothing is drawn.
     rng : Generator or None
 
     Raises
@@ -152,12 +155,12 @@ def eligible(kinds: Sequence[object], users: int, density: float, rng: np.random
 
 
 def placed(density: float, by: str) -> str:
-    """Placement in words, for the description of a snapshot; empty without placement constraints."""
+    """Description of placement constraints for the source of a snapshot; empty if `density` is 1."""
     return f"; each user on one {by} and every other with probability {density:g}" if density < 1 else ""
 
 
 def needed(rng: np.random.Generator | None, purpose: str) -> np.random.Generator:
-    """Return `rng`; raise `DataError` with its purpose if it is None."""
+    """Return `rng`; if `rng` is None, raise a `DataError` that states the purpose of the generator."""
     if rng is None:
         raise DataError(f"a random generator is needed to {purpose}; pass rng=numpy.random.default_rng(seed)")
     return rng

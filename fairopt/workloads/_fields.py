@@ -28,7 +28,7 @@ def names(path: str) -> tuple[str, ...]:
 
 
 def stated(value: Any, path: tuple[str, ...]) -> bool:
-    """True if an object has a value at this path that is not empty, zero or false."""
+    """True if an object has a value at this path that is not empty, zero or false, or that the path itself names."""
     if isinstance(value, list):
         return any(stated(one, path) for one in value)
     if not path:
@@ -82,7 +82,7 @@ class Fields:
         self._seen: dict[tuple[str, str], list[str]] = defaultdict(list)
 
     def see(self, kind: str, thing: Any, who: str) -> None:
-        """Record the noted fields of an object."""
+        """Record the noted fields that an object of a kind states, with its name `who`."""
         for path, keys in _noted(self.name, kind):
             if stated(thing, keys):
                 self._seen[kind, path].append(who)

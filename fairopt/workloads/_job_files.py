@@ -27,12 +27,14 @@ def read_swf(path: str | Path) -> Workload:
 
     Without a header there are as many servers of one processor as the largest job requests. Memory is a resource if all
     jobs state it; servers then have the memory that their processors would need at the largest request. The requested
-    time is the `walltime`. Jobs that did not run (no run time, no processors) are excluded and counted.
+    time is the `walltime`. Jobs that did not run (no run time, no processors), and lines about partial executions of
+    jobs, are excluded and counted.
 
     Raises
     ------
     DataError
-        A line does not have 18 numbers, a time is negative, or no job ran; the message names file and line.
+        The file cannot be read, a line does not have 18 numbers, a time is negative, no job ran, or there are more
+        nodes than can be simulated; the message names the file, and the line if one is invalid.
     """
     try:
         lines = _csv.content(Path(path)).decode(errors="replace").splitlines()

@@ -26,7 +26,7 @@ _HOST = "kubernetes.io/hostname"
 
 
 def amounts(value: object, path: str) -> Amounts:
-    """Quantities by resource in the table at a path."""
+    """Quantities by resource in the table at a path; empty if the table is missing."""
     return _parsed(table(value, path))
 
 
@@ -35,12 +35,12 @@ def _parsed(found: Object) -> Amounts:
 
 
 def units(what: str, amount: Decimal) -> float:
-    """Convert bytes to GiB, and keep other units."""
+    """Amount of the resource `what`, with bytes converted to GiB and other units unchanged."""
     return float(amount / GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
 
 
 def at(value: Any, path: str) -> Any:
-    """Value at a path (see `_fields`) that crosses no list; None if it is missing."""
+    """Value at a path (see `_fields`), or None; raise `DataError` if the path crosses anything but tables."""
     for k, key in enumerate(names(path)):
         if value is None:
             return None
@@ -52,7 +52,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def _typed(value: Any, path: str, what: str, fits: Callable[[Any], bool]) -> Any:
-    """Value at a path if it has the expected type; None if it is missing."""
+    """Value at a path, which must satisfy `fits`, described by `what` in the error; None if it is missing."""
     found = at(value, path)
     if not (found is None or fits(found)):
         raise DataError(f"{names(path)[-1]} is {str(found)[:40]!r}; it must be {what}")
@@ -79,7 +79,7 @@ def labels(thing: Object) -> Object:
 
 
 def name_of(thing: Object, key: str = "name") -> str:
-    """Name or namespace of an object."""
+    """Name of an object, or its namespace if `key` is "namespace"; raise `DataError` if it is missing."""
     found = at(thing, f"metadata.{key}")
     if not isinstance(found, str) or not found:
         raise DataError(f"it has no metadata.{key}; get the objects of all namespaces: kubectl get ... -A")
@@ -249,7 +249,7 @@ class Rule:
 
 
 def rules(pod: Object) -> Iterator[Rule]:
-    """Limits among pods of the same group: required anti-affinity, topology spread, and host ports."""
+    """Yield the limits among pods of the same group: required anti-affinity, topology spread, and host ports."""
     spec, own, namespace = table(pod, "spec"), labels(pod), text(pod, "metadata.namespace")
 
     def group(term: Object) -> tuple[str, str]:

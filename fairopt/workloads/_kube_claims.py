@@ -46,7 +46,10 @@ class Claims:
         self._uses.update(name for name, _ in _claims(pod) if name[2])
 
     def devices(self, pod: Object) -> Amounts:
-        """Number of devices that a pod claims, by class; a shared claim is divided equally among its pods."""
+        """Number of devices that a pod claims, by the resource name of their class.
+
+        A shared claim is divided equally among its pods. Devices that no node offers are not counted, and remarked.
+        """
         found: Amounts = Counter()
         for name, template in _claims(pod):
             asked = self._requests(self.known.get(name) or at(self.known.get(template), "spec"))
@@ -58,7 +61,7 @@ class Claims:
         return Counter({what: count for what, count in found.items() if what in {*chain(*self.offers.values())}})
 
     def _requests(self, claim: object) -> Amounts:
-        """Number of devices of a claim by class: as allocated, otherwise as requested in the first alternative."""
+        """Number of devices of a claim by resource: as allocated, otherwise as requested in the first alternative."""
         asked, classes = Counter[str](), dict[str, str]()
         for request in tables(claim, "spec.devices.requests"):
             exact = (*tables(request, "firstAvailable"), table(request, "exactly") or request)[0]
@@ -74,7 +77,10 @@ class Claims:
 
     @cached_property
     def offers(self) -> Mapping[str, Amounts]:
-        """Number of devices by node and class: the classes of the file, and for each driver a class of its devices."""
+        """Number of devices by node and resource, in the newest generation of each pool.
+
+        There is a resource for each class of the file, and for each driver a class of all its devices.
+        """
         age = partial(whole, path="spec.pool.generation")
         pools = [(text(one, "spec.driver"), text(one, "spec.pool.name"), one) for one in sorted(self.slices, key=age)]
         newest = {pool[:2]: age(pool[2]) for pool in pools}
@@ -90,7 +96,10 @@ class Claims:
         return found
 
     def _wanted(self, kind: str) -> dict[str, str]:
-        """Driver and attributes that a class requires; a class without conditions is named after its driver."""
+        """Driver and attributes that a class requires; without known conditions, the name of the class is the driver.
+
+        Conditions that are not understood are remarked and count as met.
+        """
         found = {}
         for selector in tables(self.known.get(("DeviceClass", "", kind)), "spec.selectors"):
             for part in text(selector, "cel.expression").split("&&"):
@@ -103,7 +112,10 @@ class Claims:
         return found or {"driver": kind}
 
     def nodes(self, pod: Object, nodes: Sequence[Object]) -> list[bool]:
-        """Eligibility of nodes by access to the volumes of a pod: the nodes and zones of bound volumes."""
+        """Mask of nodes on which a pod has access to its bound volumes, by node affinity and zones of the volumes.
+
+        A volume that is not in the file restricts no node, and is remarked.
+        """
         may = [True] * len(nodes)
         for claim in volume_claims(pod):
             found = self.known.get(("PersistentVolumeClaim", text(pod, "metadata.namespace"), claim))
@@ -125,7 +137,7 @@ class Claims:
 
 
 def _claims(pod: Object) -> Iterator[tuple[Key, Key]]:
-    """Keys of the claims of a pod on devices, each with the key of the template from which the claim is created."""
+    """Yield the key of each claim of a pod on devices, with the key of the template from which it is created."""
     if not at(pod, "spec.resourceClaims"):
         return
     space = text(pod, "metadata.namespace")

@@ -32,7 +32,12 @@ Asked = tuple[Sequence[tuple[Object, int]], bool, str]
 
 @dataclass
 class Pods:
-    """Relevant data of `count` equal pods, whether or not they are created yet."""
+    """Relevant data of `count` equal pods, whether or not they are created yet.
+
+    `waiting` is the reason why they wait, `capped` the reason why they could not run even on an empty cluster, and
+    `host` their node; each is '' if there is none. Pods `of_system` reduce the capacity of their node, and pods that
+    are `leaving` are being deleted.
+    """
 
     thing: Object
     count: int = 1
@@ -66,7 +71,10 @@ def owners(thing: Object) -> list[Key]:
 
 @dataclass
 class Queues:
-    """Queues and controllers of a snapshot, from its objects by key and by kind."""
+    """Queues and controllers of a snapshot, from its objects by key (`known`) and by kind (`objects`).
+
+    `unknown` has remarks on missing data, each with the names of the objects concerned.
+    """
 
     known: Mapping[Key | None, Object]
     objects: Mapping[str, Sequence[Object]]
@@ -80,11 +88,15 @@ class Queues:
             self._only[name_of(one, "namespace")].add(text(one, "spec.clusterQueue"))
 
     def reason(self, pod: Object) -> str:
-        """Reason why Kueue does not admit a pod that is its own workload."""
+        """Reason why Kueue does not admit a pod that is its own workload; '' for other and for admitted pods."""
         return _refusal(self._work.get(key_of("Pod", pod)))
 
     def of(self, pod: Object) -> Queue:
-        """Queue of a pod."""
+        """Queue that a pod or one of its controllers names: of Kueue, otherwise of Volcano, otherwise of KAI.
+
+        If none is named, the queue is the only ClusterQueue of the namespace, or an empty `Queue` if there are several
+        or none.
+        """
         space, above = text(pod, "metadata.namespace"), [key_of("Pod", pod), *owners(pod)]
         local = [text(pod, _QUEUE)]
         local += [text(self._work.get(key), "spec.queueName") or text(self.known.get(key), _QUEUE) for key in above]
@@ -113,7 +125,10 @@ class Queues:
         return Queue(name, key, stopped)
 
     def nodes(self, pod: Object, queue: Queue, nodes: Sequence[Object]) -> list[bool]:
-        """Eligibility of nodes for a pod waiting in Kueue: each resource group of its queue has a fitting flavor."""
+        """Mask of nodes for a pod waiting in Kueue, on which each resource group of its queue has a fitting flavor.
+
+        A resource group with a flavor that is not in the file does not restrict the nodes.
+        """
         may = may_run(pod, nodes)
         for k, group in enumerate(tables(self.known.get(queue.within), "spec.resourceGroups")):
             flavors = [self.known.get(("ResourceFlavor", "", text(one, "name"))) for one in tables(group, "flavors")]
@@ -123,7 +138,7 @@ class Queues:
         return may
 
     def missing(self, pods: Iterable[Object]) -> Iterator[Pods]:
-        """Pods that controllers want in addition to existing ones; pods that are being deleted do not count."""
+        """Yield the pods that controllers want in addition to the existing `pods`."""
         if not any(self.objects.get(kind) for kind in _ASKS):
             return
         exist = Counter(key for pod in pods for key in set(owners(pod)))
@@ -144,7 +159,7 @@ class Queues:
 
 
 def _refusal(work: Object | None) -> str:
-    """Reason why a workload is not admitted, as stated by Kueue."""
+    """Reason why a workload is not admitted, as stated by Kueue; '' if it is admitted or states none."""
     for kind in ("QuotaReserved", "Admitted"):
         if (found := condition(work, kind)) and found.get("status") != "True":
             return str(found.get("message") or found.get("reason") or "")
@@ -152,7 +167,7 @@ def _refusal(work: Object | None) -> str:
 
 
 def _made(asked: Asked, exist: int, kind: str, of: Object) -> Iterator[Pods]:
-    """Missing pods of the pod sets of `of`, which is their owner of this kind; `exist` pods exist already."""
+    """Yield the missing pods of the pod sets of `of`, their owner of this kind; `exist` pods exist already."""
     (sets, queued, why), space = asked, name_of(of, "namespace")
     for template, count in sets:
         new, exist = max(count - exist, 0), max(exist - count, 0)
@@ -184,7 +199,7 @@ def _suspended(thing: Object) -> tuple[bool, str]:
 
 
 def _job(job: Object, times: int = 1) -> Asked:
-    """Pods that a job runs in parallel."""
+    """Pods that a job runs in parallel; none if the job is complete or has failed."""
     done, at_once = whole(job, "status.succeeded"), whole(job, "spec.parallelism", 1)
     left = whole(job, "spec.completions", at_once + done) - done
     queued, why = _suspended(job)
@@ -201,7 +216,7 @@ def _jobset(jobs: Object) -> Asked:
 
 
 def _volcano_job(job: Object) -> Asked:
-    """Pods of a Volcano job, which are created when the queue has capacity for the whole group."""
+    """Pods of a waiting Volcano job, which are created when the queue has capacity for the whole group."""
     sets = [(table(one, "template"), whole(one, "replicas", 1)) for one in tables(job, "spec.tasks")]
     waits = text(job, "status.state.phase") in ("", "Pending", "Restarting")
     return sets if waits else (), True, "waits in its queue of Volcano"
@@ -224,7 +239,7 @@ _ASKS: Mapping[str, Callable[[Object], Asked]] = {
 
 
 def _admits(pod: Object, flavor: Object | None, nodes: Sequence[Object]) -> list[bool]:
-    """Nodes that have the labels of a flavor and may run a pod with its tolerations."""
+    """Mask of nodes that have the labels of a flavor and may run the pod with the tolerations of both."""
     spec = {**table(pod, "spec"), "tolerations": tables(pod, "spec.tolerations") + tables(flavor, "spec.tolerations")}
     given = table(flavor, "spec.nodeLabels").items()
     return [

@@ -74,7 +74,10 @@ def _in_units(given: Mapping[str, Decimal]) -> dict[str, float]:
 
 
 def _bound(kind: str, queue: Object, entry: Entry, found: dict[Key, Entry]) -> None:
-    """Bounds and priority of a queue of Volcano or KAI, and the queues above it that an annotation of Volcano names."""
+    """Add the bounds and priority of a queue of Volcano or KAI to `entry`.
+
+    The queues above it that an annotation of Volcano names are added to `found`, with their weights and parents.
+    """
     priority = at(queue, "spec.priority")
     usual = 100 if kind == _KAI else 0
     entry["priority"] = float(priority - usual) if isinstance(priority, int) else 0.0
@@ -96,7 +99,7 @@ def _bound(kind: str, queue: Object, entry: Entry, found: dict[Key, Entry]) -> N
 
 
 def _kueue(objects: Mapping[str, Sequence[Object]], found: dict[Key, Entry], remarks: Mapping[str, list[str]]) -> None:
-    """Quotas of Kueue, summed over flavors, and the limits that follow from them.
+    """Add to `found` the quotas of Kueue, summed over flavors, and the limits that follow from them.
 
     The quota of a cohort is the sum of the quotas below it, which is also its limit if it has no parent. A queue
     without a cohort cannot borrow. Other queues borrow up to their limits; below a cohort without a parent they cannot
@@ -125,7 +128,10 @@ def _kueue(objects: Mapping[str, Sequence[Object]], found: dict[Key, Entry], rem
 
 
 def _flavors(queue: Object) -> Iterator[tuple[str, Decimal, Decimal, Decimal]]:
-    """Resources of a queue by flavor, with nominal quota and the limits of borrowing and lending."""
+    """Yield each resource of a queue by flavor: its name, nominal quota, and limits of borrowing and of lending.
+
+    A limit that is not stated is infinite.
+    """
     flavors = chain.from_iterable(tables(group, "flavors") for group in tables(queue, "spec.resourceGroups"))
     for one in chain.from_iterable(tables(flavor, "resources") for flavor in flavors):
         given = [at(one, what) for what in ("nominalQuota", "borrowingLimit", "lendingLimit")]

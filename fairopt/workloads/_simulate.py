@@ -46,7 +46,7 @@ def simulate(
     Raises
     ------
     DataError
-        There is no such workload or policy, or a task can never start.
+        There is no such workload or policy, an option is invalid, or a task can never start.
 
     >>> import fairopt as fo
     >>> day = fo.simulate("google-day?tasks=50&servers=3&seed=11", "best-fit-drfh")

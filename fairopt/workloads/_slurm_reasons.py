@@ -26,7 +26,7 @@ REASONS = {
 
 
 def reason_class(reason: str) -> str:
-    """Class of a reason; an unknown reason is in "turn", so that the job counts as wanted and its reason is shown."""
+    """Class of a reason by `REASONS`; "room" for no reason, "turn" for an unknown one, whose job counts as wanted."""
     first = re.split(r"[,( ]", reason.strip("( "))[0]
     found = (name for name, pattern in REASONS.items() if re.fullmatch(pattern, first, re.IGNORECASE))
     return next(found, "turn" if first else "room")

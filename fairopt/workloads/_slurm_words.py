@@ -1,4 +1,7 @@
-"""Formats of Slurm's commands: numbers, lists of words, trackable and generic resources, hosts, arrays and features."""
+"""Formats of Slurm's commands: numbers, lists of words, trackable and generic resources, hosts, arrays and features.
+
+A parser raises `DataError` if a value has another format; the message begins with the name of the field.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def words(value: object, what: str) -> list[str]:
 
 
 def tres(value: object, of: str) -> dict[str, float]:
-    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2`: amounts by resource; `mem` (by default in MB) is `memory` in GiB."""
+    """Parse `cpu=8,mem=16384M,node=2,gres/gpu=2` to amounts by resource.
+
+    `mem`, in MB unless it has a unit, becomes `memory` in GiB. Resources that are not consumed on nodes are omitted.
+    """
     found: dict[str, float] = {}
     for part in words(value, of):
         what, _, amount = part.partition("=")
@@ -115,7 +121,10 @@ def hosts(value: object, of: str) -> list[str]:
 
 
 def elements(value: object, of: str) -> tuple[int, int | None]:
-    """Number of elements of an array such as `1-10:2,20%4`, and its throttle; `...` ends a truncated list."""
+    """Number of elements of an array such as `1-10:2,20%4`, and its throttle or None; 1 and None for an empty text.
+
+    A list that Slurm truncated ends with `...`; only the listed elements count.
+    """
     listed, _, throttle = text(value, of).partition("%")
     listed = listed.replace("...", "").strip(",[] ")
     wrong = f"{of} is {str(value)[:40]!r}; it must read like 1-10 or 1-9:2,20"
@@ -126,7 +135,7 @@ def elements(value: object, of: str) -> tuple[int, int | None]:
 
 
 def ranges(listed: str, wrong: str) -> Iterator[tuple[int, range]]:
-    """Parse ranges such as `001-003,7` or `1-9:2`, each with the number of digits of its start."""
+    """Yield the ranges of a list such as `001-003,7` or `1-9:2`, each after the number of digits of its start."""
     for part in listed.split(",") if listed else ():
         match = _RANGE.fullmatch(part.strip())
         if match is None:
@@ -149,7 +158,7 @@ def has_features(wanted: str, has: Set[str]) -> bool:
 
 
 def _alternative(tokens: list[str], has: Set[str], counted: bool) -> bool:
-    """Evaluate tokens from left to right up to the closing bracket, and remove them from the list."""
+    """Truth of the tokens up to the closing bracket, evaluated from left to right; they are removed from the list."""
     terms: list[tuple[str, bool]] = []
     operator, several = "&", False
     while tokens:

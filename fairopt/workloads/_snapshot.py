@@ -96,8 +96,8 @@ class Snapshot:
     def tree(self) -> tuple[Tree | None, tuple[str, ...]]:
         """Mechanism of the declared queues, and a remark if not all quotas can be met; (None, ()) without queues.
 
-        If not all quotas can be met, they are reduced by a common factor, the largest at which all can be met, which is
-        found by bisection.
+        If not all quotas can be met, they are multiplied by a common factor, the largest at which all can be met, which
+        bisection finds with an error of at most 1/128.
         """
         if self.queues is None:
             return None, ()
@@ -125,7 +125,7 @@ class Snapshot:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Counts of excluded data in `report`, without the suffix "left out" of their names."""
+        """Positive counts of excluded data in `report`, without the words "left out" in their names."""
         counts = {what: count for what, count in self.report.items() if "left out" in what and count}
         return {what.replace(", left out", "").replace(" left out", ""): count for what, count in counts.items()}
 
@@ -360,7 +360,7 @@ def _tree(users: Mapping[str, Shape], entries: Entries, resources: Sequence[str]
 
 
 def _counts(tasks: Mapping[str, float]) -> list[str]:
-    """Format users with their numbers of tasks, the largest first."""
+    """Format users with their numbers of tasks, the largest first; users without tasks are omitted."""
     order = sorted(tasks, key=lambda user: -tasks[user])
     return [f"{user} {tasks[user]:g}" for user in order if tasks[user] > _ROUNDED]
 
@@ -378,7 +378,7 @@ def _limit(shape: Shape, asks: Array, rows: Array, resources: Sequence[str], lim
 
 
 def _names(shapes: Sequence[Shape], separator: str) -> list[str]:
-    """Names of users: the owner, with the requests if it has several shapes, and a number if names coincide."""
+    """Names of users: the owner, with the requests if it has several shapes, and an index if names coincide."""
     several, names = Counter(shape.owner for shape in shapes), []
     for shape in shapes:
         asks = ", ".join(f"{amount:g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"

@@ -121,7 +121,12 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
 
     `"mean"`: the mean of `samples` with at <= time < at + window. `"provisioned"`: cpu and memory as provisioned,
     on average, and the mean use of the other resources, for which the trace states no provisioned amount. Samples of
-    one VM with the same time count as one, with their mean.
+    one VM with the same time count as one, with their mean. Units are those of `samples`.
+
+    Raises
+    ------
+    DataError
+        `statistic` is neither of the two.
     """
     one_of(statistic, "statistic", Statistic)
     inside = table[(table["time"] >= at) & (table["time"] < at + window)]

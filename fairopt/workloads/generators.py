@@ -54,7 +54,7 @@ def google_like(
     Raises
     ------
     DataError
-        A number is not an integer >= 1, or `density` is not in (0, 1].
+        A number is not an integer >= 1, `density` is not in (0, 1], or `by` is unknown.
 
     >>> import numpy as np
     >>> import fairopt as fo
@@ -115,7 +115,7 @@ def bitbrains_like(
     Raises
     ------
     DataError
-        A number is not an integer >= 1, or `density` is not in (0, 1].
+        A number is not an integer >= 1, `density` is not in (0, 1], or `statistic` or `by` is unknown.
 
     >>> import numpy as np
     >>> import fairopt as fo

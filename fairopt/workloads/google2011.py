@@ -92,7 +92,7 @@ def machines(
     Raises
     ------
     DataError
-        There is no such trace, or a row is malformed.
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
     """
     report = Counter() if report is None else report
     folder = _find(directory) / "machine_events"
@@ -122,7 +122,8 @@ def tasks(
     Raises
     ------
     DataError
-        There is no such trace, a row is malformed, or `at` is after the last event.
+        There is no such trace, a row is malformed (unless `skip_malformed`), `at` is after the last event, or `window`
+        is negative.
     """
     finite(at, "at")
     not_negative(window, "window")
@@ -148,7 +149,7 @@ def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False
     Raises
     ------
     DataError
-        There is no such trace, a row is malformed, or `at` is after the last event.
+        There is no such trace, a row is malformed (unless `skip_malformed`), or `at` is after the last event.
     """
     events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter(), at)
     last = events.drop_duplicates(_TASK, keep="last")
@@ -207,7 +208,8 @@ def cluster(
     Raises
     ------
     DataError
-        There is no such trace, a row is malformed (unless `skip_malformed`), no user is active, or `rng` is missing.
+        There is no such trace, a row is malformed (unless `skip_malformed`), no user or machine is there at the
+        instant, or `rng` is missing.
     """
     folder = _find(directory)
     report: Counter[str] = Counter()
@@ -266,7 +268,7 @@ def placement(capacity: Array, users: int, density: float, by: Kinds, rng: np.ra
 
 
 def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
-    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`.
+    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory` (largest machine = 1).
 
     Raises
     ------

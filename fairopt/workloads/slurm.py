@@ -393,7 +393,8 @@ def _sum(amounts: Iterable[Mapping[str, float]]) -> Amounts:
 def _split(job: _Job, nodes: Sequence[Mapping[str, float]], count: int) -> int:
     """Number of nodes of a job: the smallest number, at least the requested one, at which a part fits on some node.
 
-    The requested number if that number would exceed the largest number of the job or the number `count` of nodes.
+    The requested number is returned if the smallest number exceeds the limit of the job, or the number `count` of
+    eligible nodes.
     """
 
     def needed(has: Mapping[str, float]) -> float:
@@ -431,7 +432,7 @@ def _unused(rows: Mapping[str, Iterable[Object]]) -> list[str]:
 
 
 def _rows(table: Any, path: Path) -> list[Object]:
-    """Rows of the associations of `sshare --json`."""
+    """Rows of the associations of `sshare --json`, at any depth of tables `shares`; empty if there are none."""
     while isinstance(table, Mapping):
         table = table.get("shares") or []
     return objects({"shares": table}, "shares", path, f"expected {_LAYOUT}")

@@ -67,7 +67,7 @@ class Entry:
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """Type annotations of a function's parameters."""
+    """Type of each parameter of a function by name; str for parameters without annotation."""
     hints = typing.get_type_hints(function, include_extras=True)
     return {name: hints.get(name, str) for name in inspect.signature(function).parameters}
 
@@ -145,7 +145,7 @@ class Sources(Generic[Made]):
     entries: dict[str, Entry] = field(default_factory=dict)
 
     def generator(self, name: str, description: str) -> Callable[[Function], Function]:
-        """Register a function of `rng` and options as the source `name`.
+        """Return a decorator that registers a function of `rng` and options as the source `name`.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Sources(Generic[Made]):
     def reader(
         self, name: str, description: str, *, folder: str, stand_in: str = "", alias: str | None = None
     ) -> Callable[[Function], Function]:
-        """Register a function of `directory`, `rng` and options as the source `name`: a trace.
+        """Return a decorator that registers a function of `directory`, `rng` and options as the trace `name`.
 
         The name of the trace's folder below the traces root begins with `folder`. If the folder is missing, the
         generator `stand_in` is used, if there is one.
@@ -217,7 +217,7 @@ class Sources(Generic[Made]):
         return make
 
     def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
-        """Validate a name as `open` does, before files are read; `where` of an error is the option.
+        """Validate a name as `open` does, without reading files; the attribute `where` of an error names the option.
 
         With `there` the options are also checked against the generator that replaces a missing trace.
         """
@@ -240,14 +240,14 @@ class Sources(Generic[Made]):
         return entry if entry is not None and entry.folder else None
 
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
-        """Folder of the trace that `open` would read; None if it would use a generator."""
+        """Folder of the trace that `open` would read; None if it would use a generator, or for unknown names."""
         if (entry := self.reads(name)) is None:
             return None
         directory = name.partition("?")[0].partition(":")[2]
         return Path(directory) if directory else _trace_folder(traces_root(traces), entry.folder)
 
     def made_by(self, name: str) -> str:
-        """Module of the generator that is used if no trace is read."""
+        """Name of the module of the generator that is used if no trace is read, or of a reader that has none."""
         kind = _kind(name)
         return self.entries[self.entries[kind].stand_in or kind].function.__module__
 
@@ -423,7 +423,7 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
 
 
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
-    """Folder of the trace that `open_source` would read; None if it would use a generator.
+    """Folder of the trace that `open_source` would read; None if it would use a generator, or for unknown names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Clouds, many users on many servers of few types: nothing is asked by pair, and crowds are packed from a pool."""
+"""Clouds, many users on many servers of few types: nothing is asked by pair, and crowds are solved by groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fairopt as fo
-from fairopt.core.engines import native, packed, welfare
+from fairopt.core.engines import welfare
+from fairopt.core.game import crowd as groups
 from fairopt.errors import DataError
 from fairopt.model import _arrays
 from fairopt.model.problem import Problem
@@ -52,33 +53,34 @@ def test_tables_without_memory_are_refused_in_words() -> None:
         _arrays.table((10**10, 10**7), "merge")
 
 
-def crowd(seed: int, resources: int = 2, spread: float = 0.3) -> fo.Cluster:
-    rng = np.random.default_rng(seed)
-    return fo.Cluster(rng.lognormal(0, spread, (4, resources)), rng.lognormal(0, 0.7, (3000, resources)))
+def crowd(kind: str) -> fo.Cluster:
+    rng = np.random.default_rng(len(kind))
+    capacity, demand = rng.lognormal(0, 0.5, (3, 2)), rng.lognormal(0, 0.7, (3000, 2))
+    if kind == "zeros":
+        demand[:1000, 0] = 0.0
+    if kind == "odd":  # no users have demands as different as these capacities
+        capacity = np.array([[1.0, 9.0], [9.0, 1.0], [1.0, 1.0]])
+    limits = np.where(rng.random(3000) < 0.5, 1e-3 * rng.random(3000), np.inf) if kind == "limits" else None
+    eligible = rng.random((3000, 3)) < [0.5, 1.0, 1.0] if kind == "placed" else None
+    return fo.Cluster(capacity, demand, rng.uniform(1, 3, 3000), max_tasks=limits, eligible=eligible)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_a_crowd_is_packed_as_it_is_solved(mechanism: fo.Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    rights = [mechanism.solve(crowd(seed)) for seed in range(2)]
+@pytest.mark.parametrize("kind", ["plain", "zeros", "odd", "limits", "placed"])
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, fo.AlphaPFVDS(3)], ids=str)
+def test_a_crowd_is_solved_by_groups_as_by_users(
+    mechanism: fo.Mechanism, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = mechanism.solve(crowd(kind))
     monkeypatch.setattr(welfare, "CROWD", 1000)
-    monkeypatch.setattr(packed, "_GROUPS", 2)  # so that groups are split
-    for seed, right in enumerate(rights):
-        found = mechanism.solve(crowd(seed))
-        assert found.stats.solver == "optimum of the pool, packed"
-        assert_allclose(found.user_tasks, right.user_tasks, rtol=1e-6)
-        assert found.certificate.passes()
-        limited = crowd(seed).replace(max_tasks=1.1 * float(right.user_tasks.mean()))
-        assert mechanism.solve(limited).certificate.passes()
+    monkeypatch.setattr(groups, "_PART", 0.5)  # more groups than of larger crowds
+    found = mechanism.solve(crowd(kind))
+    assert found.stats.solver == "groups of users"
+    assert_allclose(found.user_tasks, right.user_tasks, rtol=1e-6)
 
 
-def test_what_servers_cannot_hold_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    odd = fo.Cluster([[1, 9], [9, 1]], crowd(0).demand)  # no users have demands as different as these capacities
-    right = fo.CEEI("servers").solve(odd)
-    monkeypatch.setattr(welfare, "CROWD", 1000)
-    problem = Problem(odd, right.criterion)
-    assert not [*packed.solutions(problem, lambda one: native.solutions(one, 1e-6))]
-    assert_allclose(fo.CEEI("servers").solve(odd).user_tasks, right.user_tasks, rtol=1e-6)
-    barred = odd.replace(eligible=np.arange(6000).reshape(3000, 2) > 0)
-    floors = replace(right.criterion, floor=np.full(3000, 1e-9))
-    for other in (Problem(barred, right.criterion), Problem(odd, floors)):
-        assert not [*packed.solutions(other, lambda _: pytest.fail("a pool says nothing about these"))]
+def test_groups_do_not_solve_pools_floors_and_steep_games() -> None:
+    cluster = crowd("plain")
+    floors = replace(fo.CEEI("servers").criterion(cluster), floor=np.full(3000, 1e-9))
+    others = fo.CEEI("pool").criterion(cluster), fo.PSDSF().criterion(cluster), fo.AlphaPFVDS(64).criterion(cluster)
+    for rule in (floors, *others):
+        assert not [*groups.solutions(Problem(cluster, rule), 1e-6, "native")]

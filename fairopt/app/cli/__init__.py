@@ -42,7 +42,10 @@ _KINDS = {
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Build the parser; if arguments are given, only with the options of the command that they name."""
+    """Build the parser; if arguments are given, only with the options of the command that they name.
+
+    For the command `completion` the parser has the options of all commands.
+    """
     from ...base.version import __version__
 
     root = Parser(
@@ -78,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; errors are one line on standard error, without a traceback.
 
     Without `arguments`, the arguments of the process are parsed, and process-wide settings are changed: SIGTERM, by
-    which batch systems announce the end of a time limit, then ends a command as Ctrl-C does.
+    which batch systems announce the end of a time limit, then ends a command as Ctrl-C does, with the exit status 143.
     """
     ended = list[int]()
 
@@ -110,7 +113,7 @@ class Screen:
         self.stream = stream  # the wrapped stream, to which progress bars write directly
 
     def write(self, text: str) -> int:
-        """Write text with control characters escaped."""
+        """Write text with control characters escaped, and return the number of characters."""
         return int(self.stream.write(plain(text, "\n\t")))
 
     def __getattr__(self, name: str) -> Any:

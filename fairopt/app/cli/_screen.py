@@ -24,7 +24,7 @@ _LONGEST = 48
 
 
 def give(frame: pd.DataFrame, options: argparse.Namespace, shown: Callable[[], None] | None = None) -> int:
-    """Write a table to `--out`, and print it: as JSON with `--json`, otherwise by `shown` if given."""
+    """Write a table to `--out`, and print it: as JSON with `--json`, otherwise by `shown` if given. Return status 0."""
     if options.out:
         from ...harness import report
 
@@ -69,7 +69,10 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 
 def table(frame: pd.DataFrame, longest: int | None = None) -> str:
-    """Format a table for people; a table wider than the terminal is split into parts, each with the first column."""
+    """Format a table for people, with cells truncated to `longest` characters.
+
+    A table that is wider than the terminal is split into parts, each with the first column.
+    """
     from ...harness import report
 
     shown = report.for_people(frame)
@@ -98,7 +101,7 @@ def written(options: argparse.Namespace) -> None:
 
 @contextmanager
 def remarks() -> Iterator[list[str]]:
-    """Collect the texts of warnings, which are printed with the tables that they concern."""
+    """Yield a list, to which the texts of the warnings in the `with` block are added at its end."""
     texts = list[str]()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

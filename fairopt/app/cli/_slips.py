@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def inches(text: str) -> float:
-    """Parse the width of a figure or table in inches."""
+    """Parse the width of a figure or table, from 1 to 40 inches."""
     width = float(text)
     if not 1 <= width <= 40:
         raise argparse.ArgumentTypeError(f"it must be from 1 to 40 inches; got {text}")
@@ -78,14 +78,14 @@ def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Nam
 
 
 def listed(values: Sequence[str] | None) -> list[str] | None:
-    """Split a list at spaces and commas; commas inside brackets do not separate items."""
+    """Split each of the values at commas outside of brackets, and return all parts; None without values."""
     if values is None:
         return None
     return [item for value in values for item in items(value)]
 
 
 def _hint(parser: argparse.ArgumentParser, given: Sequence[str], name: str) -> str:
-    """Suggest an option in place of an unknown option, which may be a parameter of a mechanism."""
+    """Suggest an option in place of an unknown option, which may be a parameter of a mechanism; '' if none is alike."""
     from ... import mechanisms
 
     name, _, value = name.partition("=")

@@ -17,7 +17,7 @@ from ._slips import listed
 
 
 def _out(options: argparse.Namespace, what: str, *endings: str) -> Path | None:
-    """File to write, after a check that its name has one of the `endings`."""
+    """File to write, after a check that its name has one of the `endings` or `.htm`; None without `--out`."""
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (*endings, ".htm"):
         raise DataError(f"--out {out}: a {what} ends in {' or '.join(endings)}")

@@ -92,7 +92,10 @@ def _searched(chosen: list[Mechanism], names: list[str], options: argparse.Names
 def _search(
     mechanism: Mechanism | str, name: str, about: dict[str, Any], needed: Iterable[tuple[str, str]] = ()
 ) -> Witness | str | None:
-    """Search for a witness after loading plug-ins, possibly in another process; a text says why no search applies."""
+    """Search for a witness, possibly in another process, after loading plug-ins.
+
+    Return the witness, None if none is found, or a text on why no search applies.
+    """
     plugins.needed(needed)
     try:
         return fairness.search(mechanism, name, **about)
@@ -177,7 +180,7 @@ def _saved(document: Any) -> Witness | fairness.Possible:
 
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
-    """Sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
+    """Yield sentences on gains by misreports, other violations, properties without violation, and unchecked properties.
 
     `frame` is returned by `fairopt.properties.report`, and `cluster` is prepared by the mechanism.
     """

@@ -44,7 +44,8 @@ def _results(options: argparse.Namespace) -> report.Results:
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`: write and print the tables of experiments.
 
-    The exit status is 1 if a requested experiment, or every experiment, lacks cells, and 2 if there is no store.
+    The exit status is 1 if a requested experiment, or every experiment, lacks cells, or if no table has a requested
+    column or row, and 2 if there is no store.
     """
     results, out = _results(options), _out(options, "results")
     columns, rows = listed(options.columns), listed(options.rows)
@@ -111,6 +112,8 @@ def figures(options: argparse.Namespace) -> int:
 
 def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
     """Produce the requested items, or all items, and report items that lack cells.
+
+    Returns the exit status: 1 if a requested item, or every item, lacks cells, and otherwise 0.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """Names of experiments for a purpose: experiments of quick tables, or experiments that figures use."""
+    """Names of experiments for "tables" (of quick experiments) or "figures"; none without a purpose."""
     if purpose == "tables":
         return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":

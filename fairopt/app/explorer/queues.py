@@ -47,7 +47,10 @@ def members(cluster: Cluster, queues: Queues | None) -> dict[str, Members]:
 
 
 def shares(cluster: Cluster, tasks: Array, of: Iterable[Sequence[int]]) -> list[float]:
-    """Dominant share of each group of users in the whole cluster; `of` has the indices, `tasks` (users,) the tasks."""
+    """Dominant share of each group of users in the whole cluster.
+
+    `of` has the indices of the users of each group, and `tasks`, (users,), the tasks of all users.
+    """
     whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
     return [float((tasks[users] @ cluster.demand[users] / whole).max(initial=0.0)) for users in of]
 

@@ -58,7 +58,7 @@ class Section:
 
 
 def sections(found: Standing) -> Iterator[Section]:
-    """Sections of a report, in order."""
+    """Yield the sections of a report in order."""
     users = found.users.drop(columns="group")
     if found.judged is not None:  # users are sorted by shortfall in dominant shares
         users = users.iloc[np.argsort(-found.judged.lacks, kind="stable")]

@@ -61,7 +61,7 @@ class Server(ThreadingHTTPServer):
             raise DataError(f"port {port}: {why}; choose another with --port, or leave it out") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore connections that the browser closed before the response."""
+        """Ignore connections that the browser closed before the response, and report other errors."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, "application/json", json.dumps(reply, allow_nan=False))
 
     def _admitted(self) -> bool:
-        """Check the host, the origin and the token of a request; a failed check is answered with status 403."""
+        """True if the host, the origin and the token of a request are accepted; otherwise reply with status 403."""
         server, origin = self.server, self.headers.get("Origin")
         if self.headers.get("Host") not in server.names or origin not in (
             None,

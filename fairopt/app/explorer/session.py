@@ -269,7 +269,7 @@ class Session:
 
 
 def _rates(cluster: Cluster, n: int) -> str:
-    """Text on the rates of a user: the smallest and the largest, each with a server."""
+    """Text on the rates of a user: the smallest and the largest, each with a server, or the rate if all are equal."""
     some = sorted(np.flatnonzero(cluster.eligible[n]), key=lambda i: cluster.rate[n, i])
     words = [f"{cluster.rate[n, i]:.4g} on {cluster.servers[i]}" for i in (*some[:1], *some[-1:])]
     equal = len(some) > 0 and cluster.rate[n, some[0]] == cluster.rate[n, some[-1]]
@@ -377,7 +377,10 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Users with the largest gains, in decreasing order; users with equal displayed gains keep the cluster's order."""
+    """Text on up to `most` users with the largest gains, in decreasing order; "nobody" if no user gains.
+
+    Users with equal displayed gains keep the cluster's order.
+    """
     # Only users with more than 5% of the total gain are named; if there are none, the user with the largest gain.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])

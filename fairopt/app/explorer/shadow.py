@@ -56,12 +56,12 @@ class Shadow:
     Attributes
     ----------
     frame : DataFrame
-        A row for each snapshot and queue, in order of time: `running`, `wanted`, `entitled` and `shortfall` in tasks,
-        summed over the users of the queue; `share`, `share_entitled`, `shortfall_share` as dominant shares of the
-        cluster; `since`, the first of the latest consecutive snapshots in which a user of the queue lacks a whole
-        task, if any; `held_by`, the user with the largest shortfall and what prevents its next task; `usage`, the
-        decaying mean of earlier shares (`scheduling.memory`); and `distance` (`metrics.distance`), equal for all queues
-        of a snapshot.
+        A row for each snapshot and queue, in order of time: `time`, `snapshot`, `queue`, and `parent` of the queue;
+        `running`, `wanted`, `entitled` and `shortfall` in tasks, summed over the users of the queue; `share`,
+        `share_entitled`, `shortfall_share` as dominant shares of the cluster; `since`, the first of the latest
+        consecutive snapshots in which a user of the queue lacks a whole task, if any; `held_by`, the user with the
+        largest shortfall and what prevents its next task; `usage`, the decaying mean of earlier shares
+        (`scheduling.memory`); and `distance` (`metrics.distance`) and `mechanism`, equal for all queues of a snapshot.
     notes : dict of str to str
         Snapshots that could not be used, each with the reason.
     undated : tuple of str
@@ -82,7 +82,7 @@ class Shadow:
         return rows.sort_values("shortfall_share", ascending=False, kind="stable")
 
     def draw(self, ax: Any = None) -> Figure:
-        """Draw the used share, the entitled share and the shortfall of queues over time, largest shortfalls first.
+        """Draw used shares, entitled shares and shortfalls over time, of the (up to 12) queues of largest shortfall.
 
         Parameters
         ----------
@@ -139,6 +139,7 @@ def shadow(
     Parameters
     ----------
     folder : str or Path
+        Folder of the snapshots.
     mechanism : str or Mechanism, optional
         Default: the tree of queues that the snapshots declare, otherwise alphaPF-VDS at alpha = 1.
     half_life : float or str, optional
@@ -214,7 +215,10 @@ def shadow(
 
 
 def snapshots(folder: Path) -> list[tuple[pd.Timestamp, str, Any]]:
-    """Snapshots in a folder, in order of time, each as its time, its name, and a function that reads it."""
+    """Snapshots in a folder, in order of time, each as its time, its name, and a function that reads it.
+
+    Raises `DataError` if there is no folder, or no snapshot in it.
+    """
     from ...workloads.kubernetes import kubernetes
     from ...workloads.slurm import slurm
 
@@ -289,7 +293,7 @@ class _Step:
         self.time = time
 
     def rows(self, time: pd.Timestamp, name: str, snapshot: Snapshot) -> Rows:
-        """Rows of the next snapshot."""
+        """Rows of the next snapshot; raise `DataError` if its running tasks are unknown."""
         runs, cluster = snapshot.running, snapshot.cluster
         if runs is None:
             raise DataError("it does not say what runs")
@@ -348,7 +352,7 @@ def _csv(rows: Rows, header: bool = False) -> str:
 
 
 def _stored(path: Path) -> Rows:
-    """Rows of a stored file, without an incomplete last line."""
+    """Rows of a stored file, without an incomplete last line; `DataError` if its first line is not `COLUMNS`."""
     lines = files.read(path, "shadow").splitlines(keepends=True)
     if not lines or lines[0].strip() != ",".join(COLUMNS):
         raise DataError(f"{path} is not a table of `fairopt shadow`: its first line must be {','.join(COLUMNS)}")

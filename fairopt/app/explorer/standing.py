@@ -217,7 +217,10 @@ def _groups(cluster: Cluster, found: Allocation, users: pd.DataFrame) -> pd.Data
 
 
 def _resources(session: Session, state: State, found: Allocation, runs: Allocation | None) -> pd.DataFrame:
-    """Utilization by resource, and the users who gain if every node has more of it, by the fraction `MORE`."""
+    """Frame by resource: utilization, numbers of nodes, tasks that an increase by `MORE` on all nodes adds, gainers.
+
+    For a resource that is exhausted on no node the increase counts as without effect.
+    """
     cluster, rows = found.cluster, []
     use = found.tasks.T @ cluster.demand
     there = cluster.capacity > 0
@@ -298,7 +301,7 @@ def what_if(start: Start, state: State, requested: Sequence[str], queues: Collec
 
 
 def named_users(start: Start, name: str) -> list[int]:
-    """Indices of the users of a namespace or account, or of the user with this name."""
+    """Indices of the users of a namespace or account, or of the user with this name; `DataError` if there is none."""
     for names in (start.groups, start.cluster.users):
         if found := [n for n, one in enumerate(names) if one == name]:
             return found

@@ -34,7 +34,7 @@ class Held:
     ----------
     words : str
         The resource that lacks room for the task on the user's eligible nodes; if there is room, the reason for
-        waiting that the system states; if no task waits, a remark.
+        waiting that the system states, or a remark; if no task waits, the reasons of capped tasks, or a remark.
     could_start : float
         Number of waiting tasks that would fit on eligible nodes now.
     room : str

@@ -109,7 +109,10 @@ class _Asked:
         )
 
     def _what_if(self, users: list[int], name: str, weight: float, starts: int) -> Iterator[WhatIf]:
-        """Effects of one more node of the commonest kinds, of twice the weight, and of admitting capped tasks."""
+        """Yield the effects of one more node of the commonest kinds, of twice the weight, and of starting capped tasks.
+
+        Nothing is yielded for users whose tasks fit on no empty node.
+        """
         session, cluster = self.session, self.judged.runs.cluster
         start, state, queues = session.start, session.state, session.queues(session.state)
         original = session.edited(state).user_of[users].tolist()

@@ -86,8 +86,8 @@ _EXACT_NOTE = "solved in rational arithmetic: data span too many decades for flo
 def solutions(problem: Problem) -> Iterator[Solution]:
     """Yield candidates for a max-min criterion, in the order in which they should be certified.
 
-    Progressive filling yields one candidate. Otherwise candidates of the interior-point method, if it succeeds, precede
-    one in rational arithmetic, if the cluster is small enough.
+    If servers do not interact, progressive filling yields the first candidate. Otherwise the interior-point method
+    yields the first candidates, if it succeeds. The last candidate is that of `_exact`, if there is one.
     """
     start, criterion, polytope = clock.cpu(), problem.criterion, problem.polytope
     if criterion.scope == "per_server" or len(problem.cluster.servers) == 1:
@@ -135,7 +135,7 @@ def _tasks(levels: Leximin) -> Iterator[Array]:
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
-    """Yield a solution in rational arithmetic, or none if servers do not interact or the cluster is too large."""
+    """Yield a solution in rational arithmetic, or none in the scope `per_server` or for a cluster that is too large."""
     from ...certificates import rational
 
     start, criterion = clock.cpu(), problem.criterion
@@ -191,7 +191,7 @@ _MOST_NAMED, _NAMED_PART = 3, 0.05
 def check_floors(problem: Problem) -> None:
     """Raise `DataError` for infeasible floors; the message states the most costly floors and the feasible part.
 
-    It is raised too for a floor of a user that can run nothing, and if floors exhaust what another user needs.
+    It is also raised for a floor of a user that can run nothing, and if floors exhaust what a user without floor needs.
     Floors of a game raise `DataError` too: the function `criterion` checks them, but `dataclasses.replace` does not.
     """
     cluster, rule = problem.cluster, problem.criterion

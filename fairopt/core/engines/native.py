@@ -6,7 +6,6 @@ If all task limits can be attained together, prices are zero, and no optimizatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 import numpy as np
 
@@ -27,7 +26,7 @@ _ITERATIONS, _DAMPING, _LEAST_UTILIZATION = 30, 0.5, 1e-3
 def served(problem: Problem, engine: str) -> Iterator[Solution]:
     """Yield at most one solution: every user attains its task limit, and prices are zero.
 
-    There is none if limits are infinite or cannot be attained together, or for criteria with other optima.
+    There is none if `everybody_served` finds no such allocation, or for criteria whose optimum may be another.
     """
     rule, begun = problem.criterion, clock.cpu()
     applies = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
@@ -69,7 +68,7 @@ def everybody_served(polytope: Polytope) -> Array | None:
 
 
 def handles(criterion: Criterion) -> bool:
-    """True for concave welfare, fairness-efficiency and max-min over servers, and for max-min on each server."""
+    """True for max-min, concave welfare and fairness-efficiency over a pool or servers, and max-min on each server."""
     scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
@@ -77,9 +76,10 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterable[Solution] = ()) -> Iterator[Solution]:
     """Candidates of increasing cost; the first with a sufficient certificate is used.
 
-    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method.
+    At finite alpha the candidates `sooner`, of another engine, precede those of the interior-point method. If limits
+    bound the time of users, all candidates are those of `own_time`.
     """
-    from . import packed, welfare
+    from . import welfare
 
     if len(problem.polytope.timed):
         from . import own_time
@@ -88,8 +88,6 @@ def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterabl
         return
     yield from served(problem, "native")
     yield from small.solutions(problem, tol, "native", warm)
-    if welfare.crowded(problem):
-        yield from packed.solutions(problem, partial(solutions, tol=tol))
     if np.isinf(problem.criterion.alpha):
         yield from maxmin.solutions(problem)
     else:

@@ -50,7 +50,7 @@ def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
 
 
 def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
-    """True if the dense method is the fastest for a cluster, by its pairs, or by its usable pairs."""
+    """True if the dense method is the fastest for a cluster, by the numbers of its pairs, usable pairs and rows."""
     users, servers, resources = cluster.shape
     pairs = users * servers
     if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU_ENTRIES:

@@ -11,7 +11,7 @@ from ..filling import stopping_levels
 
 
 def filled(cluster: SparseCluster, criterion: Criterion, limits: Array) -> Array:
-    """Lexicographic max-min tasks, (users,), for a criterion and task `limits` (users,)."""
+    """Lexicographic max-min tasks, (users,), within `limits` (users,); 0 for users that cannot run tasks."""
     runs = np.flatnonzero(cluster.runnable)
     gain = ratio(criterion.weight, criterion.share)[runs]  # tasks per unit of level
     rows = cluster.share_per_task[runs]

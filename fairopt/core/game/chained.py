@@ -31,7 +31,8 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """Yield one candidate: the state of best responses at the alpha of the problem.
 
     Alpha changes from 1 by equal factors of at most `_RATIO`. At each alpha rounds are played, in which servers respond
-    in turn, until the largest change is below a tolerance.
+    in turn, until the largest change is below a tolerance, or the largest number of rounds is played (`_INTERMEDIATE`,
+    `_LAST`).
     """
     begun = clock.cpu()
     polytope, alpha = problem.polytope, problem.criterion.alpha

@@ -291,7 +291,7 @@ class CoupledGame:
         return result
 
     def solve(self, residual: Array) -> Array | None:
-        """Newton step of log prices for one residual (servers, resources) or a stack; None if it is not finite."""
+        """Newton step of log prices for a residual (servers, resources) or a stack; None if singular or not finite."""
         from scipy.linalg import lapack
 
         _, _, step, singular = lapack.dgesv(self.matrix(), residual.reshape(-1, self.price.size).T)

@@ -218,7 +218,7 @@ def corrected(
 
     Corrections are orthogonal to `across` (unknowns + 1,), or, if `event` is not -1, reduce the distance from it to
     zero; the distance from the last event is the difference of log alpha and `target`. Returns the number of
-    corrections and the equations at the result, -1 and None for a failure.
+    corrections and the equations at the result; -1 and None for a failure, also after `CORRECTIONS` evaluations.
     """
     before = np.inf
     for corrections in range(accuracy.CORRECTIONS):
@@ -409,8 +409,9 @@ def follow(
 ) -> Curve:
     """Follow the curve of a game (`problem`, whose alpha is not read) from alpha = 1 to the last of the `alphas`.
 
-    A run that gets stuck is repeated with shorter steps. If the curve ends before the last alpha, because of the size
-    of the cluster, the start, the number of steps or the time, `reason` of the result says why.
+    If all limits can be attained together, the result is constant, with zero prices. A run that ends early, unless by
+    the time limit, is repeated once with shorter steps. `reason` of the result says why the curve ends before the last
+    alpha, or does not begin.
 
     Parameters
     ----------

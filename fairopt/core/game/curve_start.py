@@ -84,7 +84,7 @@ def _regularized(g: Game, at: Place) -> bool:
 
     The Jacobian is singular if the active set does not determine the tasks, or the prices. Tasks are moved to a vertex
     of the set of tasks that the active set allows, then prices to a vertex of the set of prices, alternately until
-    neither changes.
+    neither changes, at most `_ROUNDS` times.
     """
     for _ in range(_ROUNDS):
         for amounts in (_determine_tasks, _determine_prices):
@@ -167,7 +167,7 @@ def _irregular(k: Index) -> Array:
 def _perturbed(g: Game, at: Place) -> bool:
     """Increase active amounts slightly above zero, and change the data so that the point is an exact equilibrium.
 
-    Returns False if the data would change by more than `_MOST_PERTURBATION`.
+    Returns False if the point is not valid, or the data would change by more than `_MOST_PERTURBATION`.
     """
     pairs, v = len(g.user), Values(g, at)
     of_pairs, of_rows = (_PERTURBATION * _irregular(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))

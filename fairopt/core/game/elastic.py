@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import reduce
 from itertools import islice
 
 import numpy as np
@@ -172,9 +173,12 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     last_change = 0.0
     while True:
         if len(ends) > 2:
-            served = ends[-1] > 0
-            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=_RANK)[0]
-            combined = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
+            # Only some of the pairs have tasks; the states of all other pairs are zero.
+            some, combined = np.flatnonzero(reduce(np.maximum, ends)), np.zeros_like(gamma)
+            last_ends, last_steps = (np.array([each[some] for each in rows]) for rows in (ends, steps))
+            served, end = last_ends[-1] > 0, last_ends[-1]
+            mix = np.linalg.lstsq(np.diff(last_steps, axis=0)[:, served].T, last_steps[-1][served], rcond=_RANK)[0]
+            combined[some] = np.maximum(end - mix @ np.diff(last_ends, axis=0), _LEFT * end)
             state.tasks[:] = polytope.inside(combined / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
         if change > _RESTART * last_change:

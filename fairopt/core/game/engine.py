@@ -22,10 +22,10 @@ from ...base import clock
 from ...model._arrays import by_group
 from ...model.linear import minimise
 from ...model.problem import Problem
-from ..engines import small
+from ..engines import small, welfare
 from ..engines.native import served
 from ..solution import Run, Solution
-from . import equilibria
+from . import crowd, equilibria
 from .equilibrium_system import EquilibriumSystem, solution
 from .psdsf import PriceStart, limit
 
@@ -74,6 +74,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         yield from _psdsf(problem, tol, warm)
     else:
         yield from small.solutions(problem, tol, "equilibrium", warm)
+        if welfare.crowded(problem):
+            yield from crowd.solutions(problem, tol, "equilibrium")
         yield from equilibria.solutions(problem, tol, warm)
 
 

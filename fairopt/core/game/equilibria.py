@@ -362,7 +362,8 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Iterator[Solution]:
     """Candidates of the entropy homotopy: points near its end, and the last point.
 
-    For a `crowd` the curve begins at the prices of a sample of users.
+    If the end is not attained within `_FIRST_OFFER` linear systems, the present point is a candidate, and again each
+    time that the number of systems has doubled. For a `crowd` the curve begins at the prices of a sample of users.
     """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU
@@ -387,10 +388,10 @@ def _solution(method: EquilibriumSystem, place: entropy_homotopy.Place, begun: f
 
 @suppress_fp_warnings
 def _smoothed_path(method: EquilibriumSystem, tol: float) -> Iterator[Solution]:
-    """Candidates of the smoothed path, of decreasing error, and finally of best responses from its end.
+    """Candidates of the smoothed path, of decreasing error, followed by candidates of best responses from its end.
 
-    Best responses compute the tasks on each server exactly, also where costs differ by less than the smoothed path
-    resolves.
+    Best responses are played only if the path has yielded a candidate. They compute the tasks on each server exactly,
+    also where costs differ by less than the smoothed path resolves.
     """
     begun, best, tasks, steps = clock.cpu(), _NEAR, None, 0
     for at, steps in follow(method):

@@ -260,6 +260,9 @@ def solution(
 
 
 def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
-    r"""Log prices per resource unit (servers, resources) from level prices, :math:`\alpha \log v - \log c`."""
+    r"""Log prices per resource unit (servers, resources) from level prices, :math:`\alpha \log v - \log c`.
+
+    They are -inf for rows that no pair uses.
+    """
     capacity = method.polytope.cluster.capacity
     return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

@@ -108,7 +108,11 @@ def selected(select: object) -> str:
 def solutions(
     problem: Problem, tol: float, warm: object, select: str, options: CurveOptions = OPTIONS
 ) -> Iterator[Solution]:
-    """Candidates of the engine `equilibrium` for a selection; the first one with a sufficient certificate is used."""
+    """Candidates of the engine `equilibrium` for a selection; the first one with a sufficient certificate is used.
+
+    Candidates of a selection other than `fast` come first, unless user tasks are provably unique or alpha is 0,
+    infinite or near 1. Candidates of the engine itself follow, with a note if they need not be unique.
+    """
     alpha, found, note = problem.criterion.alpha, engine.solutions(problem, tol, warm), MAYBE_OTHERS
     between = 0 < alpha < np.inf and abs(np.log(alpha)) > np.log(options.near)
     if not between or unique(problem):

@@ -166,7 +166,7 @@ def _cluster(of: str, said: Mapping[str, Any]) -> Cluster:
 
 
 def _statement(paper: str, number: int, where: str, text: str, verdict: str | dict[str, str]) -> Claim:
-    """Claim of a statement without a computed value: a verdict in words, or properties of mechanisms."""
+    """Claim of an entry of `[statements]`, decided by a verdict in words, or by properties of mechanisms."""
     if isinstance(verdict, str):
         correct = verdict.partition(f"{PAPER_IN_ERROR} ")[2]
         return Claim(0, paper, where, "", text, None, correct, Printed(_AS_STATED), states=(number,), agreed=verdict)
@@ -194,6 +194,8 @@ def _as_claim(one: Judged) -> Claim:
 
 def judged(paper: str | None = None) -> tuple[Judged, ...]:
     """Return the statements about simulated and measured results, of all papers or of the paper with the given key.
+
+    The result is empty if no such statement of the paper is known.
 
     >>> import fairopt as fo
     >>> fo.papers.judged("DRFH")[0].experiment
@@ -410,9 +412,10 @@ def _own() -> frozenset[str]:
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
-    """Count the statements by verdict, in the words of `KINDS`, and the derived values, in a table of `check`.
+    """Count the statements and the derived values in a frame that `check` returns, by verdict.
 
-    If several claims are about one statement, the least favourable verdict counts.
+    The keys are labels of verdicts, such as `reproduced` (the values of `KINDS`), and `derived`; counts of 0 are
+    omitted. If several claims are about one statement, the last of their verdicts in the order of `KINDS` counts.
 
     >>> import fairopt as fo
     >>> fo.papers.counts(fo.papers.check(fo.papers.claims("DRF", 3)))
@@ -431,7 +434,9 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def summary(frame: pd.DataFrame) -> str:
-    """Summarise in one sentence the verdicts on printed numbers and directions in a table of `check`.
+    """Summarise in one sentence the verdicts on printed numbers and directions in a frame that `check` returns.
+
+    The sentence is '' if the frame has no statements and no derived values.
 
     >>> import fairopt as fo
     >>> fo.papers.summary(fo.papers.check(fo.papers.claims("DRF", 3)))

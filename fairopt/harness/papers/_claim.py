@@ -69,7 +69,7 @@ class Printed:
     decimals: int | None = None
 
     def agrees(self, correct: Value) -> bool:
-        """True if `correct` rounds to the printed value."""
+        """True if `correct` rounds to the printed value; without `decimals`, if the two are equal up to 1e-12."""
         if self.decimals is None:
             return _same(self.value, correct, lambda right: 1e-12 * abs(right))
         half = 0.5 * 10.0**-self.decimals
@@ -178,7 +178,10 @@ def _leaves(value: object) -> list[object]:
 
 
 def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
-    """Compare values leaf by leaf: numbers differ by at most `slack(right)`, other leaves are equal and of one type."""
+    """True if values agree leaf by leaf, with at least one leaf, and as many on the left as on the right.
+
+    Numbers may differ by at most `slack(right)`; other leaves are equal and of one type.
+    """
 
     def same(a: object, b: object) -> bool:
         if isinstance(a, Number) and isinstance(b, Number) and bool not in (type(a), type(b)):

@@ -106,12 +106,17 @@ class Judged:
         return DIFFERS if mean + half < low or mean - half > high else UNDECIDED
 
     def judge(self, setups: pd.DataFrame) -> pd.DataFrame:
-        """Set-ups with the column `outcome`, from the columns `mean` and `half`."""
+        """Frame of set-ups with the additional column `outcome`, from the columns `mean` and `half`."""
         pairs = zip(setups["mean"], setups["half"], strict=True)
         return setups.assign(outcome=[self.outcome(mean, half) for mean, half in pairs])
 
     def verdict(self, setups: pd.DataFrame) -> str:
-        """Verdict on the statement from its set-ups: columns of assumptions, `mean`, `half`, `n`, `outcome`."""
+        """Verdict on the statement, from a frame of set-ups: columns of assumptions, `mean`, `half`, `n`, `outcome`.
+
+        The verdict is `REPRODUCED` if all set-ups agree, `UNDER` with the agreeing assumptions if some agree, `CANNOT`
+        if none agrees and some are undecided, or there are no set-ups, and otherwise `MEASURED_OTHERWISE` with the
+        values tried.
+        """
         axes = [one for one in self.assumptions if one.name in setups]
         setups = self.as_said(setups)
         agrees = setups[setups["outcome"] == AGREES]
@@ -131,7 +136,7 @@ class Judged:
         return setups
 
     def numbers(self, setups: pd.DataFrame) -> str:
-        """Text of the intervals by outcome, agreeing set-ups first, or the range of means of several set-ups."""
+        """Text of the interval, or the range of means of several set-ups, by outcome, with bounds, draws and note."""
         parts, setups = [], self.as_said(setups)
         for outcome in (AGREES, UNDECIDED, DIFFERS):
             of = setups[setups["outcome"] == outcome]
@@ -176,7 +181,7 @@ def described(setups: pd.DataFrame, agrees: pd.DataFrame, axes: Sequence[Assumpt
 
 
 def _tried(setups: pd.DataFrame, axes: Sequence[Assumption]) -> str:
-    """Values of the options that were tried, in brackets."""
+    """Values of the options that were tried, in brackets; '' if no option varies."""
     varying = {one: list(dict.fromkeys(setups[one.name])) for one in axes if setups[one.name].nunique() > 1}
     parts = [one.said(of) if len(of) <= _FEW else f"{len(of)} values of {one.name}" for one, of in varying.items()]
     return f" ({'; '.join(filter(None, parts))})" if varying else ""
@@ -190,7 +195,7 @@ def _draws(setups: pd.DataFrame) -> str:
 
 
 def interval_said(mean: float, half: float) -> str:
-    """Mean with the half-width of its interval: `12.3 +- 0.4`."""
+    """Mean with the half-width of its interval, `12.3 +- 0.4`; the mean alone if the half-width is 0 or unknown."""
     known = math.isfinite(half) and half > 1e-9 * abs(mean)
     return f"{_short(mean)} +- {_short(half)}" if known else _short(mean)
 
@@ -207,7 +212,10 @@ def _bounds(low: float, high: float) -> str:
 
 @cache
 def shipped(paper: str) -> dict[str, pd.DataFrame]:
-    """Intervals shipped with fairopt by statement: options of the set-up, `mean`, `half`, `n`; empty without a file."""
+    """Frames of the shipped intervals of a paper by statement: `mean`, `half`, `n`, and options of the set-up.
+
+    The result is empty if no file of the paper is shipped.
+    """
     try:
         every = pd.read_csv(StringIO(content(__package__, f"data/judged-{paper.lower()}.csv")))
     except FileNotFoundError:
@@ -221,6 +229,10 @@ def shipped(paper: str) -> dict[str, pd.DataFrame]:
 
 
 def setups(judged: Judged) -> pd.DataFrame:
-    """Set-ups of a statement from the shipped intervals, the argument of `Judged.verdict`."""
+    """Frame with a row per set-up of a statement, from the shipped intervals, as `Judged.verdict` expects it.
+
+    The columns are `mean` and `half`, the half-width of the 95% interval of the statistic, `n`, the number of draws,
+    the options of the set-up, and `outcome`. Without shipped intervals the frame has no rows.
+    """
     nothing = pd.DataFrame(columns=["mean", "half", "n"])
     return judged.judge(shipped(judged.paper).get(judged.statement, nothing))

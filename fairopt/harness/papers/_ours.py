@@ -79,7 +79,7 @@ def fair_share(_: object, *entries: Mapping[str, Any]) -> list[float]:
 
 
 def solve(cluster: Cluster, mechanism: str) -> Allocation:
-    """Solve a mechanism, given as text."""
+    """Solve a mechanism, given as text, to 1e-11 at finite alpha > 0, and otherwise to 1e-8."""
     from ...mechanisms import one  # deferred, as CVXPY takes a second to import, and instances do not need it
 
     chosen = one(mechanism)
@@ -262,7 +262,7 @@ def use(cluster: Cluster, server: str, resources: tuple[str, ...], mechanism: st
 
 
 def incentive_shortfall(cluster: Cluster, mechanism: str) -> float:
-    """Largest shortfall of tasks relative to the partition by weight; 0 if there is none."""
+    """Largest shortfall, in tasks, from the tasks under a partition by weight; 0 if there is none."""
     return max(0.0, float((uniform_division(cluster) - tasks(cluster, mechanism)).max()))
 
 
@@ -347,14 +347,14 @@ def seconds_in_slots(_: object, caps: tuple[float, ...], slot: float, until: flo
 
 
 def later_have_as_much(_: object, policy: str, until: float) -> bool:
-    """True if every user has, since its arrival, as many `dominant_seconds` as each earlier user (theorem 4)."""
+    """True if every user has, since its arrival, as many `dominant_seconds` as each earlier user up to 2%."""
     total = dominant_seconds(_, policy, until)
     since = [total - dominant_seconds(_, policy, come) for come in _COME[1:]]
     return all((had[k] >= had[:k] * (1 - _GRAIN)).all() for k, had in enumerate(since, start=1))
 
 
 def everyone_ends(cluster: Cluster, policy: str) -> bool:
-    """True if all tasks of one second finish."""
+    """True if all tasks finish in the simulation that `_tasks_after` describes, with tasks of one second."""
     return bool((_tasks_after(cluster, policy, lasts=1.0)["state"] == "done").all())
 
 
@@ -437,7 +437,10 @@ def work(cluster: Cluster, mechanism: str, decimals: int, *reported: float) -> l
 
 
 def nash_within_two(_: object, draws: int, of_lies: bool) -> bool:
-    """True if no bundle of another user (or no misreport) more than doubles a user's work at the Nash optimum."""
+    """True if no bundle of another user (or no misreport) more than doubles a user's work at the Nash optimum.
+
+    The optimum is that of `draws` random clusters of accelerators; `of_lies` selects misreports.
+    """
     from ...mechanisms import one  # deferred, as instances do not need these imports
     from ...properties import Case, Deviation, get
     from ...properties.strategy_proofness import misreports

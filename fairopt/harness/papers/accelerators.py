@@ -53,7 +53,7 @@ def pair_rates() -> dict[tuple[str, str, str], tuple[float, float]]:
 
 
 def _drawn(number: int, seed: int, several: bool) -> Iterator[tuple[str, int]]:
-    """Types and numbers of GPUs of jobs, by the distribution of the Philly trace: `generate_job` of Gavel's utils.py.
+    """Yield type and number of GPUs of each job, by the distribution of the Philly trace (`generate_job` of Gavel).
 
     A type that does not run on the number of GPUs is drawn again. Durations are drawn between number and type, to keep
     the sequence of random numbers, but not used.
@@ -90,7 +90,7 @@ def published(number: int, priorities: Sequence[int], several: bool) -> Cluster:
 
 
 def flat_test(number: int) -> Cluster:
-    """First jobs drawn by tests/water_filling_tests.py of Gavel, with seed 0 and 64 GPUs of each kind."""
+    """First `number` jobs drawn by tests/water_filling_tests.py of Gavel, with seed 0, and 64 GPUs of each kind."""
     rng = random.Random(0)
     jobs = [(sorted(rng.random() for _ in GPUS), 2 ** rng.randint(0, 2), rng.randint(1, 5)) for _ in range(number)]
     rate, scale, weight = zip(*jobs, strict=True)
@@ -98,7 +98,9 @@ def flat_test(number: int) -> Cluster:
 
 
 def water_filling(cluster: Cluster) -> Array:
-    """Soroush's `approx_waterfiller`, aware of priority and throughput: time is split in proportion to 1.7^rate.
+    """Tasks (users, servers) by Soroush's `approx_waterfiller`, aware of priority and throughput.
+
+    Time is split in proportion to 1.7^rate.
 
     As in Soroush's code, a job for which the power overflows, with a rate above 1337, gets no time.
     """
@@ -109,7 +111,10 @@ def water_filling(cluster: Cluster) -> Array:
 
 
 def adaptive_water_filling(cluster: Cluster, rounds: int = 10) -> Array:
-    """Soroush's `adapt_waterfiller`, aware of priority: time is split by the work on each kind in the last round."""
+    """Tasks (users, servers) by Soroush's `adapt_waterfiller`, aware of priority.
+
+    Time is split in proportion to the work on each kind of GPU in the last round.
+    """
     part = np.tile(1.1 ** np.arange(len(cluster.servers)), (len(cluster.users), 1))
     tasks = np.zeros_like(part)
     for _ in range(rounds):
@@ -153,7 +158,10 @@ def _lowered(level: Array, use: Array, capacity: float) -> Array:
 
 
 def pop(cluster: Cluster, parts: int = 4) -> Array:
-    """POP: assign users in turn to `parts` equal fractions of the cluster, and solve each fraction exactly."""
+    """Tasks (users, servers) by POP: users are assigned in turn to `parts` equal fractions of the cluster.
+
+    Each fraction is solved exactly.
+    """
     from ...mechanisms.tsf import TSF  # deferred, as instances do not need it
 
     tasks = np.zeros((len(cluster.users), len(cluster.servers)))
@@ -233,7 +241,7 @@ def _kinds(cluster: Cluster) -> list[str]:
 
 
 def paired_levels(cluster: Cluster, parts: int = 1, alpha: float = np.inf) -> Array:
-    """Levels (users,) of jobs that may share GPUs in pairs: exact, or by POP if there are several `parts`."""
+    """Levels (users,) of jobs that may share GPUs in pairs, at `alpha`: exact, or by POP if `parts` > 1."""
     found = np.zeros(len(cluster.users))
     for part in range(parts):
         mine = cluster.select(users=cluster.users[part::parts])

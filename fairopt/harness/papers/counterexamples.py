@@ -24,7 +24,10 @@ def naive() -> Cluster:
 
 
 def priced_apart(alpha: float) -> tuple[float, float]:
-    """Closed form for large alpha: server 2 runs half a task of user 2; server 1 exhausts only resource 1."""
+    """Closed form of the tasks of two users for large alpha.
+
+    Server 2 runs half a task of user 2, and server 1 exhausts only resource 1.
+    """
     ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
     return 2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)
 

@@ -79,7 +79,7 @@ def non_wasteful(_: object) -> tuple[bool, bool]:
 
 
 def equal_divisions(cluster: Cluster) -> tuple[bool, int]:
-    """Tasks of user 1 under mixtures of the divisions (a) and (b) of section IV-D.
+    """Compare the tasks of user 1 under mixtures of the divisions (a) and (b) of section IV-D.
 
     Returns whether all mixtures give user 1 half of the pool, and how many different results the tasks have.
     """

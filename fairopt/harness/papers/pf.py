@@ -43,7 +43,7 @@ def virtual_shares(cluster: Cluster, *pairs: tuple[int, int]) -> list[float]:
 
 
 def bottlenecks(cluster: Cluster) -> list[int]:
-    """Indices from 1 of resources that limit each user, alone, on every server that the user can use (definition 2)."""
+    """Indices, from 1, of resources that limit all users, each alone, on all usable servers (definition 2)."""
     users, servers = np.nonzero(cluster.usable)
     needed = cluster.demand[users]
     parts = np.divide(needed, cluster.capacity[servers], out=np.zeros_like(needed), where=needed > 0)
@@ -83,12 +83,15 @@ def elsewhere(cluster: Cluster, mechanism: str, variant: bool) -> list[Array]:
 
 
 def variant_tasks(alpha: float) -> tuple[F | float, ...]:
-    """Tasks in the variant: alphaPF-VDS exhausts CPU and RAM of server 2 up to a threshold, and beyond it only CPU."""
+    """Tasks of the four users in the variant under alphaPF-VDS.
+
+    Up to a threshold of alpha, CPU and RAM of server 2 are exhausted, and beyond it only CPU.
+    """
     return 2, 6, *beyond_corner(alpha, 1.5, (F(96, 7), F(32, 7)), 32, 4)
 
 
 def variant_ram(alpha: float) -> F | float:
-    """Utilization of RAM on server 2."""
+    """Utilization of RAM on server 2 by the tasks `variant_tasks`."""
     _, _, x3, x4 = variant_tasks(alpha)
     return (x3 + x4 / 2) / 16
 

@@ -59,7 +59,7 @@ class Measurements:
     def games(
         self, cluster: str, level: float = 1e-3, order: str = "cyclic", damping: float | None = None
     ) -> pd.DataFrame:
-        """Rows of `reached` for a cluster, residual, order and damping, by alpha."""
+        """Rows of `reached` for a cluster, residual `level`, order and damping (None: the default), by alpha."""
         frame = self.reached
         like = frame["damping"].isna() if damping is None else np.isclose(frame["damping"], damping)
         chosen = frame[(frame["cluster"] == cluster) & (frame["order"] == order) & like]
@@ -149,7 +149,7 @@ def _psdsf_around(data: Measurements) -> tuple[bool, str]:
 
 
 def _all_converge(data: Measurements, level: float) -> tuple[bool, str]:
-    """True if all undamped games of few users in cyclic or random order, played sequentially, attain the level."""
+    """True if all undamped games of few users in cyclic or random order attain the level; text with the counts."""
     games = data.reached
     chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
     at = games[chosen & ((games["level"] / level - 1).abs() < 1e-9)]
@@ -169,7 +169,7 @@ def _seconds(frame: pd.DataFrame, alpha: float) -> str:
 
 
 def _median(frame: pd.DataFrame, alpha: float, name: str = "rounds") -> str:
-    """Format a median with its interval: `123 [95, 160]`."""
+    """Format a median with its interval, `123 [95, 160]`; the median alone if the interval is unknown."""
     row = frame.loc[alpha]
     middle, low, high = (_text(float(row[key])) for key in (name, f"{name} low", f"{name} high"))
     return middle if math.isnan(row[f"{name} low"]) else f"{middle} [{low}, {high}]"

@@ -103,7 +103,10 @@ def several(
 
 
 def _rows(found: Any, axes: Sequence[str], of: str, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows of a table that `where` selects, with `done` and `kind` of jobs and the completed `part` of users' tasks."""
+    """Rows of a table that `where` selects, with `done` and `kind` of jobs and the completed `part` of users' tasks.
+
+    Of a table of utilizations only rows of all servers remain, for resources with a mean utilization of at least 10%.
+    """
     rows = found.cells if of == "cells" else found.long(of)
     if of == "each_job":  # the first word of a user's name is the kind of its jobs
         rows = rows.assign(done=rows["response"].notna(), kind=rows["user"].str.partition(" ")[0])
@@ -140,7 +143,7 @@ def _pairs(wide: pd.DataFrame, better: Any, than: Any) -> dict[str, tuple[Any, A
 
 
 def _reduced(values: pd.Series, by: Sequence[str], over: str) -> pd.DataFrame:
-    """Aggregate the values of each draw, or keep all values if `over` is ''."""
+    """Aggregate the values of each draw (`apart`: largest minus smallest value), or keep all values if `over` is ''."""
     groups = values.groupby(level=[*by], sort=False)
     if over == "apart":
         return _named(groups.max() - groups.min())
@@ -161,7 +164,7 @@ def _largest(each: pd.Series, axes: Sequence[str], over: str) -> pd.DataFrame:
 
 
 def _two(table: pd.DataFrame, better: str, than: str) -> list[pd.Series]:
-    """The columns of two policies."""
+    """Columns of a table for two policies; of several policies that match a text, the first is taken."""
     return [table[_like(table, one)[0]] for one in (better, than)]
 
 
@@ -222,7 +225,10 @@ def _trimmed_mean(values: pd.Series) -> float:
 
 
 def done_sooner(found: Any, axes: Sequence[str], better: str, than: str) -> pd.DataFrame:
-    """Minimum over times t of the fraction of jobs done within t under `better` minus that under `than`, in points."""
+    """Minimum over t, from 1 s to a day, of the fraction of jobs done within t under `better` minus that under `than`.
+
+    The value is in points.
+    """
     times = np.geomspace(1.0, 86400.0, 60)
     jobs = found.long("each_job").groupby([*axes, "repetition", "policy"], sort=False)["response"]
     done = jobs.apply(lambda of: (of.to_numpy(dtype=float)[:, None] <= times).mean(axis=0)).unstack()
@@ -237,8 +243,9 @@ _STEADY = ((100, 199), (300, 499), (600, 1079), (1180, 1500))
 def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = False) -> pd.DataFrame:
     """Largest difference of dominant shares, in points, from shares under fluid DRFH, and between users at one time.
 
-    Shares are means over the intervals `_STEADY`. With `least`, the smallest ratio of a user's share to its share under
-    fluid DRFH is returned instead, in per cent. Fluid DRFH divides among jobs, of which each user has one.
+    Shares are means over the intervals `_STEADY`; the column `reading` is `fluid` or `equal`. With `least`, the
+    smallest ratio of a user's share to its share under fluid DRFH is returned instead, in per cent, without this
+    column. Fluid DRFH divides among jobs, of which each user has one.
     """
     shares, draw = found.long("shares"), [*axes, "repetition"]
     same, parts = [one for one in axes if one != "policy"], []  # fluid allocations are not random, hence not repeated
@@ -261,10 +268,10 @@ def beside_fluid(found: Any, axes: Sequence[str], policy: str, least: bool = Fal
 
 
 def tasks_with(found: Any, axes: Sequence[str], heavy: str | None = None, slots: Sequence[int] = ()) -> pd.DataFrame:
-    """Tasks that demand more of the resource `heavy`, `first` or `second`, than of the other resource, in per cent.
+    """Fraction of tasks that demand more of the resource `heavy`, `first` or `second`, than of the other, in per cent.
 
-    Without `heavy`, tasks whose larger demand differs from a slot by more than a fifth, minimised over `slots[0]` to
-    `slots[1]` slots on a server of mean size.
+    Without `heavy` it is the fraction of tasks whose larger demand differs from a slot by more than a fifth, minimised
+    over `slots[0]` to `slots[1]` slots on a server of mean size.
     """
     demands, draw = found.long("demands"), [*axes, "repetition"]
     both = demands[["first", "second"]]

@@ -200,7 +200,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """Format a table as Markdown, without columns that have the expected value in every row."""
+    """Format a table as Markdown, without columns that repeat others or have the expected value in every row."""
     shown = for_people(informative(frame))
     rows = [[escape(text) for text in row] for row in [list(shown.columns), *shown.to_numpy().tolist()]]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]

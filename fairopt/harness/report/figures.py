@@ -63,7 +63,10 @@ def title(name: str) -> str:
 
 
 def module(name: str) -> ModuleType:
-    """Import the module of a figure by name or file (`.py`); it defines `NEEDS`, experiments, and `figure(results)`."""
+    """Import the module of a figure by name or file (`.py`), which defines `NEEDS`, experiments, and `figure(results)`.
+
+    An unknown name, or a file without these definitions, raises `DataError`.
+    """
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
@@ -107,7 +110,10 @@ def caption(name: str, results: Results | None = None) -> str:
 
 @contextmanager
 def style(name: str = PAPER) -> Iterator[None]:
-    """Context with the style of the papers, the current settings (`none`), or a style of Matplotlib by name or file."""
+    """Context with the style of the papers, the current settings (`none`), or a style of Matplotlib by name or file.
+
+    An unknown style raises `DataError`.
+    """
     with mpl.rc_context():
         if name == PAPER:
             mpl.rcdefaults()
@@ -121,7 +127,7 @@ def style(name: str = PAPER) -> Iterator[None]:
 
 
 def draw(name: str, results: Results, width: float | None = None, like: str = PAPER) -> Figure:
-    """Draw a figure from stored results.
+    """Draw a figure from stored results; `width` is in inches, and `like` is a style (`style`).
 
     Raises
     ------
@@ -140,7 +146,7 @@ def draw(name: str, results: Results, width: float | None = None, like: str = PA
 
 
 def save(figure: Figure, folder: Path, name: str, said: str | None = None, like: str = PAPER) -> list[Path]:
-    """Write `name.pdf` (vector graphics), `name.png`, and the caption as `name.txt`, and return the paths.
+    """Write `name.pdf` (vector graphics), `name.png`, and a caption `said`, if given, as `name.txt`; return the paths.
 
     Equal figures yield equal PDF files.
     """
@@ -165,7 +171,8 @@ def drawable(path: Path) -> str:
 def write(figure: Figure, path: Path) -> None:
     """Write a figure atomically, in the format of the suffix: `.pdf` or `.svg` (vector graphics), or `.png`.
 
-    Fonts of a PDF file are embedded as TrueType (Type 42) whatever the style: publishers reject Type 3.
+    Fonts of a PDF file are embedded as TrueType (Type 42) whatever the style: publishers reject Type 3. Another suffix,
+    or a failure to write, raises `DataError`.
     """
     form = drawable(path)
     file = BytesIO()

@@ -40,7 +40,7 @@ def with_games(cells: pd.DataFrame, games: pd.DataFrame) -> pd.DataFrame:
 
 
 def paired(cells: pd.DataFrame, values: Sequence[str], less: Mapping[str, Any], same: Sequence[str]) -> pd.DataFrame:
-    """Replace values by differences from the reference cell, which agrees in `same` and has the values of `less`.
+    """Replace `values` by differences from the reference cell, which agrees in `same` and has the values of `less`.
 
     Reference cells are omitted. If both values are infinite, since both games do not converge, the difference is 0.
 
@@ -67,7 +67,8 @@ def power_law(cells: pd.DataFrame, by: Sequence[str], of: str, x: Sequence[str],
 
     .. math:: \log y = a + \sum_j b_j \log x_j
 
-    `fit` is R^2, `n` the number of cells, and `there` the number of finite values y, to which the law is fitted.
+    `fit` is R^2, `n` the number of cells, and `there` the number of finite values y > 0, to which the law is fitted.
+    Exponents and `fit` are missing in groups with too few values, or with linearly dependent columns `x`.
     """
     rows = []
     for group, every in cells.groupby(list(by), sort=False, dropna=False):

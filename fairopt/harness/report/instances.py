@@ -197,7 +197,10 @@ def _full(cluster: Cluster, tasks: Any) -> Any:
 
 
 def _prices(answer: Allocation) -> Any:
-    """Tables of prices of an answer in floating point, without prices of resources that are not exhausted."""
+    """Tables of prices of an answer in floating point, without prices of resources that are not exhausted.
+
+    None if the answer has no prices.
+    """
     cluster, logs = answer.cluster, answer.log_prices
     if logs is None and answer.criterion.scope != "game":
         logs = answer.judge(cluster, answer.tasks, None)[1]
@@ -246,7 +249,10 @@ def data(name: str) -> tuple[Table, Cluster]:
 
 
 def content(name: str) -> Table:
-    """Contents of the file of an instance, with the answers that the verifier proves."""
+    """Contents of the file of an instance, with the answers that the verifier proves.
+
+    `left_out` names the mechanisms that are defined on the cluster, but have no such answer.
+    """
     (file, cluster), about = data(name), known()[name]
     chosen = [mechanisms.one(text) for text in {**RECIPE, **about}["answers"]]
     if "queues" in about:
@@ -300,7 +306,7 @@ def _verified(place: Path) -> None:
 
 
 def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Table]:
-    """Build instances one after another, yielding rows of the index, and then the archive `folder.zip`.
+    """Build instances (`chosen`, by default all) one by one, yield rows of the index, and then write `folder.zip`.
 
     Existing files are verified and kept, so that an interrupted build can be resumed.
 

@@ -31,7 +31,7 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
     """Confidence interval and outcome of a statement by set-up, a combination of options that the paper leaves open.
 
     The columns are the assumptions, `mean`, `half`, `n`, and `outcome`. The half-width of a single draw is infinite, or
-    0 if the experiment is deterministic.
+    0 if the experiment is deterministic. If no draw has a value, the only row has NaN and `n` = 0.
     """
     of_cells = {axis.name: option(found.cells, axis.name, axis.default) for axis in one.assumptions if axis.default}
     cells = found.cells.assign(**of_cells)
@@ -52,7 +52,10 @@ def evaluate(one: Judged, found: StoredCells) -> pd.DataFrame:
 
 
 def verdicts(statements: Iterable[Judged], results: Results, of: Callable[[str], str] = str) -> pd.DataFrame:
-    """Table by statement and set-up: options that vary, the interval and the outcome, and the verdict over set-ups.
+    """Table with a row per statement and set-up; empty without statements.
+
+    The columns are `statement` (indices), `where`, `claim`, `printed`, `assuming` (options that vary), the mean `ours`
+    with the half-width `+- ours` of its interval, the number `n` of draws, `outcome`, and `verdict` over all set-ups.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def of_figure(statements: Iterable[Judged], name: str) -> list[Judged]:
 
 
 def assumptions(statements: Iterable[Judged]) -> pd.DataFrame:
-    """Options of the set-ups, with the sentence of the paper that decides each, or `not said`, and their values."""
+    """Frame of the options of set-ups: `assumption`, `the paper says` (or `not said`), and `tried`, the values."""
     every = {axis.name: axis for one in statements for axis in one.assumptions}
     rows: list[dict[str, Any]] = [
         {"assumption": one.name, "the paper says": one.paper, "tried": "; ".join(one.means.values())}
@@ -111,9 +114,10 @@ def caption(name: str, results: Results, frame: pd.DataFrame | None = None) -> s
 
 
 def together(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Largest group of statements of a table of `verdicts` that are all reproduced under common assumptions.
+    """Largest group of statements of a table of `verdicts` with the same combinations of assumptions.
 
-    Only statements that are reproduced under some combination count; the combinations are returned as well.
+    Returns the statements, and the combinations under which all of them are reproduced. Only statements that are
+    reproduced under some combination are considered; without such statements both lists are empty.
     """
     agreed = frame[frame["outcome"] == AGREES]
     tried = frame[frame["claim"].isin(agreed["claim"])].groupby("claim", sort=False)["assuming"].agg(tuple)

@@ -112,7 +112,10 @@ def _kept(chosen: Experiment, frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _sources(cells: pd.DataFrame, column: str) -> tuple[str, ...]:
-    """Sources of the data with their common parameters: `bitbrains?vms=100` becomes bitbrains (vms = 100)."""
+    """Sentence on sources and their common parameters: `bitbrains?vms=100` becomes bitbrains (vms = 100).
+
+    The tuple is empty if there are no such sources, or more than eight.
+    """
     said = []
     for name, sources in cells.groupby(column, sort=False)["source"]:
         kind, *more = differing([*sources.unique()])[0] or ["="]
@@ -129,7 +132,7 @@ def _tiny(table: Table) -> Table:
 
 
 def mechanism_table() -> Table:
-    """Table of all registered mechanisms with their properties and sources.
+    """Table of all registered mechanisms, with the columns `name`, `mechanism` (title), `properties` and `source`.
 
     >>> import fairopt as fo
     >>> "drfh" in set(fo.report.mechanism_table().frame["name"])

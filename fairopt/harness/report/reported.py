@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct):
 
 
 class User(msgspec.Struct):
-    """A user; `entitled` is by mechanism. Numbers that depend on running tasks are null where those are unknown."""
+    """A user; `entitled` is by mechanism. Numbers that depend on running tasks are null if these tasks are unknown."""
 
     user: str
     group: str
@@ -128,7 +128,7 @@ class Why(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """A report on the users of a cluster."""
+    """A report on the users of a cluster; docs/explorer.md explains its tables."""
 
     version: int
     source: str

@@ -137,7 +137,10 @@ class StoredCells:
     contents: Contents = field(repr=False)
 
     def long(self, name: str, cells: pd.DataFrame | None = None) -> pd.DataFrame:
-        """Long table (`use`, `curve`, `reached`, ...) of some cells (default: all), joined with their columns."""
+        """Long table (`use`, `curve`, `reached`, ...) of some cells (default: all), joined with their columns.
+
+        An unknown table raises `DataError`.
+        """
         cells = self.cells if cells is None else cells
         inside = self.contents.long(name, cells["key"])
         left = cells.drop(columns=[column for column in inside if column != "key" and column in cells])
@@ -334,11 +337,14 @@ def telling(cells: pd.DataFrame, names: Iterable[str], always: str = "") -> list
 
 
 def means(found: StoredCells) -> pd.DataFrame:
-    """Means by source, mechanism or policy, and parameters over `n` draws: all measures, with half-widths `+-`.
+    """Means of all measures over draws, with half-widths of 95% confidence intervals (`interval`).
 
-    `missed` counts cells whose certificate misses their tolerance, which are included. Mechanisms on the pool are
-    marked, and come last. For simulations the use of every resource is a measure, and finished jobs and tasks are
-    stated as fractions of all jobs and tasks.
+    The frame has a row per mechanism (for simulations: policy), source and combination of parameters, which are named
+    in columns unless they are constant. Further columns are the number `n` of draws; `missed`, the number of cells
+    whose certificate misses its tolerance, which are included; and for each measure the mean, followed by the
+    half-width `+- measure` unless it is 0 or unknown in every row. Mechanisms on the pool are marked by `*`, and come
+    last. Frames of simulations have no column `missed`; their measures include the use `use_...` of every resource,
+    and the fractions of finished jobs and tasks.
 
     >>> import fairopt as fo
     >>> fo.report.means(fo.report.Results().of("comparison"))  # doctest: +SKIP
@@ -362,7 +368,7 @@ def means(found: StoredCells) -> pd.DataFrame:
 
 
 def with_fractions(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells of simulations with the fractions of finished jobs and tasks."""
+    """Cells with the columns `fraction_of_jobs_done` and `fraction_of_tasks_done`, as far as the counts are known."""
     given = [what for what in ("jobs", "tasks") if f"{what}_done" in cells]
     return cells.assign(**{f"fraction_of_{what}_done": cells[f"{what}_done"] / cells[what] for what in given})
 
@@ -406,7 +412,10 @@ def typed(text: Any) -> Any:
 
 
 def option(cells: pd.DataFrame, name: str, default: str) -> pd.Series[str]:
-    """Values of an option as text, from the source, a column, or the policy or simulation, in this order."""
+    """Values of an option as text, from the source, a column, or the policy or simulation, in this order.
+
+    `default` stands for values that are not stated.
+    """
     of_source = cells["source"].str.extract(rf"[?&]{name}=([^&]*)")[0]
     if of_source.notna().any():
         return of_source.fillna(default)
@@ -430,7 +439,7 @@ def with_means(
     """Append to a table the means or medians of columns of cells by group, under new names.
 
     Half-widths of intervals of means follow, unless the values are equal in every group, and ends of intervals of
-    medians, which need six values, if a group has six.
+    medians, which need six values, if a group has six. A column without any value is left out.
     """
     for measure, name in names.items():
         of = cells.dropna(subset=[measure])

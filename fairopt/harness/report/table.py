@@ -56,7 +56,7 @@ class Table:
         return ". ".join([self.title, *self.details])
 
     def write(self, folder: str | Path, inches: float = PAGE) -> list[Path]:
-        """Write the table as `report.write` does, and return the paths."""
+        """Write the table as `report.write` does, in LaTeX at most as wide as `inches`, and return the paths."""
         return write(self.frame, folder, self.name, self.caption, inches, **self._options)
 
     def latex(self, inches: float = PAGE) -> str:

@@ -120,7 +120,7 @@ def words(name: str) -> str:
 
 
 def power(value: float, digits: int = 12) -> str:
-    """Format a number with at most `digits` significant digits; if smaller than 0.001 as a power of ten."""
+    """Format a number with at most `digits` significant digits, below 0.001 as a power of ten, and NaN as ''."""
     if not math.isfinite(value):
         return "" if math.isnan(value) else "$\\infty$"
     plain = f"{value:.{digits}g}"
@@ -322,7 +322,7 @@ def _measured(one: _Column) -> bool:
 def _without_constants(frame: pd.DataFrame, kept: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Drop constant columns, except columns in `kept`, and return the table and a sentence that states their values.
 
-    A table of one row, or of constant columns only, is returned unchanged, without a sentence.
+    A table of one row, or of constant columns only, keeps these columns, and the sentence is ''.
     """
     frame = informative(frame)
     same = [

@@ -65,7 +65,7 @@ class LeximinProblem:
         """Compute the lexicographically largest levels, (levels,); the variables have the values that attain them.
 
         For a user that exceeds the common level of its round because of a floor, or of tasks on other servers, the
-        result is the common level.
+        result is the common level. Raises `SolverError` if a program is not solved, or has no prices.
         """
         free = np.ones(len(self._unit), dtype=bool)
         levels = np.zeros(len(free))
@@ -98,7 +98,8 @@ _RESCALINGS = 3
 def solutions(problem: Problem, solver: str | None = None, state: State = statement) -> Iterator[Solution]:
     """Candidate solutions of a problem's convex program, from each applicable solver in turn.
 
-    `state` formulates the program in the variables of a `Program`; by default it is derived from the criterion.
+    `state` formulates the program in the variables of a `Program`; by default it is derived from the criterion. If a
+    solver fails, its `SolverError` is raised once all other solvers have been tried.
     """
     criterion, polytope = problem.criterion, problem.polytope
     stated = state(ClusterProgram(polytope, criterion))
@@ -140,7 +141,10 @@ def _leximin(polytope: Polytope, criterion: Criterion, state: State, solver: str
 
 
 def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
-    """Shares of users under max-min, (users,), by which shares are normalised, and the runs that computed them."""
+    """Shares of users under max-min, (users,), by which shares are normalised, and the runs that computed them.
+
+    A level of 0, which floors may leave to a user, is replaced by the typical level.
+    """
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     problem = LeximinProblem(
         Statement(Leximin(program.sigma / program.weight), program.constraints), program.cost, program.typical_level

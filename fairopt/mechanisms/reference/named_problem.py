@@ -185,7 +185,10 @@ def cluster_problem(
     scaled: bool | None = None,
     parameters: bool = False,
 ) -> NamedProblem:
-    """Problem of a mechanism on a whole cluster, in printed or scaled form (`Mechanism.problem`)."""
+    """Problem of a mechanism on a whole cluster, in printed or scaled form (`Mechanism.problem`).
+
+    Raises `DataError` if no user can run a task, or if both `scaled` and `parameters` are true.
+    """
     if parameters and scaled:
         raise DataError("units of the scaled form follow from the data, which parameters are to change: choose one")
     if parameters or not (scaled_by_default(criterion) if scaled is None else scaled):

@@ -115,7 +115,10 @@ class Program:
 
     @cached_property
     def virtual_share(self) -> cp.Expression:
-        r"""Virtual dominant shares :math:`w_n / (a_{ni} \gamma_{ni})`, (users,), on the only server i of `servers`."""
+        r"""Virtual dominant shares :math:`w_n / (a_{ni} \gamma_{ni})`, (users,), on the only server i of `servers`.
+
+        Raises `DataError` if `servers` has several servers.
+        """
         if len(self.servers) != 1:
             raise DataError("virtual dominant shares are those of one server: see server_problem")
         return self._share(1 / self.cluster.monopoly_work[self.users, self.servers[0]], self.work, "virtual_share")
@@ -152,13 +155,13 @@ class Program:
     def give_others(self, tasks: Array) -> None:
         """Set the tasks on other servers from a table (all users, all servers).
 
-        The table's columns of `servers` are not constraints; subclasses may use them as an initial guess.
+        Entries of the table on `servers` themselves are not fixed; subclasses may use them as an initial guess.
         """
         assert self.others is not None
         self.others.value = np.where(np.isin(np.arange(tasks.shape[1]), self.servers), 0.0, tasks)
 
     def prices(self, dual: Array) -> Array:
-        """Prices (servers, resources) per unit of each resource, from the duals of `capacity`."""
+        """Prices (servers, resources) per unit of each resource, from the duals of `capacity`; 0 for unused rows."""
         used = (self.cluster.capacity > 0) & (self.cluster.usable.T @ (self.cluster.demand > 0))
         result = np.zeros(self.cluster.capacity.shape)
         result[self.servers] = np.maximum(dual, 0.0)
@@ -181,6 +184,11 @@ class Textbook(Program):
     server : index of the only server whose tasks are variables; by default the tasks on all servers are variables
     tasks : (users, servers), the fixed tasks on other servers, if `server` is given
     parameters : make capacity, demand, weight and shares per task parameters of the CVXPY problem
+
+    Raises
+    ------
+    DataError
+        No user can run a task.
     """
 
     def __init__(

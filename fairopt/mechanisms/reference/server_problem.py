@@ -100,7 +100,7 @@ class ServerProgram(Scaled):
         """Set the users' tasks on other servers, and the normalisation `unit` of their shares, both (users here,).
 
         `fixed`, (users here,), are the fractions of fixed users, and NaN for free users. The result is the log of one
-        unit of the objective in units of welfare.
+        unit of the objective in units of welfare; 0 for max-min, and for criteria that are not scale-free.
         """
         self._elsewhere.value = elsewhere / self.gamma
         self._scaled_elsewhere.value = self._elsewhere.value / unit
@@ -146,7 +146,8 @@ def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_pric
     """Largest violation of the optimality conditions of a best response, relative to tasks.
 
     `elsewhere` are tasks on other servers, (users here,); `fraction` are the fractions of this server, (users here,);
-    `log_price` are log prices of the server's whole capacities, (rows here,).
+    `log_price` are log prices of the server's whole capacities, (rows here,). At alpha = 0 the relative duality gap of
+    the server's linear program replaces the violation of conditions, but not that of capacities and limits.
     """
     has, room = elsewhere / program.gamma, program.room(elsewhere)
     use = program.use.toarray()
@@ -234,6 +235,8 @@ class ServerProblem:
     def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
         """Fractions (users here,) of a best response, and prices of whole capacities (rows here,), scaled to maximum 1.
 
+        Prices are zero if no capacity has a price.
+
         `elsewhere` are the users' tasks on other servers, and `share` the users' present virtual dominant shares, both
         (users here,).
         """
@@ -242,7 +245,10 @@ class ServerProblem:
         return found.fraction, np.exp(found.log_price - top) if top > -np.inf else np.zeros(len(found.log_price))
 
     def best(self, elsewhere: Array, share: Array, solver: str | None = None) -> Response:
-        """Solution of the smallest residual among several normalisations; prices are in utility per whole capacity."""
+        """Solution of the smallest residual among several normalisations; prices are in utility per whole capacity.
+
+        Normalisations are tried until the residual suffices. Raises the first `SolverError` if all solves fail.
+        """
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
@@ -268,7 +274,10 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """Normalisations to try: present shares, max-min levels, and None for the shares of the previous solve."""
+        """Yield normalisations to try: present shares, max-min shares, and None for the shares of the previous solve.
+
+        At alpha 0 or infinity, and for criteria that are not scale-free, the only normalisation is 1.
+        """
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.criterion.scale_free:
             yield np.ones(len(share))
@@ -330,7 +339,7 @@ class ServerProblem:
 
 
 def _combined(stages: list[Array], rows: int) -> Iterator[Array]:
-    """Candidates of log prices, (rows here,), from the log prices of all solves.
+    """Yield one or two candidates of log prices, (rows here,), from the log prices of all solves.
 
     The first candidate is the log of the sum of prices. The second has the prices of the first solve, and a later
     solve's price where the earlier price is below the solver's accuracy.
@@ -464,7 +473,7 @@ def _best_responses(
 
 
 def rounds(tasks: Array, respond: Callable[[int], Array], order: Sequence[int]) -> Iterator[Array]:
-    """Iterate Gauss-Seidel rounds of best responses on `tasks` (users, servers), in place.
+    """Iterate Gauss-Seidel rounds of best responses on `tasks` (users, servers), in place and without end.
 
     Each item of the result is a copy of the tasks before the round that was just completed.
 

@@ -189,7 +189,10 @@ class Game:
         return self._allocation(tasks, trace, throw)
 
     def _response(self, server: int, tasks: Array, solver: str | None) -> Array:
-        """Tasks (users,) of a server's best response, made exactly feasible for capacities and task limits."""
+        """Tasks (users,) of a server's best response, made exactly feasible for capacities and task limits.
+
+        Raises `SolverError` if the server's program has no solution.
+        """
         problem, cluster = self.problems[self.cluster.servers[server]], self.cluster
         problem.program.give_others(tasks)
         try:
@@ -227,7 +230,10 @@ def _few(names: list[str]) -> str:
 
 
 def game(mechanism: Any, cluster: Cluster, scaled: bool | None = None) -> Game:
-    """Construct the game with the programs of all servers on which a user can run tasks."""
+    """Construct the game with the programs of all servers on which a user can run tasks.
+
+    Raises `DataError` if no user can run a task.
+    """
     nothing = np.zeros(cluster.shape[:2])
     criterion = mechanism.criterion(cluster)
     somebody = (cluster.usable & (criterion.limits(cluster) > 0)[:, None]).any(axis=0)

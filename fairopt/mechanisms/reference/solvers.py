@@ -69,7 +69,10 @@ def known(solver: str) -> str:
 
 
 def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
-    """Solvers to try, in order: the requested solver, or all solvers that support the problem."""
+    """Solvers to try, in order: the requested solver, or all solvers that support the problem.
+
+    Raises `DataError` for an unknown solver, or for HiGHS if the problem is not a linear program.
+    """
     if wanted is not None:
         name = known(wanted)
         if name == "HIGHS" and not problem.is_lp():
@@ -127,7 +130,7 @@ def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
 
 
 def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
-    """Solve with the first solver that returns values."""
+    """Solve with the first solver that returns values; if all solvers fail, raise the first failure."""
     failures = []
     for name in solvers_for(problem, wanted):
         try:

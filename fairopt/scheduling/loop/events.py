@@ -196,7 +196,7 @@ def _gained(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _done(t, job):  # type: ignore[no-untyped-def]
-    """Count a completed task of a job; after the last task release groups of following jobs that may arrive by now."""
+    """Count a completed task of a job; after the last task release groups of following jobs whose arrival is past."""
     t.jobs[TO_DO, job] -= 1
     if t.jobs[TO_DO, job] == 0:
         for k in range(t.jobs[FOLLOWING, job], t.jobs[FOLLOWING, job + 1]):
@@ -306,7 +306,7 @@ def _up(heap, n, time, r):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def pop(heap, n):  # type: ignore[no-untyped-def]
-    """Remove and return the run that ends first."""
+    """Remove the first entry of the heap, and return its run."""
     first, last, k = heap[TOP, 1], TOP + n[ENDS] - 1, TOP
     n[ENDS] -= 1
     time, r = heap[last, 0], heap[last, 1]
@@ -328,7 +328,7 @@ def pop(heap, n):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def next_end(heap, runs, n):  # type: ignore[no-untyped-def]
-    """Time of the next end of a run, or `INFINITE`."""
+    """Remove outdated entries from the top of the heap, and return the time of the next end of a run, or `INFINITE`."""
     while n[ENDS] > 0 and stale(heap, runs, TOP):
         pop(heap, n)
     return heap[TOP, 0] if n[ENDS] > 0 else INFINITE

@@ -39,9 +39,10 @@ def _copy(one, to):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _placed(t, g, room, free, really):  # type: ignore[no-untyped-def]
-    """Place the waiting tasks of a group on the first servers with room, and subtract their demands from `free`.
+    """Place waiting tasks of a group on the first eligible servers with `room`, and subtract the demands from `free`.
 
-    True if all tasks are placed; with `really` they are started.
+    Return True if all tasks are placed; otherwise the demands of the tasks that are placed remain subtracted. With
+    `really` the placed tasks start.
     """
     left = t.groups[g, WAIT]
     for s in range(len(free)):
@@ -60,9 +61,9 @@ def _placed(t, g, room, free, really):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _reserved(t, head):  # type: ignore[no-untyped-def]
-    """Earliest time at which the first group fits, if running tasks last until their time limits.
+    """Earliest time at which the group `head` fits if running tasks last until their time limits, or `INFINITE`.
 
-    `plan[_THEN]` has the free amounts at that time.
+    The free amounts at that time are written into `plan[_THEN]`.
     """
     then, at = t.plan[_THEN], t.n[NOW] - 1
     _copy(t.free, then)
@@ -93,7 +94,7 @@ def _until(t, r):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def gangs(t):  # type: ignore[no-untyped-def]
-    """Start groups of the only queue in order until one, the head, does not fit; then backfill without delaying it.
+    """Start groups of the only queue in order until a group, the head, does not fit; then backfill (`GANGS` of 2).
 
     The head is expected to start at the earliest time `at` at which it fits if running tasks last as long as they may.
     A later group that fits now starts if it ends by the time `at`, or if the head still fits at `at` while the group

@@ -31,7 +31,7 @@ def score(t, g, q, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def scan(t, g, servers):  # type: ignore[no-untyped-def]
-    """Server of a list with room for a task and the lowest score, and this score; -1 if no server has room."""
+    """Server of a list with room for a task and the lowest score, and this score; -1 and infinity if none has room."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
@@ -90,7 +90,7 @@ def _write_leaf(t, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_type(t, g):  # type: ignore[no-untyped-def]
-    """Search by type, from the last type on: capacities are largest there, and scores often lowest."""
+    """Find a server as `find` does, type by type, from the last type on, where capacities are largest."""
     q, p = t.groups[g, QUEUE], t.groups[g, PLACEMENT]
     found, lowest = np.int64(-1), np.inf
     for kind in range(len(t.types) - 1, -1, -1):
@@ -131,7 +131,7 @@ def _locate(t, x, s):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratio(t, g):  # type: ignore[no-untyped-def]
-    """Search for a group that demands the first of two resources.
+    """Find a server, as `find` does, for a group that demands the first of two resources.
 
     Servers are inspected in both directions from the ratio of the demand, since the distance of ratios is the score up
     to a factor and rounding: in each direction the first server with room is the best, except for ratios that differ by
@@ -165,7 +165,10 @@ def _by_ratio(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
-    """First server with room from entry k of the b-th block on, within a distance `far` from x; -1 if there is none."""
+    """Position (block, entry) of the first server with room from entry k of block b on, in the direction `step`.
+
+    The ratio of the server exceeds x, in this direction, by at most `far`; (-1, -1) if there is no such server.
+    """
     p = t.groups[g, PLACEMENT]
     while 0 <= b < t.n[BLOCKS]:
         d = t.directory[b]
@@ -183,7 +186,7 @@ def _next(t, g, b, k, step, x, far):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _by_ratios(t, g):  # type: ignore[no-untyped-def]
-    """Search by bounds of the score, if there are three or more resources, or no demand for the first, or not `EXACT`.
+    """Find a server, as `find` does, by bounds of the score; for all cases in which `_by_ratio` does not apply.
 
     Scores are sums of distances of ratios. The ratios are stored in blocks, so that most servers are skipped without a
     test of their free amounts.

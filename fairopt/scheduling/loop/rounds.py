@@ -106,7 +106,7 @@ def _before(t, one, other):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _allowed(t, g):  # type: ignore[no-untyped-def]
-    """True if a queue is within its limit after one more task of the group."""
+    """True if the queue of a group is within its limit after the start of one more task of the group."""
     q = t.groups[g, QUEUE]
     for j in range(len(t.total)):
         if (t.allocated[q, j] + t.cost[g, j]) / t.total[j] > t.limit[q]:
@@ -116,7 +116,7 @@ def _allowed(t, g):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _first_that_fits(t, q, few):  # type: ignore[no-untyped-def]
-    """First waiting group of a queue that fits a server with released capacity, or `INFINITE`."""
+    """First waiting group of a queue that may start on one of `few` servers with released capacity, or `INFINITE`."""
     base, size, first, found = t.queues[q, BASE], t.queues[q, SIZE], t.queues[q, FIRST], INFINITE
     for i in range(few):
         s, k = t.lists[GAINED, i], -1
@@ -165,7 +165,7 @@ def _update_limits(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _all_fresh(t):  # type: ignore[no-untyped-def]
-    """Mark as fresh all groups that fit the largest free amounts of servers with released capacity."""
+    """Mark as fresh all waiting groups that fit the largest free amounts of servers with released capacity."""
     _envelope(t, t.n[GAINED])
     q = _next_queue(t, -1)
     while q >= 0:
@@ -180,7 +180,10 @@ def _all_fresh(t):  # type: ignore[no-untyped-def]
 
 @compiled(inline=True)
 def _candidates(t, few):  # type: ignore[no-untyped-def]
-    """Collect the queues with a fresh group (for pairs, also with a group that may fit) as candidates; count them."""
+    """List queues with a fresh group (for pairs, also with a group that may fit) as candidates; return their number.
+
+    Fresh groups are sorted by index, and the range of fresh groups of each candidate is recorded.
+    """
     fresh, chosen, count, last = t.lists[FRESH], t.lists[CHOSEN], 0, -1
     for k in range(1, t.n[FRESH]):  # insertion sort, as fresh groups are nearly sorted
         g, j = fresh[k], k
@@ -251,8 +254,8 @@ def _kept(t, count, few, q, s):  # type: ignore[no-untyped-def]
 def _search(t, few):  # type: ignore[no-untyped-def]
     """Find the queue of lowest share among queues without fresh groups that have a group that fits.
 
-    Returns the queue, the group and the share. The search is a branch and bound over the tree of queues, lower shares
-    first; subtrees whose smallest demands do not fit are skipped.
+    Returns the queue, the group and the share, or -1, -1 and infinity if there is no such queue. The search is a branch
+    and bound over the tree of queues, lower shares first; subtrees whose smallest demands do not fit are skipped.
     """
     stack, leaves = t.lists[STACK], len(t.roots) // 2
     found, group, lowest = -1, -1, np.inf
@@ -324,7 +327,7 @@ def _decide(t):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def _strict(t):  # type: ignore[no-untyped-def]
-    """Start tasks of the first group of whichever queue has the lowest share, until such a group does not fit."""
+    """Repeatedly start a task of the first group of the queue of lowest share, until that task may not start."""
     leaves = len(t.rank) // 2
     while True:
         anew(t)

@@ -20,7 +20,8 @@ class CpuFair(Policy):
     Parameters
     ----------
     resource : str or int
-        Name or index of the resource rho, by default the first resource.
+        Name or index of the resource rho, by default the first resource. An unknown resource raises a `DataError` when
+        a workload is simulated.
 
     Source: Ghodsi et al., NSDI 2011, section 7.2.
     """

@@ -20,6 +20,11 @@ class FIFO(Policy):
     gang : bool
         Start the tasks of a job that have equal demands all at once, or not at all.
 
+    Raises
+    ------
+    DataError
+        `gang` is true and `strict` false.
+
     Source: the default scheduler of Hadoop, with which DRF section 1 begins.
     """
 

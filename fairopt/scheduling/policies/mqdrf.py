@@ -31,6 +31,11 @@ class OnlineMQDRF(Policy):
     sizes : tuple of int
         `N_1, N_2, ...`, number of users of each level.
 
+    Raises
+    ------
+    DataError
+        A share is not positive, a size is not an integer >= 1, their numbers differ, or the shares increase.
+
     Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing"; the cap is per user, as the
     experiment of the paper needs (see `fairopt.mechanisms.mqdrf`).
     """

@@ -31,6 +31,11 @@ class RoundRobin(Policy):
     seed : int
         Seed of the orders of servers.
 
+    Raises
+    ------
+    DataError
+        The policy `by` is unknown, has limits, compares only some queues (`tetris`), or is `round-robin`.
+
     Source: Shan et al., arXiv 1803.00922 (RRR); the fine-grained allocator of its authors' Mesos, branch
     multi-scheduler, which shuffles servers.
 

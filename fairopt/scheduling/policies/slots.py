@@ -27,6 +27,11 @@ class Slots(Policy):
         True: tasks use as many slots as they need. False: every task uses one slot whatever its demand, as in Hadoop.
         Servers may then be over-committed (`Thrashing`).
 
+    Raises
+    ------
+    DataError
+        `n` is not an integer from 1 to 10^6.
+
     Source: Wang, Li, Liang, arXiv 1308.0083, section VI (table II); Ghodsi et al., NSDI 2011, section 7.2.
     """
 

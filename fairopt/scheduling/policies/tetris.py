@@ -23,6 +23,11 @@ class Tetris(Policy):
     fairness : float
         From 0 (all pairs are compared) to 1 (only pairs of the user of lowest share).
 
+    Raises
+    ------
+    DataError
+        `fairness` is not in [0, 1].
+
     Source: Grandl et al., "Multi-Resource Packing for Cluster Schedulers", SIGCOMM 2014, sections 3.2 and 3.4.
     """
 

@@ -38,8 +38,9 @@ def alibaba_pods(
     Parameters
     ----------
     directory : str or Path
+        Folder of the trace, or a folder above it.
     variant : str
-        Name of the file of pods.
+        Part of the name of the pod list, `openb_pod_list_<variant>.csv`.
     after : float
         Exclude pods created before this time in seconds of the trace (most were created after 9.8e6), which becomes
         time 0.
@@ -47,6 +48,11 @@ def alibaba_pods(
         Not used.
     skip_malformed : bool
         Skip malformed rows, and count them.
+
+    Raises
+    ------
+    DataError
+        There is no such trace, or a row is malformed (unless `skip_malformed`).
     """
     report: Counter[str] = Counter()
     nodes = alibaba.nodes(directory, skip_malformed)
@@ -90,7 +96,7 @@ def alibaba_days(
     servers: Count = 200,
     days: Count = 3,
 ) -> Workload:
-    """Draw jobs of one pod from the groups of `alibaba-like`, in proportion to the sizes of groups, on its nodes.
+    """Draw jobs of one pod from the groups of `alibaba-like`, in proportion to group sizes, on nodes of `alibaba-like`.
 
     Arrivals are uniform. Durations are lognormal with a median of an hour and a standard deviation of 1.5 of the
     logarithm, an assumption (in the trace half of the pods run for less than an hour, and a tenth for more than six).

@@ -28,6 +28,11 @@ def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFra
     start of the trace, `before` (True if the task was running at the start), `seen`, the seconds for which the task was
     observed to run, and `ended`, True if the task ended then; otherwise `seen` is a lower bound, and 0 for tasks that
     never started. Of 52,147 tasks that ended, 4,122 were started or submitted again.
+
+    Raises
+    ------
+    DataError
+        The trace is missing, or a row is malformed (unless `skip_malformed`).
     """
     events = google2011.events(directory, skip_malformed=skip_malformed)
     task = ["job", "task"]
@@ -76,21 +81,24 @@ def google_sample(
     Parameters
     ----------
     directory : str or Path
+        Folder of the trace, one of its two sub-folders, or a folder above it.
     durations : str
         `fitted`: censored durations are drawn from a lognormal distribution conditional on the observed part; it is
         fitted to tasks that started in the trace, or, for tasks running at its start, to their remaining time
-        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median. `day`: tasks
-        that do not end in the trace last for a day, or for the observed part if that is longer.
+        (`_draw.py`). `seen`: tasks end with the trace, and tasks that never start last for the median of the former
+        distribution. `day`: tasks that do not end in the trace last for a day, or for the observed part if it is
+        longer.
     servers, users : int, float or None
         Numbers to sample with `rng`, each as a number, a fraction, or None for all.
     rng : Generator, optional
+        Random generator, for a sample and for `fitted`.
     skip_malformed : bool
         Skip malformed rows, and count them.
 
     Raises
     ------
     DataError
-        The trace is missing, a row is malformed, or `rng` is required.
+        The trace is missing, a row is malformed (unless `skip_malformed`), or `rng` is required.
     """
     machines = google2011.machines(directory, None, skip_malformed)
     hosts = machines.iloc[choose(len(machines), servers, rng, "servers")]

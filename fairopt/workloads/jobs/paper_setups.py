@@ -37,7 +37,7 @@ def drf_7_1(
     seconds : float
         Mean duration of tasks.
     spread : float
-        Fraction of the duration that is exponentially distributed; values above 1 count as 1.
+        Fraction of the mean duration that is exponentially distributed; values above 1 count as 1.
     """
     number = int(300 / seconds * 192)
     lasts = seconds * (1 - min(spread, 1.0) + min(spread, 1.0) * rng.exponential(1.0, (2, number)))
@@ -94,12 +94,14 @@ def drfh_figure4(
 
     Parameters
     ----------
+    seconds : float
+        Mean duration of tasks.
     servers : str
         `totals`: a mix of the first six types of table I with the printed totals, 52.75 CPUs and a memory of 51.32.
         `drawn`: 100 servers drawn from table I.
     mix : int
         Index, from 1, of the mix with the printed totals, in order of decreasing probability if servers are drawn from
-        table I.
+        table I; an index beyond the last mix selects the last mix.
     """
     kinds, mixes = np.array(_TYPES), figure4_mixes()
     count = mixes[min(mix, len(mixes)) - 1]

@@ -66,7 +66,7 @@ _OURS = ("job", "user", "arrival", "start", "duration", "tasks", "nodes")
 
 
 def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs in the output of `--parsable2`, each after its file and line for error messages."""
+    """Yield the jobs in the output of `--parsable2`, without steps, each after its file and line for error messages."""
     heads, *lines = (line.split("|") for line in content.splitlines() or [""])
     heads = [name.strip() for name in heads]
     for name in ("JobID", "Submit", "Start", "End", "AllocTRES"):
@@ -81,7 +81,7 @@ def _of_text(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _of_json(content: str, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Jobs in the output of `--json`, each after its name for error messages, in the format of `_of_text`."""
+    """Yield the jobs in the output of `--json` in the format of `_of_text`, each after its name for error messages."""
     for job in objects(files.parse_json(content, path), "jobs", path, _REMEDY):
         name, times, found = str(job.get("job_id")), job.get("time"), job.get("tres")
         if not isinstance(times, Mapping) or not isinstance(found, Mapping):
@@ -112,7 +112,7 @@ def _row(job: Mapping[str, Any], where: str, by: str) -> Iterator[dict[str, Any]
 
 
 def _time(text: str) -> float | None:
-    """Seconds from a date such as 2024-01-31T12:00:00, or from a number of seconds; None for Unknown or None."""
+    """Seconds from a date such as 2024-01-31T12:00:00, or from a text of seconds; None for "", "Unknown" or "None"."""
     if text.strip() in ("", "Unknown", "None"):
         return None
     try:
@@ -122,7 +122,10 @@ def _time(text: str) -> float | None:
 
 
 def _servers(jobs: pd.DataFrame, resources: list[str]) -> pd.DataFrame:
-    """Nodes, with the largest amounts used at once as capacities; if unnamed, as many as the largest job needs."""
+    """Nodes with the largest amounts used at once as capacities.
+
+    If no job names its nodes, there are as many equal nodes as the largest job has tasks, with the largest demand.
+    """
     parts = jobs.explode("nodes").dropna(subset=["nodes"])
     if parts.empty:
         return pd.DataFrame([{"count": int(jobs["tasks"].max())} | jobs[resources].max().to_dict()])

@@ -47,10 +47,11 @@ def swim(
 ) -> Workload:
     """Read the jobs of a file of SWIM as tasks, on servers of 16 cores and 32 GB (the servers of DRF, section 7.3).
 
-    A job with b bytes of input and s bytes of shuffle has `ceil(b / block)` maps and `ceil(s / block)` reduces, each
-    number at most `most` (with more work per task), without precedence. A task of b bytes lasts `1 + b / rate` seconds
-    and needs one core and 1 GB; tasks of a fraction `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: the dominant
-    resource of most tasks is CPU, and of some tasks memory). Users are drawn, the k-th with weight 1/k.
+    A job with b bytes of input and s bytes of shuffle has `ceil(b / block)` maps, at least one, and `ceil(s / block)`
+    reduces, which also write the output. Each number is at most `most`, with more work per task, and reduces do not
+    wait for maps. A task of b bytes lasts `1 + b / rate` seconds and needs one core and 1 GB; tasks of a fraction
+    `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: the dominant resource of most tasks is CPU, and of some tasks
+    memory). Users of jobs are drawn, the k-th user with weight 1/k.
 
     Parameters
     ----------
@@ -66,6 +67,10 @@ def swim(
         Fraction in (0, 1] of jobs whose tasks need 2 to 5 GB.
     hours : float
         Exclude jobs that were submitted after this time in hours.
+    rng : Generator
+        Random generator, for draws of users and demands.
+    skip_malformed : bool
+        Skip malformed rows, and count them.
 
     Raises
     ------
@@ -99,9 +104,10 @@ def swim_like(
     heavy: Annotated[float, probability] = 0.3,
     hours: Positive = 24.0,
 ) -> Workload:
-    """Draw jobs like those of `swim`: half of them read less than a megabyte, and a tenth more than 2 GB.
+    """Draw jobs like those of `swim`: half of them read less than half a megabyte, and a tenth more than 2 GB.
 
-    Input is lognormal with the two quantiles; a third of the jobs shuffle a tenth of their input.
+    Input is lognormal with these two quantiles; a third of the jobs shuffle a tenth of their input, and there is no
+    output. `jobs` is the number of jobs, which arrive uniformly within `hours`; the other options are those of `swim`.
     """
     size = np.exp(rng.normal(np.log(0.5 * _MB), np.log(4000) / 1.2816, jobs)).clip(1, 1e14)
     table = pd.DataFrame(
@@ -121,7 +127,7 @@ def _workload(
     jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
     heavy: float, about: str, read: Counter[str],
 ) -> Workload:  # fmt: skip
-    """Workload of the maps and reduces of jobs."""
+    """Workload of the maps and reduces of jobs, with users and demands drawn from `rng`."""
     weight = 1 / np.arange(1, users + 1)
     user = rng.choice(users, len(jobs), p=weight / weight.sum())
     memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
