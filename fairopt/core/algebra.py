@@ -229,7 +229,7 @@ class Pairs:
 
 
 class Equations:
-    """Normal equations at one iterate, factored.
+    r"""Normal equations at one iterate, factored.
 
     Parameters
     ----------
@@ -238,6 +238,16 @@ class Equations:
     user_diagonal : (users,), h
     rising : (users,), tau
     rough : allow factors of large matrices in single precision; `solve` with `tol` refines their solutions
+
+    Attributes
+    ----------
+    row : (servers, resources), False for rows that are left out
+    whole : (users,), the diagonal E
+    border, per_level : (servers, resources), :math:`B E^{-1} \tau`, and the number :math:`\tau^T E^{-1} \tau`;
+        eliminating t adds :math:`border\,border^T / per\_level` to the complement over rows
+    own : (resources, resources, servers), diagonal blocks of :math:`M - B E^{-1} B^T`, without W; only where users are
+        eliminated first
+    factors : factors of the complement that is cheaper
     """
 
     def __init__(
@@ -298,24 +308,24 @@ class Equations:
         At most `_ITERATIONS` iterates are computed, until the residual is at most `tol`. With values of pairs the Schur
         complement over rows is not symmetric, and iterative refinement replaces conjugate gradients.
         """
-        left = rhs - self._apply(x)
-        best, least, before, along = x, np.inf, 1.0, np.zeros(x.shape)
+        residual = rhs - self._apply(x)
+        best, least, last_product, direction = x, np.inf, 1.0, np.zeros(x.shape)
         for number in range(_ITERATIONS):
-            size = float(np.abs(left).max()) / tol
+            size = float(np.abs(residual).max()) / tol
             if size < least:
                 best, least = x, size
             if size <= 1 or not np.isfinite(size):
                 break
-            step = self.inverse(left)
+            step = self.inverse(residual)
             if self.pairs.value is not None:  # iterative refinement, since the complement is not symmetric
-                x, left = x + step, left - self._apply(step)
+                x, residual = x + step, residual - self._apply(step)
                 continue
-            now = float((step * left).sum())
-            along = step + now / before * along if number else step
-            image = self._apply(along)
-            length = now / max(float((along * image).sum()), TINY)
-            x, left = x + length * along, left - length * image
-            before = max(now, TINY)
+            product = float((step * residual).sum())
+            direction = step + product / last_product * direction if number else step
+            image = self._apply(direction)
+            length = product / max(float((direction * image).sum()), TINY)
+            x, residual = x + length * direction, residual - length * image
+            last_product = max(product, TINY)
         return best
 
 
@@ -326,114 +336,126 @@ def _in_precision(at: Equations, table: Array, rows: int) -> tuple[Array, Callab
     return table, blas.dsyrk
 
 
-def _from_lists(
-    at: Equations, takes: Array, others: tuple[Index, Index, Array] | None, along: Array
+def _sparse_solver(
+    at: Equations, use: Array, others: tuple[Index, Index, Array] | None, rank_one: Array
 ) -> Callable[[Array], Array]:
-    """Solver of the sparse matrix `I + along along' - sum(takes takes' / value)`, with sums over pairs of a group.
+    """Solver of the sparse matrix `I + rank_one rank_one' - sum(use use' / value)`, summed over the pairs of a group.
 
     Parameters
     ----------
-    takes : (members, k), scaled use by each member of a group
+    use : (members, k), scaled use by each member of a group
     others : additional off-diagonal entries, as in `sparse.Factors`
-    along : (unknowns,), vector of the rank-one term
+    rank_one : (unknowns,); ignored where pairs have values
     """
     pairs, order = at.pairs, at.pairs.lists
-    left, rough = takes[order.member], at.rough and len(along) > _SINGLE_FROM
+    left, single = use[order.member], at.rough and len(rank_one) > _SINGLE_FROM
     right = left
     if pairs.value is not None:
-        bought = left / np.repeat(pairs.value, len(takes) // len(pairs.value))[order.member, None]
-        left, right = (left, bought) if pairs.order == "users listed" else (bought, left)
-    return Factors(order, left, right, others, along if pairs.value is None else None, rough).solve
+        per_value = left / np.repeat(pairs.value, len(use) // len(pairs.value))[order.member, None]
+        left, right = (left, per_value) if pairs.order == "users listed" else (per_value, left)
+    return Factors(order, left, right, others, rank_one if pairs.value is None else None, single).solve
 
 
 class _UsersFirst:
-    """Elimination of users: factored Schur complement over rows, ordered by resource."""
+    r"""Elimination of users: the Schur complement over rows, scaled to a unit diagonal, and factored.
+
+    Its blocks (resources, resources) of servers i and j are, with :math:`B`, :math:`E` and W of the module,
+
+    .. math:: S_{ii} = W_i + \sum_n \omega_{ni} \Big(1 - \frac{\omega_{ni}}{E_n}\Big) a_{ni} a_{ni}^T, \qquad
+        S_{ij} = -\sum_n \frac{\omega_{ni} \omega_{nj}}{E_n} a_{ni} a_{nj}^T
+
+    plus the outer product of the vector `border`. In the game the second factor of every product is divided by the
+    value of its pair.
+
+    Attributes
+    ----------
+    diagonal : (resources, servers), diagonal of S, at least `TINY`
+    rows : (unknowns,), indices of the unknowns of S in flattened arrays (resources, servers)
+    scale : (unknowns,), inverse roots of the diagonal, by which rows and columns of S are multiplied
+    solve_scaled : solver of the scaled matrix
+    """
 
     def __init__(self, at: Equations) -> None:
         border = at.border.T / np.sqrt(at.per_level)
-        (self._lists if at.pairs.order == "users listed" else self._tables)(at, border)
+        (self._factor_sparse if at.pairs.order == "users listed" else self._factor_dense)(at, border)
 
-    def _lists(self, at: Equations, border: Array) -> None:
-        r"""Factor the sparse Schur complement S, scaled to a unit diagonal, with rows ordered by server first.
-
-        .. math:: S_{ii} = W_i + \sum_n \omega_{ni} \Big(1 - \frac{\omega_{ni}}{\Omega_n}\Big) a_{ni} a_{ni}^T, \qquad
-            S_{ij} = -\sum_n \frac{\omega_{ni} \omega_{nj}}{\Omega_n} a_{ni} a_{nj}^T
-
-        plus the outer product of `border` (resources, servers); :math:`\Omega_n` is `Equations.whole`. In the game the
-        second factor of every product is divided by the value of its pair.
-        """
+    def _factor_sparse(self, at: Equations, border: Array) -> None:
+        """Factor S as a sparse matrix, whose unknowns are ordered by server first; `border` is (resources, servers)."""
         pairs, own = at.pairs, at.own
         self.diagonal = np.maximum(np.einsum("rrk->rk", own) + at.idle.T, TINY)
         scale = np.where(at.row.T, 1 / np.sqrt(self.diagonal), 0.0)
-        size, k = scale.shape
-        self.rows = np.arange(scale.size).reshape(size, k).T.ravel()
+        resources, servers = scale.shape
+        self.rows = np.arange(scale.size).reshape(resources, servers).T.ravel()
         self.scale = scale.ravel()[self.rows]
-        weight = at.weight / np.sqrt(at.whole)[pairs.user]
-        takes = pairs.takes * scale.T[pairs.server] * weight[:, None]
-        i, j = np.nonzero(np.tri(size, k=-1) if pairs.value is None else ~np.eye(size, dtype=bool))
-        first, second = (np.arange(k) * size + each[:, None] for each in (i, j))
-        others = first.ravel(), second.ravel(), (own[i, j] * scale[i] * scale[j]).ravel()
-        self.factor = _from_lists(at, takes.reshape(-1, 1), others, border.ravel()[self.rows] * self.scale)
+        weight_over_root = at.weight / np.sqrt(at.whole)[pairs.user]
+        scaled_use = pairs.takes * scale.T[pairs.server] * weight_over_root[:, None]
+        # Entries of S between two resources r and s of the same server: only r > s if S is symmetric.
+        r, s = np.nonzero(np.tri(resources, k=-1) if pairs.value is None else ~np.eye(resources, dtype=bool))
+        row, column = (np.arange(servers) * resources + resource[:, None] for resource in (r, s))
+        of_servers = row.ravel(), column.ravel(), (own[r, s] * scale[r] * scale[s]).ravel()
+        rank_one = border.ravel()[self.rows] * self.scale
+        self.solve_scaled = _sparse_solver(at, scaled_use.reshape(-1, 1), of_servers, rank_one)
 
-    def _tables(self, at: Equations, border: Array) -> None:
-        """Factor the dense complement over rows with a positive diagonal; arguments as in `_lists`."""
+    def _factor_dense(self, at: Equations, border: Array) -> None:
+        """Factor S as a dense matrix over rows with a positive diagonal; `border` is (resources, servers)."""
         pairs, own = at.pairs, at.own
         diagonal = np.einsum("rrk->rk", own) + border**2
         self.diagonal = np.maximum(diagonal + at.idle.T, TINY)
         active = at.row.T & (diagonal > 0)
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
         self.rows = np.flatnonzero(active)
-        self.scale, count = scale.ravel()[self.rows], len(self.rows)
+        self.scale = scale.ravel()[self.rows]
         matrix = self._dense_complement(at, scale, active)
-        place = np.full(active.shape, -1)
-        place.ravel()[self.rows] = np.arange(count)
+        place = np.full(active.shape, -1)  # of each active row among the unknowns
+        place.ravel()[self.rows] = np.arange(len(self.rows))
         # Diagonal blocks of servers are the blocks of `own`, which are computed without cancellation.
         for r in range(len(place)):
             for s in range(r + 1 if pairs.value is None else len(place)):
                 both = np.flatnonzero(active[r] & active[s])
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
-        if count and at.rising.any():
-            rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
-            matrix = rank_one(1.0, (border * scale).ravel()[self.rows], lower=1, a=matrix, overwrite_a=1)
+        if len(self.rows) and at.rising.any():
+            add_rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
+            matrix = add_rank_one(1.0, (border * scale).ravel()[self.rows], lower=1, a=matrix, overwrite_a=1)
         np.einsum("ii->i", matrix)[:] = 1.0
-        self.factor = factored(matrix, pairs.value is None)
+        self.solve_scaled = factored(matrix, pairs.value is None)
 
     def _dense_complement(self, at: Equations, scale: Array, active: Mask) -> Array:
-        r"""Off-diagonal part of the scaled Schur complement over active rows, dense, (rows, rows), ordered by resource.
+        r"""Scaled blocks S_ij of the complement between active rows, dense, (unknowns, unknowns), by resource first.
 
-        With the weights :math:`\omega_{ni}` of pairs and :math:`E_n = \sum_i \omega_{ni} + h_n`, its elements are
+        Blocks of a server with itself have the same form, :math:`-\sum_n \omega_{ni}^2 a_{ni} a_{ni}^T / E_n`, and are
+        to be replaced. The matrix is a product of two thin matrices (users, unknowns), with the elements
 
-        .. math:: -\sum_n \frac{\omega_{ni} a_{nir}\, \omega_{nj} a_{njs}}{E_n}\, scale_{ir}\, scale_{js},
+        .. math:: \frac{\omega_{ni} a_{nir}}{\sqrt{E_n}}\, scale_{ir};
 
-        the product of two thin matrices (users, rows); only the lower triangle is computed if they are equal.
+        only its lower triangle is computed if they are equal.
 
         Parameters
         ----------
         scale : (resources, servers), inverse roots of the diagonal, 0 for inactive rows
         active : (resources, servers)
         """
-        pairs, k, root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
+        pairs, servers, per_root = at.pairs, active.shape[1], 1 / np.sqrt(at.whole)
 
-        def wide(weight: Array) -> tuple[Array, Callable[..., Array]]:
-            """Matrix (users, rows) of scaled weights times use, and the BLAS routine of its precision."""
-            table, syrk = _in_precision(at, pairs.table(pairs.demanding(weight)) * root[:, None], len(self.rows))
+        def scaled_use(weight: Array) -> tuple[Array, Callable[..., Array]]:
+            """Thin matrix (users, unknowns) for weights of pairs, and the BLAS routine of its precision."""
+            table, syrk = _in_precision(at, pairs.table(pairs.demanding(weight)) * per_root[:, None], len(self.rows))
             demand = pairs.demand.astype(table.dtype)
-            result, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
+            result, first = np.empty((len(per_root), len(self.rows)), dtype=table.dtype), 0
             for r in range(len(scale)):
-                on = np.flatnonzero(active[r])
-                part = result[:, first : first + len(on)]
-                factor = (pairs.inverse[:, r] * scale[r])[on].astype(table.dtype)
-                np.multiply(table if len(on) == k else table[:, on], factor, out=part)
-                part *= demand[:, r, None]
+                on = np.flatnonzero(active[r])  # servers with an active row of this resource
+                columns = result[:, first : first + len(on)]
+                per_demand = (pairs.inverse[:, r] * scale[r])[on].astype(table.dtype)
+                np.multiply(table if len(on) == servers else table[:, on], per_demand, out=columns)
+                columns *= demand[:, r, None]
                 first += len(on)
             return result, syrk
 
-        left, syrk = wide(at.weight)
-        if not left.size:
-            return np.zeros((len(self.rows), len(self.rows)), dtype=left.dtype, order="F")
+        use, syrk = scaled_use(at.weight)
+        if not use.size:
+            return np.zeros((len(self.rows), len(self.rows)), dtype=use.dtype, order="F")
         if pairs.value is None:
-            return np.asarray(syrk(-1.0, left.T, lower=1))
-        return np.asarray(-(wide(pairs.over_value(at.weight))[0].T @ left).T)
+            return np.asarray(syrk(-1.0, use.T, lower=1))
+        return np.asarray(-(scaled_use(pairs.over_value(at.weight))[0].T @ use).T)
 
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""
@@ -441,95 +463,120 @@ class _UsersFirst:
         if len(self.rows):
             flat = result.reshape(-1)
             given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
-            flat[self.rows] = self.factor(given) * self.scale
+            flat[self.rows] = self.solve_scaled(given) * self.scale
         return np.asarray(result.T)
 
 
+def _inverse_cholesky(blocks: Array) -> Array:
+    """Inverses of the lower Cholesky factors of matrices `blocks`; both (resources, resources, servers).
+
+    Pivots are at least `_LEAST_PIVOT` times the diagonal.
+    """
+    lower, inverse = np.zeros((2, *blocks.shape))
+    for r in range(len(blocks)):
+        inverse[r, r] = 1.0
+        for s in range(r + 1):
+            remaining = blocks[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
+            if s == r:
+                lower[r, r] = np.sqrt(np.maximum(remaining, _LEAST_PIVOT * np.maximum(blocks[r, r], TINY)))
+            else:
+                lower[r, s] = remaining / lower[s, s]
+                inverse[r] -= lower[r, s] * inverse[s]
+        inverse[r] /= lower[r, r]
+    return np.asarray(inverse)
+
+
 class _ServersFirst:
-    """Elimination of servers, vectorised: factored Schur complement over users."""
+    r"""Elimination of servers: the Schur complement over users, scaled to a unit diagonal, and factored.
+
+    With the Cholesky factors :math:`M_i = L_i L_i^T` of the blocks of M and
+    :math:`h_{ni} = \omega_{ni} L_i^{-1} a_{ni}`, the complement is
+
+    .. math:: E_n \delta_{nm} - \sum_i h_{ni} \cdot h_{mi}
+
+    In the game one of the two factors of every product is divided by the value of its pair.
+
+    Attributes
+    ----------
+    weight, bought : (pairs,), omega, and omega divided by the values of pairs
+    inverse_lower : (resources, resources, servers), :math:`L_i^{-1}`
+    scale : (users,), factors of rows and columns by which the diagonal becomes 1 (in a dense matrix, with the
+        rank-one term)
+    solve_scaled : solver of the scaled complement, plus a rank-one term by which it is regular
+    of_rising, length : (users,), its solution for the right-hand side tau, and the product of tau and this solution
+    """
 
     def __init__(self, at: Equations) -> None:
-        pairs, order = at.pairs, at.pairs.order
-        self.unscaled, self.weight, self.bought = pairs.with_value(None), at.weight, pairs.over_value(at.weight)
-        row, size = at.row.T, at.row.shape[1]
-        squares = pairs.squares(at.weight) * (row[:, None] & row)  # rows that are left out are decoupled
-        diagonal = np.einsum("rrk->rk", squares)
+        pairs = at.pairs
+        self.without_value, self.weight, self.bought = pairs.with_value(None), at.weight, pairs.over_value(at.weight)
+        row = at.row.T
+        blocks = pairs.squares(at.weight) * (row[:, None] & row)  # rows that are left out are decoupled
+        diagonal = np.einsum("rrk->rk", blocks)  # a view
         diagonal += at.idle.T + ~row
-        lower, self.root = np.zeros((2, *squares.shape))  # Cholesky factor of every server's block, and its inverse
-        for r in range(size):
-            self.root[r, r] = 1.0
-            for s in range(r + 1):
-                left = squares[r, s] - np.einsum("qk,qk->k", lower[r, :s], lower[s, :s])
-                if s == r:
-                    lower[r, r] = np.sqrt(np.maximum(left, _LEAST_PIVOT * np.maximum(squares[r, r], TINY)))
-                else:
-                    lower[r, s] = left / lower[s, s]
-                    self.root[r] -= lower[r, s] * self.root[s]
-            self.root[r] /= lower[r, r]
+        self.inverse_lower = _inverse_cholesky(blocks)
         # A rank-one term makes the complement regular in the direction of the level, in which it is singular.
-        self.rising, root = at.rising, 1 / np.sqrt(at.whole)
-        along = self.rising * root
-        along /= max(float(np.linalg.norm(along)), TINY)
-        self._lists(at, root, along) if order == "servers listed" else self._tables(at, root, along)
+        self.rising, per_root = at.rising, 1 / np.sqrt(at.whole)
+        rank_one = self.rising * per_root
+        rank_one /= max(float(np.linalg.norm(rank_one)), TINY)
+        (self._factor_sparse if pairs.order == "servers listed" else self._factor_dense)(at, per_root, rank_one)
         self.of_rising = self._users(self.rising)
         self.length = max(float(self.rising @ self.of_rising), TINY)
 
-    def _lists(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the sparse Schur complement over users, scaled to a unit diagonal.
+    def _factor_sparse(self, at: Equations, per_root: Array, rank_one: Array) -> None:
+        """Factor the complement as a sparse matrix.
 
         Parameters
         ----------
-        root : (users,), inverse roots of E
-        along : (users,), unit vector of the level direction, which the rank-one term makes regular
+        per_root : (users,), inverse roots of E
+        rank_one : (users,), unit vector of the direction of the level, in units of `per_root`
         """
         pairs = at.pairs
-        taken = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(root)[:, None]
-        taken = taken if pairs.per is None else taken * pairs.per[:, None]
-        half = np.einsum("qsp,ps->pq", self.root[:, :, pairs.server], taken)
-        half *= self.weight[:, None]
-        left = 1 - pairs.sums(pairs.over_value((half**2).sum(axis=1)))
-        even = 1 / np.sqrt(np.maximum(left, _LEAST_PIVOT))
-        self.scale = root * even
-        half *= pairs.of_user(even)[:, None]
-        self.factor = _from_lists(at, half, None, along * even)
+        use = (at.row * pairs.inverse)[pairs.server] * pairs.demand[pairs.user] * pairs.of_user(per_root)[:, None]
+        use = use if pairs.per is None else use * pairs.per[:, None]
+        h = np.einsum("qsp,ps->pq", self.inverse_lower[:, :, pairs.server], use)  # (pairs, resources), over root E
+        h *= self.weight[:, None]
+        diagonal = 1 - pairs.sums(pairs.over_value((h**2).sum(axis=1)))
+        to_unit = 1 / np.sqrt(np.maximum(diagonal, _LEAST_PIVOT))
+        self.scale = per_root * to_unit
+        h *= pairs.of_user(to_unit)[:, None]
+        self.solve_scaled = _sparse_solver(at, h, None, rank_one * to_unit)
 
-    def _tables(self, at: Equations, root: Array, along: Array) -> None:
-        """Factor the dense Schur complement over users, scaled to a unit diagonal; arguments as in `_lists`."""
-        pairs, n, inverse = at.pairs, len(along), at.row.T * at.pairs.inverse.T
-        table, syrk = _in_precision(at, pairs.table(pairs.demanding(self.weight)) * root[:, None], n)
-        kind = table.dtype
-        matrix, demand = np.zeros((n, n), order="F", dtype=kind), pairs.demand.astype(kind)
+    def _factor_dense(self, at: Equations, per_root: Array, rank_one: Array) -> None:
+        """Factor the complement as a dense matrix; arguments as in `_factor_sparse`."""
+        pairs, n, inverse = at.pairs, len(rank_one), at.row.T * at.pairs.inverse.T
+        weight, syrk = _in_precision(at, pairs.table(pairs.demanding(self.weight)) * per_root[:, None], n)
+        matrix, demand = np.zeros((n, n), order="F", dtype=weight.dtype), pairs.demand.astype(weight.dtype)
         bought = None
         if pairs.value is not None:
-            bought = _in_precision(at, pairs.table(pairs.demanding(self.bought)) * root[:, None], n)[0]
-        for one in self.root:
-            wide = demand @ (one * inverse).astype(kind)
+            bought = _in_precision(at, pairs.table(pairs.demanding(self.bought)) * per_root[:, None], n)[0]
+        for of_resources in self.inverse_lower:  # a component of h, over root E and before weighting, (users, servers)
+            h = demand @ (of_resources * inverse).astype(weight.dtype)
             if bought is None:
-                wide *= table
-                matrix = syrk(-1.0, wide.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+                h *= weight
+                matrix = syrk(-1.0, h.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
             else:
-                matrix -= (wide * bought) @ (wide * table).T
-        diagonal = np.einsum("ii->i", matrix)
+                matrix -= (h * bought) @ (h * weight).T
+        diagonal = np.einsum("ii->i", matrix)  # a view
         diagonal += 1.0
-        matrix += np.outer(along, along)
-        even = 1 / np.sqrt(np.maximum(diagonal, _LEAST_PIVOT))
-        self.scale = root * even
-        matrix *= even
-        matrix *= even[:, None]
-        self.factor = factored(matrix, pairs.value is None)
+        matrix += np.outer(rank_one, rank_one)
+        to_unit = 1 / np.sqrt(np.maximum(diagonal, _LEAST_PIVOT))
+        self.scale = per_root * to_unit
+        matrix *= to_unit
+        matrix *= to_unit[:, None]
+        self.solve_scaled = factored(matrix, pairs.value is None)
 
     def _users(self, values: Array) -> Array:
         """Apply the inverse of the Schur complement over users, (users,)."""
-        return np.asarray(self.factor(values * self.scale) * self.scale)
+        return np.asarray(self.solve_scaled(values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
         """Apply the inverse of M, block by server, (servers, resources)."""
-        half = np.einsum("qsk,sk->qk", self.root, np.ascontiguousarray(rows.T))
-        return np.asarray(np.einsum("qrk,qk->rk", self.root, half).T)
+        half = np.einsum("qsk,sk->qk", self.inverse_lower, np.ascontiguousarray(rows.T))
+        return np.asarray(np.einsum("qrk,qk->rk", self.inverse_lower, half).T)
 
     def solve(self, rows: Array) -> Array:
         """Apply the inverse of the Schur complement over rows, (servers, resources)."""
         direct = self._servers(rows)
-        user_price = self._users(self.unscaled.weighed_cost(self.bought, direct))
+        user_price = self._users(self.without_value.weighed_cost(self.bought, direct))
         user_price -= self.of_rising * (float(self.rising @ user_price) / self.length)
-        return np.asarray(direct + self._servers(self.unscaled.weighed_use(self.weight, user_price)))
+        return np.asarray(direct + self._servers(self.without_value.weighed_use(self.weight, user_price)))

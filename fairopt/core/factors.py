@@ -36,7 +36,8 @@ def stack_solved(matrix: Array, rhs: Array) -> Array:
 def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
     """Factor a matrix (n, n) with unit diagonal, and return a solver; if `symmetric`, only its lower triangle is read.
 
-    The solver maps right-hand sides (n,) or (n, k) to solutions. The matrix is regularized, and may be overwritten.
+    The solver maps right-hand sides (n,) or (n, k) to solutions. The matrix is regularized: its diagonal is increased
+    in place, and an unsymmetric matrix may be overwritten by its factors.
     """
     if symmetric:
         factor = _cholesky(matrix)
@@ -57,9 +58,11 @@ def factored(matrix: Array, symmetric: bool) -> Callable[[Array], Array]:
 
 
 def _cholesky(matrix: Array) -> Array:
-    """Cholesky factor of a matrix given by its lower triangle, whose diagonal is increased, in place, until it exists.
+    """Lower Cholesky factor L, (n, n), with L L' = matrix + d I; the diagonal of `matrix` (n, n) is increased in place.
 
-    After an increase by 1 or more the factor is returned in any case, as far as it was computed.
+    The sum d of the increases of the diagonal, each `_RAISED` times the last, begins with about a rounding error, and
+    grows until the matrix is positive definite. After an increase by 1 or more the factor is returned in any case, as
+    far as it was computed. Only the lower triangles of the matrix and of the factor have a meaning.
     """
     if not len(matrix):
         return matrix
@@ -68,15 +71,15 @@ def _cholesky(matrix: Array) -> Array:
     diagonal = np.einsum("ii->i", matrix)  # a view
     while True:
         diagonal += damping
-        factor, info = potrf(matrix, lower=1, clean=0, overwrite_a=0)
-        exists = info == 0
-        if exists or damping >= 1:
+        factor, minor = potrf(matrix, lower=1, clean=0, overwrite_a=0)
+        positive_definite = minor == 0  # else the order of the first leading minor that is not positive
+        if positive_definite or damping >= 1:
             return np.asarray(factor)
         damping *= _RAISED
 
 
 def _solved(factor: Array, given: Array) -> Array:
-    """Solve a linear system by the factor of `_cholesky`."""
+    """Solve a linear system by the factor (n, n) of `_cholesky`, for right-hand sides (n,), or (n, k) in doubles."""
     if factor.dtype != np.float32:
         return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
     size = max(float(np.abs(given).max()), TINY)

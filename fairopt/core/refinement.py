@@ -394,7 +394,7 @@ class _State:
     def step(self) -> bool:
         """Take a predictor-corrector step in place; False, without a step, if it is singular or not finite."""
         products, largest = self.u * self.v, float(np.abs(self.f - self.v).max())
-        mu, solve = float(products.mean()), self._factored()
+        mu, solve = float(products.mean()), self._newton_solver()
         if solve is None:
             return False
         d, du, dv = self._direction(solve, -products)
@@ -439,32 +439,47 @@ class _State:
         largest = max(float(np.abs(totals).max()), float(price_change.max(initial=0.0)), TINY)
         return min(1 / decreases, 3.0 / largest)
 
-    def _factored(self) -> Solve | None:
-        """Solver for the Newton matrix, regularized since tasks and prices need not be unique; None if it is singular.
+    def _newton_solver(self) -> Solve | None:
+        r"""Solver for Newton's matrix :math:`J + \mathrm{diag}(unit\,v/u)`, (unknowns,) to (unknowns,).
 
-        Rows of the matrix are divided by the larger of 1 and their diagonal entry of complementarity. A small matrix is
-        factored as a dense matrix; from a large matrix the pairs are eliminated. In both cases the solution is refined
-        by the matrix without regularization.
+        Rows of the matrix are divided by the larger of 1 and their entry of the diagonal v/u, which is kept in
+        `diagonal` (unknowns,). The factored matrix is regularized, since tasks and prices need not be unique; solutions
+        are refined by the matrix without regularization.
+
+        Returns
+        -------
+        Solve or None
+            None if a matrix of at most `DENSE` unknowns, which is factored whole, is singular. From a larger matrix
+            pairs are eliminated.
         """
-        (equations, others), size = self.jacobian(), len(self.u)
         self.diagonal = self.unit * self.v / self.u
-        scale = 1 / np.maximum(1.0, self.diagonal)
-        user, slope = self.conditions.user, self.here.slope
-        if size <= DENSE:
-            row, column, value = listed([*equations.in_own_tasks(), *others])
-            matrix = np.bincount(row * size + column, value, size * size).astype(float).reshape(size, size)
-            np.einsum("ii->i", matrix)[:] += self.diagonal
-            matrix *= scale[:, None]
-            solve = _dense_solver(matrix.copy(), np.full(size, _REGULARIZATION_DENSE))
-            return None if solve is None else _refined_solver(solve, lambda x: np.asarray(matrix @ x), scale)
-        rest = assembled(others, (size, size))
+        equations, others = self.jacobian()
+        if len(self.u) <= DENSE:
+            return self._dense_solver([*equations.in_own_tasks(), *others])
+        return self._eliminating_solver(others)
+
+    def _dense_solver(self, jacobian: Entries) -> Solve | None:
+        """Solver by LU factors of the whole dense matrix, given the entries of J; None if it is singular."""
+        size, row_scale = len(self.u), 1 / np.maximum(1.0, self.diagonal)
+        row, column, value = listed(jacobian)
+        matrix = np.bincount(row * size + column, value, size * size).astype(float).reshape(size, size)
+        np.einsum("ii->i", matrix)[:] += self.diagonal
+        matrix *= row_scale[:, None]
+        solve = _lu_solver(matrix.copy(), np.full(size, _REGULARIZATION_DENSE))
+        return None if solve is None else _refined_solver(solve, lambda x: np.asarray(matrix @ x), row_scale)
+
+    def _eliminating_solver(self, others: Entries) -> Solve:
+        """Solver by elimination of pairs; `others` are the entries of J besides the slopes, which are dense blocks."""
+        size, row_scale = len(self.u), 1 / np.maximum(1.0, self.diagonal)
+        user, slope, matrix = self.conditions.user, self.here.slope, assembled(others, (size, size))
 
         def product(x: Array) -> Array:
-            found = rest @ x + self.diagonal * x
-            found[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
-            return np.asarray(scale * found)
+            """Rows of the matrix, scaled, times x."""
+            image = matrix @ x + self.diagonal * x
+            image[self.pairs] += slope * np.bincount(user, x[self.pairs])[user]
+            return np.asarray(row_scale * image)
 
-        return _refined_solver(self._eliminated(1 / scale), product, scale)
+        return _refined_solver(self._eliminated(1 / row_scale), product, row_scale)
 
     @property
     def unit(self) -> Array:
@@ -488,50 +503,69 @@ class _State:
         sign = np.append(np.ones(len(c.pairs)), falls)
         return equations, [(row, column, sign[row] * value)]
 
-    def _eliminated(self, scale: Array) -> Solve:
-        """Solver by the Schur complement of `algebra`, after limits are eliminated.
+    def _eliminated(self, unscale: Array) -> Solve:
+        r"""Solver of the regularized matrix by the Schur complement of `algebra`, after limits are eliminated.
 
-        Slacks are divided by their slopes, so that the price of a user is minus the relative change of its tasks. Costs
-        are divided by A times the cost, so that unknowns are changes of prices, not of log prices.
+        With the diagonals :math:`\epsilon = unit\,v/u` of pairs, rows and limits, the relative use
+        :math:`k_n = x_n / q_n` of a limit, and shares theta of rows in costs, the equations for
+        :math:`d\delta_{ni} = dx_{ni}/x_n`, :math:`d\log\lambda` and :math:`d\xi` are
+
+        .. math::
+            \epsilon_{ni}\,d\delta_{ni} + slope_{ni} \sum_j d\delta_{nj}
+            + \tfrac1A \sum_r \theta_{nir}\,d\log\lambda_{ir} + d\xi_n = g_{ni},
+
+            \epsilon_{ir}\,d\log\lambda_{ir} - \sum_n \frac{x_n d_{nr}}{c_{ir}}\,d\delta_{ni} = g_{ir}, \qquad
+            \epsilon_n\,d\xi_n - k_n \sum_j d\delta_{nj} = g_n.
+
+        Eliminating :math:`d\xi_n` adds :math:`k_n / \epsilon_n` to the slope. Equations of pairs are then divided by
+        their slopes, so that the price of a user in `algebra` is :math:`-\sum_j d\delta_{nj}`, and values of pairs are
+        slope times A times cost, so that unknowns of rows are changes of prices, not of log prices.
+
+        Parameters
+        ----------
+        unscale : (unknowns,), factors of the rows of the matrix that undo the scaling of right-hand sides
         """
         c, at = self.conditions, self.here
         users, pairs, row = len(at.total), c.all_pairs, (c.polytope.row_server[c.rows], c.polytope.row_resource[c.rows])
         diagonal = self.diagonal + _REGULARIZATION
-        per_limit, of_limit = np.zeros(users), np.ones(users)
-        per_limit[c.limits], of_limit[c.limits] = (at.total / c.polytope.limit)[c.limits], diagonal[self.limits]
-        slope = np.maximum(at.slope + (per_limit / of_limit)[c.user], LEAST_SLOPE)
+        limit_use, limit_diagonal = np.zeros(users), np.ones(users)  # k and epsilon; 0 and 1 without a limit
+        limit_use[c.limits], limit_diagonal[c.limits] = (at.total / c.polytope.limit)[c.limits], diagonal[self.limits]
+        slope = np.maximum(at.slope + (limit_use / limit_diagonal)[c.user], LEAST_SLOPE)
         log_price = np.full(pairs.inverse.shape, -np.inf)
         log_price[row] = at.log_rows
+        # Prices (servers, resources) relative to the largest price of their server, as logs may exceed the range.
         prices, idle = np.zeros(log_price.shape), np.full(log_price.shape, np.inf)
         prices[row] = np.exp(np.maximum(log_price - log_price.max(axis=1, keepdims=True), -LOG_RANGE))[row]
         idle[row] = diagonal[self.rows] / prices[row]
         value = slope * c.scale * np.maximum(pairs.cost(prices), TINY)
-        total = at.total[c.present] / c.unit
+        total = at.total[c.present] / c.unit  # (users with a pair,), in the units of `pairs`
         weight = slope / diagonal[self.pairs] * pairs.of_user(total)
         equations = algebra.Equations(pairs.with_value(value), weight, idle, total, np.zeros(len(total)))
 
         def solve(given: Array) -> Array:
-            given, full, rows = given * scale, np.zeros(users), np.zeros(log_price.shape)
-            full[c.limits], rows[row] = given[self.limits], given[self.rows]
-            own = (given[self.pairs] - (full / of_limit)[c.user]) / slope
-            rows += equations.pairs.use(weight * own)
-            change, user_change, _ = equations.solve(rows, -pairs.sums(weight * own), 0.0)
-            parts = weight * (own - equations.pairs.slack(change, user_change)) / pairs.of_user(total)
-            excess = ((full + per_limit * np.bincount(c.user, parts, users)) / of_limit)[c.limits]
-            return np.concatenate([parts, (change / np.maximum(prices, TINY))[row], excess])
+            """Changes (unknowns,) of fractions of tasks, log prices and prices of limits; see the equations above."""
+            given, of_limits, of_rows = given * unscale, np.zeros(users), np.zeros(log_price.shape)
+            of_limits[c.limits], of_rows[row] = given[self.limits], given[self.rows]
+            of_pairs = (given[self.pairs] - (of_limits / limit_diagonal)[c.user]) / slope
+            of_rows += equations.pairs.use(weight * of_pairs)
+            price_change, user_change, _ = equations.solve(of_rows, -pairs.sums(weight * of_pairs), 0.0)
+            task_change = weight * (of_pairs - equations.pairs.slack(price_change, user_change))
+            parts = task_change / pairs.of_user(total)
+            excess = (of_limits + limit_use * np.bincount(c.user, parts, users)) / limit_diagonal
+            return np.concatenate([parts, (price_change / np.maximum(prices, TINY))[row], excess[c.limits]])
 
         return solve
 
 
-def _dense_solver(matrix: Array, diagonal: Array) -> Solve | None:
-    """Solver for a dense matrix with `diagonal` added to its diagonal; None if the sum is singular."""
+def _lu_solver(matrix: Array, diagonal: Array) -> Solve | None:
+    """Solver for a dense matrix, to which `diagonal` is added in place; None if the sum is singular."""
     np.einsum("ii->i", matrix)[:] += diagonal
     factors, order, info = lapack.dgetrf(matrix)
     return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
 
 
 def _refined_solver(approximate: Solve, product: Solve, scale: Array) -> Solve:
-    """Solver by iterative refinement of an approximate solver; `scale` are the factors of the rows."""
+    """Solver for the matrix of `product`, by iterative refinement of `approximate`; right-hand sides times `scale`."""
 
     def solve(given: Array) -> Array:
         given = given * scale

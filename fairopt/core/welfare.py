@@ -173,29 +173,44 @@ class Step:
 
     def _solve(
         self,
-        rhs_pairs: Array | None,
-        rows: Array,
+        of_pairs: Array | None,
+        of_rows: Array,
         task_residual: Array,
-        k: Array,
+        of_users: Array,
         capacity_residual: Array,
         tol: float | None,
     ) -> tuple[Array, Array, Array, float]:
-        """Solve for changes of row prices, user prices, tasks and the level, for right-hand sides by `direction`."""
+        """Solve for changes of row prices (servers, resources), prices and tasks of users (users,), and the level.
+
+        Parameters
+        ----------
+        of_pairs : (pairs,), changes of amounts at constant prices, or None for 0
+        of_rows : (servers, resources), changes of idle fractions at constant prices
+        task_residual, capacity_residual : (users,), (servers, resources), residuals to be removed
+        of_users : (users,), right-hand sides of marginal utility, in prices
+        tol : accuracy of rows to which the solution is refined, or None
+        """
         pairs = self.market.pairs
-        b, e = rows - capacity_residual, task_residual - self.user_diagonal * k
-        if rhs_pairs is not None:
-            b, e = b + pairs.use(rhs_pairs), e - pairs.sums(rhs_pairs)
+        b, e = of_rows - capacity_residual, task_residual - self.user_diagonal * of_users
+        if of_pairs is not None:
+            b, e = b + pairs.use(of_pairs), e - pairs.sums(of_pairs)
         lam, p, level_fall = self.equations.solve(b, e, 0.0, tol)
-        return lam, p, -self.user_diagonal * (p + k - level_fall * self.full_price), -level_fall
+        return lam, p, -self.user_diagonal * (p + of_users - level_fall * self.full_price), -level_fall
 
     def direction(
-        self, cy: Array | float, cw: Array, cv: Array, curvature: Array | None = None, feasibility: bool = True
-    ) -> Change:
+        self, pair_products: Array | float, row_products: Array, limit_products: Array, curvature: Array | None = None,
+        feasibility: bool = True,
+    ) -> Change:  # fmt: skip
         """Newton direction for changes of complementarity products, which with `feasibility` also removes residuals.
 
-        `cy` are relative changes for pairs; `cw` and `cv` are changes for rows and limits. `curvature` (users,)
-        corrects the linearised marginal utilities. If the log weight of the sum of shares is an unknown, its change
-        solves a bordered system.
+        If the log weight of the sum of shares is an unknown, its change solves a bordered system.
+
+        Parameters
+        ----------
+        pair_products : (pairs,) or a number, changes of the products y z, relative to them
+        row_products : (servers, resources), changes of the products lam w
+        limit_products : (limits,), changes of the products xi v
+        curvature : (users,), correction of the linearised log marginal utilities
         """
         q, at = self.market, self.at
         zeros = np.zeros(len(at.x))
@@ -205,10 +220,10 @@ class Step:
             else (zeros, 0 * at.lam, 0 * at.v)
         )
         rho = (self.rho if feasibility else zeros) + (zeros if curvature is None else curvature)
-        rhs_pairs = at.y * (self.dual + cy if feasibility else cy)
-        rows = np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
-        k = rho * self.full_price + q.on_users(q.sign * (cv + at.xi * limit_residual) / at.v)
-        lam, p, x, level = self._solve(rhs_pairs, rows, task_residual, k, capacity_residual, None)
+        of_pairs = at.y * (self.dual + pair_products if feasibility else pair_products)
+        of_rows = np.where(q.row, row_products / np.maximum(at.lam, TINY), 0.0)
+        of_users = rho * self.full_price + q.on_users(q.sign * (limit_products + at.xi * limit_residual) / at.v)
+        lam, p, x, level = self._solve(of_pairs, of_rows, task_residual, of_users, capacity_residual, None)
         log_weight: Any = 0.0
         if q.log_weight_free:
             slope = self.slopes / at.x
@@ -217,44 +232,65 @@ class Step:
             )
             log_weight = float(np.clip(log_weight, -1.0, 1.0))  # bounded, since the denominator may be nearly zero
             both = zip((lam, p, x, level), self.per_log_weight, strict=True)
-            lam, p, x, level = (one + log_weight * more for one, more in both)
-        return self._whole(cy, rows, lam, p, x, feasibility, task_residual, limit_residual, cv, log_weight, level)
+            lam, p, x, level = (change + log_weight * per_log_weight for change, per_log_weight in both)
+        return self._completed(
+            pair_products, of_rows, lam, p, x, feasibility, task_residual, limit_residual, limit_products, log_weight,
+            level,
+        )  # fmt: skip
 
-    def _whole(
-        self, cy: Array | float, rows: Array, lam: Array, p: Array, x: Array, feasibility: bool, task_residual: Array,
-        limit_residual: Array, cv: Array, log_weight: float, level: float,
+    def _completed(
+        self, pair_products: Array | float, of_rows: Array, lam: Array, p: Array, x: Array, feasibility: bool,
+        task_residual: Array, limit_residual: Array, limit_products: Array, log_weight: float, level: float,
     ) -> Change:  # fmt: skip
-        """Complete a direction from changes of row prices, user prices and tasks."""
+        r"""Complete a direction from the changes lam, p and x of row prices, user prices and tasks.
+
+        With relative changes of y and z, and the sign and residuals of limits, the linearised conditions are
+
+        .. math::
+            \frac{dz}{z} = \frac{cost(d\lambda) - dp}{z} - dual, \qquad
+            \frac{dy}{y} = pair\_products - \frac{dz}{z}, \qquad dw = of\_rows - \frac{w}{\lambda} d\lambda,
+
+            dv = \mp dx - limit\_residual, \qquad d\xi = (limit\_products - \xi\,dv) / v,
+
+        where the dual residuals count only with `feasibility`. Changes of tasks of `inelastic` users are replaced by
+        the sums over their pairs, less `task_residual`. Other arguments are as in `direction` and `_solve`.
+        """
         q, at, pairs = self.market, self.at, self.market.pairs
         z = pairs.slack(lam, p)
         z *= self.inverse
         if feasibility:
             z -= self.dual
-        y = cy - z
+        y = pair_products - z
         if self.inelastic.any():
             x = np.where(self.inelastic, pairs.sums(at.y * y) - task_residual, x)
-        w = rows - self.ratio * lam
+        w = of_rows - self.ratio * lam
         v = -q.sign * x[q.user] - limit_residual
-        xi = (cv - at.xi * v) / at.v
+        xi = (limit_products - at.xi * v) / at.v
         return Change(y, z, lam, w, x, p, xi, v, log_weight, level)
 
     def finished(self, step: Change, tol: float) -> Change:
-        """Iteratively refine a direction until residuals of rows and users are below `tol`, if possible."""
-        q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
+        """Iteratively refine a direction until residuals of rows and users are below `tol`; return the best direction.
+
+        Factors in single precision, `rough`, are given up if they do not suffice for this tolerance.
+        """
+        q, at, pairs, best, least_residual = self.market, self.at, self.market.pairs, step, np.inf
+        unchanged_rows, unchanged_users, unchanged_limits = 0 * at.lam, 0 * at.x, 0 * at.v
         for _ in range(3):
             tasks = at.y * step.y
-            rows = np.where(q.row, self.capacity_residual - pairs.use(tasks) - step.w, 0.0)
-            users = self.task_residual + step.x - pairs.sums(tasks)
-            size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
-            if not size < least:
+            of_rows = np.where(q.row, self.capacity_residual - pairs.use(tasks) - step.w, 0.0)
+            of_users = self.task_residual + step.x - pairs.sums(tasks)
+            residual = max(float(np.abs(of_rows).max()), float((np.abs(of_users) / at.x).max()))
+            if not residual < least_residual:
                 break
-            best, least = step, size
-            if size <= tol:
+            best, least_residual = step, residual
+            if residual <= tol:
                 break
-            nothing = 0 * at.lam
-            lam, p, x, level = self._solve(None, nothing, users, 0 * at.x, rows, tol)
-            step = step.plus(self._whole(0.0, nothing, lam, p, x, False, users, 0 * at.v, 0 * at.v, 0.0, level))
-        self.rough = self.rough and least < SINGLE_ACCURACY * tol
+            lam, p, x, level = self._solve(None, unchanged_rows, of_users, unchanged_users, of_rows, tol)
+            correction = self._completed(
+                0.0, unchanged_rows, lam, p, x, False, of_users, unchanged_limits, unchanged_limits, 0.0, level
+            )
+            step = step.plus(correction)
+        self.rough = self.rough and least_residual < SINGLE_ACCURACY * tol
         return best
 
     def longest(self, step: Change) -> float:
@@ -298,8 +334,8 @@ class Step:
         q, at = self.market, self.at
         self.factor()
         row_scale, limit_scale = self.weights[1], q.bound * self._limit_scale
-        lw, xv = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
-        affine = self.direction(-1.0, -lw, -xv)
+        row_products, limit_products = np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
+        affine = self.direction(-1.0, -row_products, -limit_products)
         t = self.longest(affine)
         # If the predictor step is very short, factors in single precision count as singular, and double precision is
         # used from here on.
@@ -308,22 +344,28 @@ class Step:
             return self.search_direction()
         trial = at.along(affine, t)
         target = self._target(affine, trial, t)
-        curvature = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
-        largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
-        curvature = np.clip(
-            curvature - q.marginal_utility(trial.x, trial.log_weight).log - (1 - t) * self.rho, -largest, largest
-        )
         step = self.direction(
             target / self.product - affine.y * affine.z - 1,
-            np.where(q.row, target * row_scale - lw - affine.lam * affine.w, 0.0),
-            target * limit_scale - xv - affine.xi * affine.v,
-            curvature,
+            np.where(q.row, target * row_scale - row_products - affine.lam * affine.w, 0.0),
+            target * limit_scale - limit_products - affine.xi * affine.v,
+            self._curvature(affine, trial, t),
         )
         step, t = self._centrality_corrected(step, target)
         step = self.finished(step, max(RESIDUAL_PER_MU * min(self.mu, 1.0), LEAST_RESIDUAL))
         longest = self.longest(step)
         self.rough = self.rough and longest > TO_BOUNDARY * t
         return step, longest
+
+    def _curvature(self, affine: Change, trial: Point, t: float) -> Array:
+        r"""Bounded error (users,) of linearised log marginal utilities after a predictor step of length t to `trial`.
+
+        .. math:: \log\big(p \pm \xi + t (dp \pm d\xi)\big) + level - \log G(x + t\,dx) - (1 - t) \rho
+        """
+        q = self.market
+        log_price = np.log(self.full_price + t * (affine.p + q.on_users(q.sign * affine.xi))) + trial.level
+        largest = 0.5 * np.minimum(self.marginal.elasticity, 1.0)
+        error = log_price - q.marginal_utility(trial.x, trial.log_weight).log - (1 - t) * self.rho
+        return np.asarray(np.clip(error, -largest, largest))
 
     def _target(self, affine: Change, trial: Point, t: float) -> float:
         """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.

@@ -314,6 +314,14 @@ def _of_game(
     The interior-point method in prices comes first, but after the homotopy and level prices for a crowd, and where
     prices may span more decades than doubles resolve. The homotopy is tried only if `homotopy_early`, and best
     responses only where tasks have limits.
+
+    Parameters
+    ----------
+    tol : backward error that counts as converged
+    warm : warm start of the interior-point method in prices
+    many_users : users are many times as many as prices, and the homotopy is tried for their number
+    homotopy_early : the homotopy is tried here: users are many, or prices few
+    crowd : as in `welfare.crowded`, from a sample of users
     """
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
