@@ -204,7 +204,7 @@ def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any, utility: Ut
     [
         (lambda s: cp.minimum(2 * s, s + 0.3), "a kink near a user's share.* differentiable"),
         (lambda s: -cp.exp(-2000 * s), r"user 'user\d' the utility is as steep as that of alpha = \d+, .*flatter"),
-        (saturating, r"spans (9|10) decades here.*closer together"),
+        (saturating, r"span (9|10) decades here.*closer together"),
     ],
 )
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])

@@ -146,5 +146,5 @@ def test_tolerance_is_absolute_at_zero() -> None:
 def test_claims_are_chosen_by_paper_and_item() -> None:
     assert {claim.paper for claim in papers.claims(item=2)} == {"LEC", "DRF"}
     assert {claim.item for claim in papers.claims(paper="PF")} == {0, 33, 34, 35, 36, 40}
-    with pytest.raises(DataError, match="papers: LEC"):
+    with pytest.raises(DataError, match="known: LEC"):
         papers.claims(paper="nobody")
