@@ -176,7 +176,7 @@ class _Crowd:
             if near.here is not None:
                 places.extend(cooled(Place(near.here, near.systems), last, _STEPS, warm=True))
         if not places or places[0].tau > last * (1 + VISIBLE):
-            places.extend(follow(q, last))
+            places.extend(follow(q, last, _STEPS))
         return places[0] if places else None
 
     def move(self, found: _Optimum) -> float:
