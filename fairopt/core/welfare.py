@@ -113,7 +113,12 @@ _FACTOR_LARGE, _LENGTHENED_LARGE, _LEAST_GAIN_LARGE = 1.1, 0.5, 0.01
 
 
 class Step:
-    """Newton's equations at an iterate: residuals, factors and search directions."""
+    """Newton's equations at an iterate `at`: residuals, factors and search directions.
+
+    `weights` are units of products of pairs and rows, `product` is y z in its unit, `rho` (users,) the residual of
+    marginal utility at the price p plus or minus xi, `full_price`. `residual` is the largest of all relative residuals,
+    and `rough` allows factors in single precision.
+    """
 
     def __init__(self, market: Market, at: Point, weights: tuple[Array, Array], rough: bool) -> None:
         self.market, self.at, self.weights = market, at, weights
@@ -315,7 +320,8 @@ class Step:
     def line_search(self, change: Change, t: float) -> tuple[Step, float]:
         """Search along a direction by backtracking from the length t; return the next iterate and the step length.
 
-        The length is halved, at most `HALVINGS` times, while residual plus mu more than doubles.
+        The length is halved, at most `HALVINGS` times, while residual plus mu more than doubles. Units of products fall
+        in one step at most by the factor `decay`, since prices may oscillate.
         """
         q = self.market
         decay = q.weight_decay[0] if self.mu > LARGE_MU else q.weight_decay[1]

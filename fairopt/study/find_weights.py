@@ -234,6 +234,7 @@ def _reason(place: Frontier, tol: float) -> str:
 
 
 def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, exact: bool) -> str:
+    """Message of the error for tasks `wanted` (users,) of users `who` that no weights attain; `exact` if some exist."""
     reached = found.allocation.arrays.user_tasks[who]
     n = int(np.argmax(np.abs(reached / wanted - 1)))
     name = found.allocation.cluster.users[who[n]]

@@ -207,6 +207,7 @@ def _same_value(toleration: Object, taint: Object) -> bool:
 
 
 def _matches(expression: Object, has: Object) -> bool:
+    """True if the labels `has` satisfy an expression of a selector: a key, an operator and values."""
     key, operator = expression.get("key"), expression.get("operator")
     values = expression.get("values") or []
     if not isinstance(values, list):

@@ -135,8 +135,9 @@ def share_at(curve, log_cost):  # type: ignore[no-untyped-def]
 
 @compiled(borrows=True)
 def evaluate_demand(server, q, demanded):  # type: ignore[no-untyped-def]
-    """Fill in `demanded` at log level prices q (resources,).
+    """Fill in `demanded` at log level prices q (resources,): tasks, excess demand, and its Jacobian in q.
 
+    The cost beyond which a user demands nothing, `choke_cost` of `server`, is computed here when first needed.
     Returns the residual of the complementarity conditions: the largest excess demand, or idle capacity of a resource
     with a price, as a fraction of the capacity.
     """

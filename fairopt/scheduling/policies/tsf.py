@@ -31,6 +31,7 @@ class OnlineTSF(Policy):
     source = "SC 2016"
 
     def cost(self, workload: Workload) -> tuple[Whole, Whole]:
+        """Fractions 1/y of the groups (groups, 1) in a common unit, and the number (1,) of units in a whole."""
         servers, count = np.unique(workload.capacity, axis=0, return_counts=True)
         kinds, which = np.unique(workload.demand, axis=0, return_inverse=True)
         alone = np.zeros(len(kinds), dtype=np.int64)
