@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import reduce
 from itertools import islice
 
 import numpy as np
@@ -163,9 +164,12 @@ def _anderson(sweeps: Sweeps, state: State) -> Iterator[tuple[float, int, int]]:
     steps: list[Array] = []
     while True:
         if len(ends) > 2:
-            served = ends[-1] > 0
-            mix = np.linalg.lstsq(np.diff(steps, axis=0)[:, served].T, steps[-1][served], rcond=_RANK)[0]
-            ahead = np.maximum(ends[-1] - mix @ np.diff(ends, axis=0), _LEFT * ends[-1])
+            # Of thousands of pairs hundreds have tasks: in all other columns the states are zero.
+            some, ahead = np.flatnonzero(reduce(np.maximum, ends)), np.zeros_like(gamma)
+            last_ends, last_steps = (np.array([each[some] for each in rows]) for rows in (ends, steps))
+            served, end = last_ends[-1] > 0, last_ends[-1]
+            mix = np.linalg.lstsq(np.diff(last_steps, axis=0)[:, served].T, last_steps[-1][served], rcond=_RANK)[0]
+            ahead[some] = np.maximum(end - mix @ np.diff(last_ends, axis=0), _LEFT * end)
             state.tasks[:] = polytope.inside(ahead / gamma) * gamma
         begun, change = state.tasks.copy(), sweeps.gauss_seidel(state)
         if change > _RESTART * last:

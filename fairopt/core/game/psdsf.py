@@ -274,6 +274,10 @@ _HIGHEST_CAP = 64.0
 _CONVERGED = 0.1
 #: Rounds of elastic responses between two candidates.
 _ROUNDS = 2, 48, *(50 * 2**k for k in range(8))
+#: Responses end without an answer if after `_LEAST_ROUNDS` rounds, and after `_PATIENCE` divided by the number of
+#: pairs, a server would still change its tasks by more than `_WANDERS`, relatively. With many resources and zero
+#: demands a server's prices are complements, and the states of hundreds of users wander (docs/algorithms/psdsf.md).
+_LEAST_ROUNDS, _PATIENCE, _WANDERS = 400, 1e7, 1e-3
 _OTHER = "PS-DSF by best responses: not proved to be the limit of alphaPF-VDS, from which it may differ"
 
 
@@ -345,13 +349,18 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
-    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`."""
-    sweeps = Sweeps(method, np.inf)
+    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`.
+
+    States that still wander after many rounds (`_PATIENCE`) end the iteration.
+    """
+    sweeps, played = Sweeps(method, np.inf), 0
     state = sweeps.start(found.tasks)
-    game = elastic(sweeps, state, highest=_HIGHEST_CAP)
+    game, most = elastic(sweeps, state, highest=_HIGHEST_CAP), max(_LEAST_ROUNDS, _PATIENCE / len(method.server))
     for rounds in looks:
-        settle(game, rounds, _CONVERGED * tol)
+        played += settle(game, rounds, _CONVERGED * tol)
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
+        if played >= most and sweeps.requested(state, _WANDERS) > _WANDERS:
+            return
 
 
 def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:
