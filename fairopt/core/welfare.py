@@ -376,14 +376,15 @@ class Step:
     def _target(self, affine: Change, trial: Point, t: float) -> float:
         """Target of complementarity products: mu times the cube of the factor by which the predictor step changes mu.
 
-        The predictor step of length t leads to `trial`. The cube is bounded from both sides. At a large mu the target
-        is also at least a multiple of the residual, up to mu / 2.
+        The predictor step of length t leads to `trial`. The cube is bounded from both sides. At a large mu, and until
+        alpha is the final one, the target is also at least a multiple of the residual, up to mu / 2.
         """
         whole, curved = float(self.product.sum()), float(self.product @ (affine.y * affine.z))
         ratio = self._mean(whole * (1 - t) + t * t * curved, trial) / self.mu
         most = (_MOST_CENTRING_LARGE if self.market.large else MOST_CENTRING) if t > SHORT_STEP else _SHORT_CENTRING
         target = min(max(ratio**3, LEAST_CENTRING), most) * self.mu
-        return max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu)) if self.mu > LARGE_MU else target
+        early = self.mu > LARGE_MU or not self.market.at_final_alpha
+        return max(target, min(RESIDUAL_CENTRING * self.residual, 0.5 * self.mu)) if early else target
 
     def _centrality_corrected(self, step: Change, target: float) -> tuple[Change, float]:
         """Add up to five of Gondzio's correctors, which bound products; return the direction and its longest step."""
