@@ -1,7 +1,7 @@
 r"""Normal equations of interior-point methods over pairs (user, server), by Schur complements in either order.
 
-With the weights :math:`\omega = y/z` of pairs, Newton's equations for changes of the prices lambda of rows, the prices
-p of users and the level t are
+Let y be the amounts of pairs, z their slacks (excess costs), and :math:`\omega = y/z` their weights. Newton's equations
+for changes of the prices lambda of rows (a resource of a server each), the prices p of users and the level t are
 
 .. math::
     M\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
@@ -9,11 +9,13 @@ p of users and the level t are
     M_i = \sum_n \omega_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = \omega_{ni} a_{ni}, \quad
     E_n = \sum_i \omega_{ni} + h_n,
 
-with the use :math:`a_{nir} = d_{nr} / c_{ir}` of a whole capacity by a unit of n, the diagonals W of rows and h of
-users, and tau (in max-min 1 for users whose level is t, else 0). As a is a product of two factors, sums over pairs are
-products of thin matrices. Eliminating users leaves a Schur complement over rows, eliminating servers a complement over
-users; the cheaper of the two is factored. These factors precondition conjugate gradients on the complement over rows,
-which is applied as an operator: singular equations and rounding errors add an iteration or two.
+where :math:`a_{nir} = d_{nr} / c_{ir}` is the fraction of a capacity that a unit of n uses, the diagonal W of rows is
+the ratio of slack to price, h is the diagonal of users that the caller provides (in max-min the ratio of slack to
+price, in welfare programs the inverse curvature), and tau is in max-min 1 for users whose level is t, else 0. As a is a
+product of two factors, sums over pairs are products of thin matrices. Eliminating users leaves a Schur complement over
+rows, eliminating servers a complement over users; the cheaper of the two is factored. These factors precondition
+conjugate gradients on the complement over rows, which is applied as an operator: singular equations and rounding errors
+add an iteration or two.
 
 In the game marginal utilities differ between servers: costs are divided by marginal utilities (`value`), in M and in
 the second equation. Matrices are then not symmetric, and factored by LU instead of Cholesky.

@@ -52,9 +52,9 @@ _LOG_SEPARATION = np.log(1e5)
 _PATIENCE = 8
 #: Once a level has converged, further steps are taken as long as each step reduces the gap to at most this fraction.
 _POLISHED = 0.3
-#: Largest number of entries of the simplex tableau of a component that is solved by the simplex method, since the steps
-#: of `level` would take longer. A problem whose whole tableau is within this size is solved by `level`, except for
-#: components of one user: it occurs here only if the simplex method for small clusters has failed.
+#: Components whose simplex tableau has at most this number of entries are solved by the simplex method, which is faster
+#: for them than the steps of `level`. If the tableau of the whole problem is within this size, only components of one
+#: user are solved in this way: the problem occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.

@@ -429,7 +429,7 @@ def _tasks(sweeps: Sweeps, state: State) -> Array:
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
-    """Certify the tasks of a state at the servers' latest prices."""
+    """Certify the tasks of a state at the servers' latest prices, or at infinite alpha without given prices."""
     begun, method, tasks = clock.cpu(), sweeps.method, _tasks(sweeps, state)
     prices = None if math.isinf(rule.alpha) else log_unit_prices(method, state.log_price)
     return tasks, *certify(method.polytope.cluster, tasks, rule, prices), clock.cpu() - begun

@@ -76,7 +76,11 @@ class Merging(Frozen):
         return np.asarray(_sums(self.user_of, self.task_size) @ by_server.T)
 
     def split_users(self, tasks: Array) -> Array:
-        """Split tasks (merged users, merged servers) in proportion to weight, to (users, merged servers)."""
+        """Tasks (users, merged servers) of the members of merged users, from tasks (merged users, merged servers).
+
+        Members share the resources of the merged user in proportion to weight; a member's number of tasks is also
+        divided by the size of its task relative to a task of the merged user.
+        """
         return np.asarray(tasks[self.user_of] * (self.user_part / self.task_size)[:, None])
 
     def split_servers(self, tasks: Array) -> Array:

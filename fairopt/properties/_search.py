@@ -115,7 +115,8 @@ class SearchOptions:
     elite: int = 8
     #: Fraction of the instances of a batch that are perturbations of the elite.
     climbing: float = 0.3
-    #: Number of batches of perturbations after the first violation, so that a larger violation is reduced.
+    #: Number of batches of perturbations after the first violation, to find a larger one before its instance is reduced
+    #: in size.
     further: int = 2
     #: Fraction of the violation that a reduced instance must have.
     kept: float = 0.5

@@ -392,7 +392,7 @@ class Derivatives:
         sizes = (1, users, users * resources, len(merging.server_of) * resources, users, types)
         ends = np.cumsum((0, *sizes)).tolist()
         self.rows = {name: slice(*pair) for name, pair in zip(DATA, pairwise(ends), strict=True)}
-        #: Dependence of shares on the data, if tasks depend on shares.
+        #: Rule by which shares per task depend on the data; taken as "constant" in the game and at alpha = 1.
         rule = "constant" if self.criterion.scope == "game" or self.criterion.alpha == 1 else self.criterion.share_rule
         #: Alternative pairs of a matrix B and derivatives of shares; more than one pair if resources tie.
         self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))

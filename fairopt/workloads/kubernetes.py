@@ -299,7 +299,7 @@ def _process(item: Object, seen: _Objects, system: frozenset[str]) -> None:
 
 
 def _kind(item: Object) -> str | None:
-    """Kind of an object in the table of fields, which distinguishes equal kinds of API groups; None if unknown."""
+    """Name of an object's kind in the table of fields: `kind`, or `kind.group` if groups share it; None if unknown."""
     known, kind, version = fields_of("kubernetes"), str(item.get("kind")), item.get("apiVersion")
     group = str(version).rpartition("/")[0]
     for name in (kind, f"{kind}.{group}"):

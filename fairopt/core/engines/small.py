@@ -152,7 +152,8 @@ def _applies(problem: Problem, kind: Kind, warm: object) -> bool:
     # Dense methods do not support task limits of users with rates.
     if problem.cluster.rated and np.isfinite(problem.limits[problem.limits > 0]).any():
         return False
-    # A warm start of another engine shows that a limit bound at the previous alpha, and probably binds here.
+    # If the warm start comes from another engine, a task limit was probably active at the previous alpha, and probably
+    # is active here.
     if kind == "game" and not (warm is None or isinstance(warm, Together)):
         return False
     return fastest(kind, problem.cluster, problem.criterion.alpha)
@@ -161,7 +162,7 @@ def _applies(problem: Problem, kind: Kind, warm: object) -> bool:
 def in_levels(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     """Yield the best iterate of the dense method in level prices, unless its error is not finite.
 
-    Prices as levels represent a wider range of prices than those of other methods.
+    Level prices represent a wider range of prices than the prices that other methods use.
     """
     begun = clock.cpu()
     found = finite([problem], tol, _AIM_OF_TOL * tol)

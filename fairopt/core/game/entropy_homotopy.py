@@ -47,9 +47,9 @@ _MOST_STEPS = 60
 _FOLD_CROSSED = 0.02
 #: Default last temperature.
 _LAST_TAU = 1e-7
-#: Largest number of prices, since the cost of a linear system grows like the cube of this number (`_MOST_PRICES`); and
-#: with more than `_FEW_PRICES` prices the largest product of the numbers of pairs and prices, to which the cost of a
-#: matrix is proportional (`_MOST_WORK`).
+#: The homotopy is not tried with more than `_MOST_PRICES` prices, since the cost of a linear system grows like the cube
+#: of their number, nor with more than `_FEW_PRICES` prices if the product of the numbers of pairs and prices, to which
+#: the cost of a matrix is proportional, exceeds `_MOST_WORK`.
 _MOST_PRICES, _MOST_WORK, _FEW_PRICES = 1000, 4e6, 64
 #: Default number of linear systems: `_BUDGET_TIMES_PRICES` over the number of prices, from `_LEAST_BUDGET` to
 #: `_MOST_BUDGET`.

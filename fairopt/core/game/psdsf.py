@@ -352,9 +352,10 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Fo
 
 
 def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], tol: float) -> Iterator[Found]:
-    """Yield states of elastic best responses from a point, each after the next number of rounds in `looks`.
+    """Yield states of elastic best responses from a point; `looks` are the numbers of rounds before each state.
 
-    States that still wander after many rounds (`_PATIENCE`) end the iteration.
+    The iteration ends early if, after many rounds (`_LEAST_ROUNDS`, `_PATIENCE`), a server would still change its tasks
+    by more than `_WANDERS`.
     """
     sweeps, played = Sweeps(method, np.inf), 0
     state = sweeps.start(found.tasks)

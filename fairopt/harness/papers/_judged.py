@@ -56,7 +56,7 @@ class Assumption:
     decided: str = ""
 
     def said(self, values: Iterable[str]) -> str:
-        """Describe values in words, `one or another`, without values whose words in `means` are ''."""
+        """Words of the values, joined by " or "; `name=value` if `means` lacks a value, omitted if its words are ''."""
         return " or ".join(filter(None, (self.means.get(value, f"{self.name}={value}") for value in values)))
 
 

@@ -197,9 +197,10 @@ def _full(cluster: Cluster, tasks: Any) -> Any:
 
 
 def _prices(answer: Allocation) -> Any:
-    """Tables of prices of an answer in floating point, without prices of resources that are not exhausted.
+    """Tables (levels, servers, resources) of prices of an answer, in floating point; None if the answer has no prices.
 
-    None if the answer has no prices.
+    The largest price of a table, in the game of each server, is 1. At finite alpha the prices of resources that are not
+    exhausted are 0.
     """
     cluster, logs = answer.cluster, answer.log_prices
     if logs is None and answer.criterion.scope != "game":

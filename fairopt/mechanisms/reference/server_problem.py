@@ -363,7 +363,14 @@ def server_problem(
     formula: str = "",
     scaled: bool | None = None,
 ) -> NamedProblem:
-    """Problem of a server over the server's column of tasks (users, servers), given the other columns.
+    """Problem of a server over its own column of `tasks` (users, servers), given the other columns.
+
+    Parameters
+    ----------
+    server : name, or index from 0
+    state, state_scaled : functions that state objective and constraints of the printed and of the scaled form
+    formula : formula in the text of the problem
+    scaled : select the scaled form; None selects it where the printed form is ill-conditioned
 
     Raises
     ------
