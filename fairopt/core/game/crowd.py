@@ -40,8 +40,9 @@ from .equilibrium_system import EquilibriumSystem, log_unit_prices, suppress_fp_
 
 #: Largest finite alpha of games: in steeper ones desired tasks change more from round to round than in the last one.
 _STEEP = 8.0
-#: Approximate number of initial groups, and largest number of groups relative to that of users.
-_GROUPS, _PART = 100, 0.1
+#: Approximate number of initial groups, and largest number of groups relative to that of users; and their largest
+#: number in welfare at finite alpha, above which the homotopy for all users is faster (many users with tied servers).
+_GROUPS, _PART, _FEW = 100, 0.1, 3000
 #: Largest number of rounds, and of successive rounds in which the largest change is not below `_PROGRESS` times the
 #: least earlier one.
 _ROUNDS, _PATIENCE, _PROGRESS = 60, 4, 0.8
@@ -75,9 +76,11 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     if steep or rule.scope not in ("servers", "game") or rule.floor.any() or problem.cluster.rated:
         return
     begun, change, least, stalled, crowd = clock.cpu(), np.inf, np.inf, 0, _Crowd(problem)
+    most = _PART * len(crowd.base)
+    most = most if crowd.infinite or rule.scope == "game" else min(most, _FEW)
     for k in range(_ROUNDS):
         base, group = crowd.base, crowd.group
-        found = crowd.optimum(change) if group.max() < _PART * len(group) else None
+        found = crowd.optimum(change) if group.max() < most else None
         if found is None:
             return
         saving = crowd.move(found)
