@@ -76,7 +76,8 @@ EITHER = ("bottleneck-fairness", "concave-utility")
 #: Mechanisms at 200 x 2,000 and for as many servers as users, where the others take minutes.
 FEW = ("drfh", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)", "ps-dsf")
 #: Mechanisms of families, by the beginning of their names.
-ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS, "as-many": FEW}
+ALONE = {"pinned": ("drfh", "tsf"), "far-larger": ("utilitarian",), "every-alpha": ALPHAS, "as-many": FEW,
+         "tied-dense": ("alpha-fair(alpha=16)", "alpha-fair(alpha=64)")}  # fmt: skip
 #: Clusters by family, users, servers (for `tests/families.py` upper bounds), count, and source.
 SOURCES = [
     *(
@@ -128,6 +129,8 @@ every-alpha-dense 200 50 2 lognormal?users=200&servers=50
 every-alpha-dense 300 100 2 lognormal?users=300&servers=100
 every-alpha-dense 500 100 1 lognormal?users=500&servers=100
 every-alpha-dense 1000 200 1 lognormal?users=1000&servers=200
+tied-dense-4 1000 200 1 lognormal?users=1000&servers=200&seed=4
+tied-dense-4000 1000 200 1 lognormal?users=1000&servers=200&seed=4000
 every-alpha-placed 2000 500 1 lognormal?users=2000&servers=500&density=.006
 every-alpha-bitbrains 300 30 1 bitbrains-like?vms=300&servers=30
 every-alpha-google 500 12583 1 google-like?users=500&servers=12583

@@ -40,7 +40,7 @@ class OtherAlphas(OtherUsers):
 
     @property
     def earlier(self) -> Earlier | None:
-        """Reusable parts of the allocation, or None without any.
+        """Reusable parts of the allocation; None if it has none.
 
         `together` is the warm start if the engine returned no warm start.
         """

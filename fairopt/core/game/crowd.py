@@ -49,7 +49,7 @@ _ROUNDS, _PATIENCE, _PROGRESS = 60, 4, 0.8
 #: A user leaves its group if its saving, a log of costs, exceeds the users' mean, and rounding errors (`_ROUNDED`).
 _ROUNDED = 1e-12
 #: Largest change of log base tasks and saving, times alpha, relative to the tolerance, at which there is a candidate.
-_SETTLED = 0.1
+_STEADY = 0.1
 #: Temperature of the optimum of groups relative to the last change of log base tasks, and its bounds.
 _ACCURACY, _LEAST, _MOST = 0.01, 1e-9, 1e-4
 #: Temperature, relative to the last change and at least `_WARM`, at which Newton's method starts from the prices of the
@@ -67,9 +67,10 @@ class _Optimum(NamedTuple):
 
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """Candidates once rounds hardly change prices; none if there are too many groups, or rounds make no progress.
+    """Yield candidates once rounds hardly change prices.
 
-    Nor are there any for PS-DSF and steep games, pools, floors, and rates.
+    There are none if groups become too many or rounds make no progress, and none for PS-DSF, games at alpha above
+    `_STEEP`, a single pool, floors, or rates.
     """
     rule = problem.criterion
     steep = rule.scope == "game" and rule.alpha > _STEEP
@@ -90,7 +91,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         stalled, least = 0 if size < _PROGRESS * least else stalled + 1, min(least, size)
         if not np.isfinite(size) or stalled > _PATIENCE:
             return
-        if max(change, saving) * crowd.alpha <= _SETTLED * tol:
+        if max(change, saving) * crowd.alpha <= _STEADY * tol:
             tasks = np.zeros(problem.cluster.shape[:2])
             tasks[problem.polytope.users] = base[:, None] * found.tasks[group]
             run, log = Run("groups of users", clock.cpu() - begun), found.log if crowd.infinite else found.log[0]
@@ -121,7 +122,7 @@ class _Crowd:
         self.group = self._numbered(_arrays.alike(self.demand, _GROUPS))
 
     def _numbered(self, *labels: Index) -> Index:
-        """Numbers of groups of users with the same labels, (users,)."""
+        """Indices of groups of users with the same labels, (users,)."""
         return _arrays.numbered(np.column_stack([self.kind, self.full, *labels]).astype(float))
 
     def _desired(self, log_cost: Array) -> Array:
@@ -171,7 +172,7 @@ class _Crowd:
         return _Optimum(polytope.allocation(fractions), log_unit_prices(q, self.place.here.price)[None], np.zeros(1))
 
     def _followed(self, q: EquilibriumSystem, change: float) -> Place | None:
-        """Point of the homotopy of groups, from the prices of the last round if these are near."""
+        """Point of the homotopy of groups, from the prices of the last round if these are near; None if it fails."""
         last, places = float(np.clip(_ACCURACY * change, _LEAST, _MOST)), deque[Place](maxlen=1)
         if self.place is not None and (tau := max(_WARMER * change, _WARM)) < 1:
             before = self.place.here
@@ -183,7 +184,11 @@ class _Crowd:
         return places[0] if places else None
 
     def move(self, found: _Optimum) -> float:
-        """Move users to groups of their cheapest servers, set base tasks; the largest saving, in max-min the sum."""
+        """Move users to groups of their cheapest servers, and set base tasks.
+
+        A user's saving is the difference of log desired tasks between its cheapest server and the servers among which
+        its group is divided. The largest saving is returned, in max-min the number of users times their mean saving.
+        """
         reach, labels, worst = np.full(len(self.base), np.inf), [self.group], 0.0
         divided = (found.tasks / found.tasks.sum(axis=1, keepdims=True))[self.group]
         for log, level in zip(found.log, found.levels, strict=True):
