@@ -201,6 +201,36 @@ def test_asynchronous_with_losses_delays_and_an_outage(alpha: float) -> None:
     np.testing.assert_allclose(found.arrays.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).arrays.user_tasks, rtol=5e-3)
 
 
+class _Post(np.random.Generator):
+    """Generator that loses the messages of some numbers, delays others as long as possible, and the rest not at all."""
+
+    def __init__(self, lost: tuple[int, ...] = (), late: tuple[int, ...] = ()) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.lost, self.late, self.sent = lost, late, -1
+
+    def standard_normal(self, size: Any = None, *_: Any) -> Any:
+        return np.zeros(size)
+
+    def random(self, *_: Any) -> Any:
+        self.sent += 1
+        return 0.0 if self.sent in self.lost else 1.0
+
+    def uniform(self, low: Any = 0, high: Any = 1, *_: Any) -> Any:
+        first_clock = self.sent < 0
+        return low + (high - low) * (super().uniform() if first_clock else float(self.sent in self.late))
+
+
+def test_a_message_that_a_later_one_overtakes_counts_as_lost() -> None:
+    def after(**messages: tuple[int, ...]) -> Any:
+        network = Network(loss=0.5, delay=2.1, drift=0)
+        return best_response(
+            plain(0), 2.0, order="asynchronous", network=network, max_rounds=5, throw=False, rng=_Post(**messages)
+        ).tasks
+
+    np.testing.assert_array_equal(after(late=(2, 5)), after(lost=(2, 5)))
+    assert np.abs(after(late=(2, 5)) - after()).max() > 1e-6
+
+
 @pytest.mark.parametrize("server", [1, np.int64(1), "server2"])
 def test_a_server_that_is_out_keeps_what_it_serves(server: Any) -> None:
     given = 0.3 * plain(6).gamma / 5

@@ -143,9 +143,8 @@ class Judged:
             if len(of) == 1:
                 parts.append(f"{outcome}: {interval_said(of['mean'].iloc[0], of['half'].iloc[0])}")
             elif len(of):
-                parts.append(
-                    f"{outcome} in {len(of)} set-ups: {_short(of['mean'].min())} to {_short(of['mean'].max())}"
-                )
+                ends = dict.fromkeys(_short(value) for value in (of["mean"].min(), of["mean"].max()))
+                parts.append(f"{outcome} in {len(of)} set-ups: {' to '.join(ends)}")
         bounds = f"agrees {_bounds(self.low, self.high)}"
         return "; ".join([*parts, bounds, *filter(None, [_draws(setups), self.note])])
 
@@ -201,7 +200,8 @@ def interval_said(mean: float, half: float) -> str:
 
 
 def _short(value: float) -> str:
-    return show(float(f"{value:.3g}"))
+    """Three significant digits of a value; `never` for an infinite one, the time of what is not reached."""
+    return "never" if math.isinf(value) else show(float(f"{value:.3g}"))
 
 
 def _bounds(low: float, high: float) -> str:
