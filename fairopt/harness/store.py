@@ -89,6 +89,11 @@ class Contents:
         frame.insert(0, "key", of.to_pandas())
         return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
+    def with_measures(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Frame of cells with a column for each measure of their long table `measured`."""
+        wide = self.long("measured", frame["key"]).pivot(index="key", columns="measure", values="value")
+        return frame.merge(wide, on="key", how="left")
+
     def same_as(self, other: Contents) -> list[str]:
         """Names of columns in which two stores differ, seconds and machines excluded; empty if they agree."""
 

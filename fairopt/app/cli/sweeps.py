@@ -19,6 +19,7 @@ from ...harness.experiment import known
 from ...harness.schema import CELLS, SIMULATIONS, Schema
 from ...model import _validate
 from ...study.compare import NOTE, marked
+from ...study.metrics import KNOWN
 from ._open import existing
 from ._screen import warn
 from ._slips import listed
@@ -123,6 +124,8 @@ def results(options: argparse.Namespace) -> int:
 def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
     """Select cells by the options; cells that were solved on pooled servers are marked, and come last."""
     frame = _stored(contents, options)
+    if contents.schema is CELLS:
+        frame = contents.with_measures(frame)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
     for condition in listed(options.where) or []:
@@ -139,7 +142,7 @@ def _columns(
     """Build the selected table of the given cells, with the names of the columns to show."""
     schema = contents.schema
     whole = options.export is not None and options.export.suffix not in _FOR_PEOPLE
-    frame, shown = cells, list(cells.columns) if whole else _shown(cells)
+    frame, shown = cells, list(cells.columns) if whole else _shown(cells, options.experiment)
     if options.table != "cells":
         long = contents.long(options.table, cells["key"])
         simulated = schema is SIMULATIONS
@@ -172,9 +175,11 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
     return frame.assign(this_code=harness.by_this_code(frame))
 
 
-def _shown(frame: pd.DataFrame) -> list[str]:
-    """Default columns, with `this_code` if some rows were computed by another code version."""
+def _shown(frame: pd.DataFrame, experiment: str | None) -> list[str]:
+    """Default columns, the measures of an experiment, and `this_code` if another code version computed some rows."""
     usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
+    if experiment is not None:
+        usual = [*usual, *(name for name in frame if name in KNOWN and name not in usual)]
     return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
 
 

@@ -298,8 +298,7 @@ class Results:
         frame[experiment.schema.source] = [cell.source for cell in chosen]
         if experiment.schema is CELLS:
             frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
-            measured = contents.long("measured", wanted).pivot(index="key", columns="measure", values="value")
-            frame = frame.merge(measured, on="key", how="left")
+            frame = contents.with_measures(frame)
         notes = [older] if older and self.accept_older else []
         notes += _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
         bad = frame["status"] == "failed"
