@@ -57,7 +57,7 @@ def derivative(
     log_rows : (rows,), log prices of whole capacities, -inf for zero
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
-    use = polytope.use[rows][:, pairs].tocoo()
+    use = polytope.use_by(pairs)[rows].tocoo()
     part = np.log(use.data) - (cost + np.log(polytope.gamma))[pairs][use.col]
     most = np.full(len(rows), -np.inf)
     np.maximum.at(most, use.row, part)

@@ -70,12 +70,16 @@ class Polytope:
     @cached_property
     def use(self) -> sp.csr_matrix:
         """Sparse matrix `D[n,i,r]`, (rows, pairs)."""
-        column, resource = np.nonzero(self.pair_use)
+        return self.use_by(slice(None))
+
+    def use_by(self, pairs: Index | slice) -> sp.csr_matrix:
+        """Columns of `use` for these pairs, without the matrix of all."""
+        of_pair = self.pair_use[pairs]
+        column, resource = np.nonzero(of_pair)
         row_of = np.zeros(self.cluster.capacity.shape, dtype=np.intp)
         row_of[self._rows] = np.arange(len(self.row_server))
-        row = row_of[self.pair_server[column], resource]
-        shape = (len(self.row_server), len(self.gamma))
-        return sp.csr_matrix((self.pair_use[column, resource], (row, column)), shape=shape)
+        row = row_of[self.pair_server[pairs][column], resource]
+        return sp.csr_matrix((of_pair[column, resource], (row, column)), shape=(len(self.row_server), len(of_pair)))
 
     @cached_property
     def tasks(self) -> sp.csr_matrix:

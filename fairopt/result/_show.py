@@ -13,7 +13,7 @@ import numpy as np
 from ..base.libraries import pd
 from ..base.names import listed
 from ..certificates import Certificate
-from ..model._arrays import Array
+from ..model._arrays import Array, Index
 from .arrays import NOTHING, ROUNDING, SOME, Answer
 
 #: Arrays (users,) by column name.
@@ -64,10 +64,12 @@ def text(allocation: Answer, columns: Columns, width: int | None = None) -> str:
 def _table(allocation: Answer, columns: Columns, width: int | None) -> str:
     """Table of users; if there are more than 20 users, it has only the first ten and the last ten."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
-    shown = {"user": users} | certain(columns, allocation)
+    half, count = _ROWS // 2, len(users)
+    at = np.arange(count) if count <= _ROWS else np.r_[:half, count - half : count]
+    shown = {"user": [users[n] for n in at]} | certain(columns, allocation, at)
     table: list[list[str]] = []
     for name, texts in shown.items():
-        cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
+        cells = [name, *texts] if count <= _ROWS else [name, *texts[:half], "...", *texts[half:]]
         cells = cells if most is None else [cut(text, most) for text in cells]
         size = max(map(len, cells))
         table.append([text.rjust(size) if table else text.ljust(size) for text in cells])
@@ -145,8 +147,10 @@ def uncertain(certificate: Certificate) -> Array:
     return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
 
-def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[str]]:
-    """Columns of an allocation, (users,) each, as text with the digits that are certain, at most six.
+def certain(
+    columns: Mapping[str, Array], allocation: Answer, users: Index | slice = slice(None)
+) -> dict[str, list[str]]:
+    """Columns of an allocation at these users, as text with the digits that are certain, at most six.
 
     Tasks that the certificate does not distinguish from 0 (`Arrays.nothing`) print as 0. Tasks on one server (the
     columns after the weight) also print as 0 if their fraction of the user's tasks is less than the residual or the
@@ -161,12 +165,12 @@ def certain(columns: Mapping[str, Array], allocation: Answer) -> dict[str, list[
     if not certificate.judged:
         dust = np.maximum(dust, np.minimum(NOTHING * tasks, SOME))
     with np.errstate(divide="ignore"):
-        digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
+        digits = np.clip(np.floor(-np.log10(apart[users])), 0, _MOST).astype(int).tolist()
     text, weight = {}, [*columns].index("weight")
     for place, (name, values) in enumerate(columns.items()):
-        sure = [_MOST] * len(values) if place == weight else digits
+        sure = [_MOST] * len(digits) if place == weight else digits
         # Columns after the weight are servers.
         kept = np.where((nothing & (place != weight)) | ((values < dust) & (place > weight)), 0.0, values)
         text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
-                      for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
+                      for value, k in zip(kept[users].tolist(), sure, strict=True)]  # fmt: skip
     return text
