@@ -265,11 +265,28 @@ def _generic(read: Callable[..., Any], nodes: float) -> tuple[Amounts, Amounts]:
 
 def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     """Allocation of a job by node: the totals of `tres_alloc_str`, divided as in `job_resources` and `gres_detail`."""
-    who, found, detail = asks.who, job.get("job_resources"), job.get("gres_detail")
-    found = found if isinstance(found, Mapping) else {}
-    of = found.get("nodes")
+    parts = _by_node(job, asks.who)
+    named, total = _sum([*parts.values()]), _reading(job, asks.who)(tres, "tres_alloc_str")
+    asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
+    # A type that Slurm chose, such as `gres/gpu:a100`, is part of the demand only if the job requested a type.
+    kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
+    total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
+
+    def part(amounts: Amounts, what: str) -> float:
+        """Part of a node in the total of a resource: by its own amounts, by CPUs if it has none, or equal parts."""
+        by = what if named[what] else "cpu"
+        return float(amounts[by] / named[by]) if named[by] else 1 / len(parts)
+
+    return {name: {what: amount * part(amounts, what) for what, amount in total.items()}
+            for name, amounts in parts.items()}  # fmt: skip
+
+
+def _by_node(job: Object, who: str) -> dict[str, Amounts]:
+    """Amounts that `job_resources` and `gres_detail` of a job state, by node; one node "" if they name none."""
+    found, detail = job.get("job_resources"), job.get("gres_detail")
+    of = found.get("nodes") if isinstance(found, Mapping) else None
     if not isinstance(of, Mapping):  # the format before Slurm 24.05
-        of = {"list": of, "allocation": found.get("allocated_nodes")}
+        of = {"list": of, "allocation": found.get("allocated_nodes") if isinstance(found, Mapping) else None}
     read = _reading({**job, "list": of.get("list")}, who)
     names = read(hosts, "nodes") or read(hosts, "list") or [""]
     rows = of.get("allocation")
@@ -279,18 +296,7 @@ def _holds(job: Object, asks: _Job, nodes: int) -> dict[str, dict[str, float]]:
     parts: list[Amounts] = [Counter(_row(by_name.get(name, {}), who)) for name in names]
     for amounts, one in zip(parts, detail if isinstance(detail, list) else (), strict=False):
         amounts.update(gres(one, f"gres_detail of {who}"))
-    named, total = _sum(parts), read(tres, "tres_alloc_str")
-    asked = asks.total | {what: amount * nodes for what, amount in asks.each.items()}
-    # A type that Slurm chose, such as `gres/gpu:a100`, is part of the demand only if the job requested a type.
-    kept = sorted(what for what in {*asked, *named, *total} - {"node"} if what in asked or ":" not in what)
-    total = {what: amount for what in kept if (amount := total.get(what) or named[what] or asked.get(what, 0.0))}
-
-    def part(amounts: Amounts, what: str) -> float:
-        by = what if named[what] else "cpu"
-        return float(amounts[by] / named[by]) if named[by] else 1 / len(names)
-
-    return {name: {what: amount * part(amounts, what) for what, amount in total.items()}
-            for name, amounts in zip(names, parts, strict=True)}  # fmt: skip
+    return dict(zip(names, parts, strict=True))
 
 
 def _row(row: Object, who: str) -> dict[str, float]:

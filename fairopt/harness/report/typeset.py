@@ -476,34 +476,37 @@ def _pages(columns: Sequence[_Column], rows: range) -> list[list[int]]:
     return [[row for row, _ in page] for _, page in pages]
 
 
+#: Space between columns, as a LaTeX column specifier.
+_BETWEEN = f"@{{\\hspace{{{_GAP}em}}}}"
+
+
 def _tabular(columns: Sequence[_Column], rows: Sequence[int]) -> list[str]:
-    """Set one table, with gaps of a fraction of an em, none at the edges, and common headings over rules."""
+    """Set one table, with gaps of a fraction of an em and none at the edges."""
     kinds = [f">{{\\raggedright\\arraybackslash}}p{{{one.wide:.2f}em}}" if one.folded else "lr"[one.number]
              for one in columns]  # fmt: skip
-    gap = f"@{{\\hspace{{{_GAP}em}}}}"
-    lines = [f"\\begin{{tabular}}{{@{{}}{gap.join(kinds)}@{{}}}}", "\\toprule"]
+    lines = [f"\\begin{{tabular}}{{@{{}}{_BETWEEN.join(kinds)}@{{}}}}", "\\toprule", *_headings(columns), "\\midrule"]
+    merged, label = len(columns) > 1 and not columns[1].number, None
+    for row in rows:
+        first, *others = (one.cells[row] for one in columns)
+        # A label of several consecutive rows is printed in the first row only.
+        lines.append(_row(["" if merged and first == label else first, *others]))
+        label = first
+    return [*lines, "\\bottomrule", "\\end{tabular}"]
+
+
+def _headings(columns: Sequence[_Column]) -> list[str]:
+    """Set headings: common headings of consecutive columns of one group, over a rule, and one or two lines of each."""
     spans, rules, at = [], "", 1
     for _, some in groupby(enumerate(columns), lambda one: one[1].group or one[0]):
         inside = [one for _, one in some]
         group, end = inside[0].group, at + len(inside) - 1
-        kind = f"@{{}}c{gap if end < len(columns) else '@{}'}"
+        kind = f"@{{}}c{_BETWEEN if end < len(columns) else '@{}'}"
         spans.append(f"\\multicolumn{{{len(inside)}}}{{{kind}}}{{{group}}}" if group else "")
         rules += f"\\cmidrule(lr){{{at}-{end}}}" if group else ""
         at = end + 1
-    if rules:
-        lines += [_row(spans), rules]
-    if any(one.head[0] for one in columns):
-        lines.append(_row(one.head[0] for one in columns))
-    lines += [_row(one.head[1] for one in columns), "\\midrule"]
-    name = None
-    for row in rows:
-        cells = [one.cells[row] for one in columns]
-        # A label of several consecutive rows is printed in the first row only.
-        if cells[0] == name and len(columns) > 1 and not columns[1].number:
-            cells[0] = ""
-        lines.append(_row(cells))
-        name = cells[0] or name
-    return [*lines, "\\bottomrule", "\\end{tabular}"]
+    groups = [_row(spans), rules] if rules else []
+    above = [_row(one.head[0] for one in columns)] if any(one.head[0] for one in columns) else []
+    return [*groups, *above, _row(one.head[1] for one in columns)]
 
 
 def _row(cells: Iterable[str]) -> str:
