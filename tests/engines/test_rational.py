@@ -90,6 +90,7 @@ def test_drf_of_every_server_needs_no_doubles_either() -> None:
         assert not certify(tiny.cluster, wrong, tiny.criterion)[0].passes()
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize(
     ("engine", "said"),
     [

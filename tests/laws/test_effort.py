@@ -68,6 +68,7 @@ def cluster(kind: str) -> fo.Cluster:
     return found
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("kind", ROUNDS)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=identify)
 def test_the_first_engine_answers_in_as_many_rounds_as_ever(mechanism: Mechanism, kind: str) -> None:
