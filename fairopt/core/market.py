@@ -259,6 +259,17 @@ class Market:
         slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
         return self.log_weight_ratio + fair - total, slope
 
+    def excludes(self, tasks: Array, at: Point, tol: float) -> bool:
+        r"""True if prices prove at alpha = 1 that no allocation has the welfare of `tasks` (users,), by weak duality:
+
+        .. math::
+            \sum_n \phi_n \log x_n \le \sum_{i,r} \lambda_{ir} + \sum_n \phi_n \Big(\log \frac{\phi_n}{p_n} - 1\Big),
+            \qquad p_n = \min_i \sum_r d_{nr} \frac{\lambda_{ir}}{c_{ir}}
+        """
+        phi, lam = self.own.weight, np.exp(at.level) * at.lam
+        most = np.log(phi * self.unit / self.pairs.least(self.pairs.cost(lam))) - 1
+        return bool(lam[self.row].sum() + phi @ most < phi @ (np.log(tasks) - tol))
+
     def product_units(self, at: Point) -> tuple[Array, Array]:
         """Units of complementarity products of pairs (pairs,), and of rows (servers, resources) by `row_units`.
 

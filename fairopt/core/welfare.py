@@ -77,7 +77,6 @@ _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 #: doubled until such an interval is found, up to `_LONGEST`.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
 
-
 #: Upper bound of the centring parameter where the affine step is short.
 _SHORT_CENTRING = 0.5
 #: Bounds of products in Gondzio's correctors relative to the target (`_PRODUCT_BOUNDS`), and largest number of
@@ -424,7 +423,7 @@ class Candidate:
 
 def run(
     problem: Problem, tol: float, start: object = None, max_steps: int = _STEPS, patience: float = math.inf,
-    weight: float | None = None,
+    weight: float | None = None, wanted: Array | None = None,
 ) -> Candidate:  # fmt: skip
     """Solve by the interior-point method, from a compatible warm `start`; return the iterate of least backward error.
 
@@ -438,6 +437,7 @@ def run(
     max_steps : largest number of steps, besides the additional steps at small alpha
     patience : number of successive steps without a halving of mu at the final alpha, after which iterations end
     weight : log weight of the sum of shares, if it is fixed; `Candidate.off` is then its residual
+    wanted : (users,), tasks at alpha = 1; iterations end once prices prove that their welfare is not attainable
     """
     alpha = problem.criterion.alpha
     decades = int(min(_STEPS_PER_DECADE / alpha, _MOST_STEPS)) if alpha > 0 else 0
@@ -445,7 +445,7 @@ def run(
     warm_start = start if isinstance(start, Start) else None
     at = _Run(Market(problem, weight), tol, warm_start, patience, decades)
     for number in range(max_steps + 1):
-        if not at.step(number):
+        if not at.step(number) or (wanted is not None and at.market.excludes(wanted, at.now.at, tol)):
             break
     best, log_weight = at.best, at.now.at.log_weight
     if np.isinf(best.error) and at.now.finite:

@@ -7,7 +7,9 @@ import pytest
 from families import draw
 
 import fairopt as fo
+from fairopt.core.welfare import run
 from fairopt.errors import SolverError
+from fairopt.model.problem import Problem
 
 
 def plain(seed: int, users: int = 30, servers: int = 8, resources: int = 3, low: float = 0.3) -> fo.Cluster:
@@ -33,6 +35,31 @@ def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
     tasks = shared.gamma.sum(axis=1) / 60 * 10 ** rng.uniform(-2, 1, 60)
     limited = shared.replace(max_tasks=np.where(rng.random(60) < 0.5, tasks, np.inf))
     assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0, 5000.0])
+def test_zero_demands_at_large_alpha(alpha: float, limited: bool) -> None:
+    """Prices of users who lack the scarcest resources are tens of decades below others: pooling them loses nothing."""
+    rng = np.random.default_rng([1, limited])
+    demand = rng.lognormal(0, 0.5, (100, 4)) * (rng.random((100, 4)) < 0.6)
+    demand[~demand.any(axis=1), 0] = 1.0
+    shared = fo.Cluster(100 * rng.lognormal(0, 0.5, (30, 4)), demand)
+    if limited:
+        part = np.where(rng.random(100) < 0.5, 10 ** rng.uniform(-1, 1, 100), np.inf)
+        shared = shared.replace(max_tasks=part * shared.gamma.sum(axis=1) / 100)
+    found = fo.AlphaFair(alpha).solve(shared, 1e-7)
+    assert found.stats.engine == "native"
+    assert found.stats.rounds <= 30
+
+
+def test_prices_prove_that_tasks_are_out_of_reach() -> None:
+    """Iterations for tasks that are optimal go on to the end, and for slightly more tasks they end before."""
+    problem = Problem(shared := plain(5), fo.CEEI("servers").criterion(shared))
+    with np.errstate(all="ignore"):
+        found = run(problem, 1e-9)
+        tasks = problem.polytope.allocation(found.fractions).sum(axis=1)
+        assert [run(problem, 1e-9, wanted=more * tasks).error <= 1e-9 for more in (1.0, 1.0001)] == [True, False]
 
 
 def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:

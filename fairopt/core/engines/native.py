@@ -92,4 +92,5 @@ def solutions(problem: Problem, tol: float, warm: object = None, sooner: Iterabl
         yield from maxmin.solutions(problem)
     else:
         yield from sooner
+        yield from welfare.placed(problem, tol)
         yield from welfare.solutions(problem, tol, warm)

@@ -1,5 +1,7 @@
 """Engine of concave welfare, for any utilities, by the interior-point method `core.welfare`; floors as limits.
 
+Where zero demands make pooling exact, the optimum of the pool is placed on the servers (`placed`).
+
 Engines that support limits but no floors are applied as follows. At given prices user n has `max(floor_n, demand_n)`
 tasks. Each user whose demand is less than its floor gets the floor as a limit, and a weight at which it demands more.
 The optimum of this program is the same, and the set of users at their floors is found by iteration.
@@ -13,14 +15,17 @@ from dataclasses import replace
 import numpy as np
 
 from ...base import clock
-from ...certificates.backward import log_price_per_task
+from ...certificates.backward import error_at, log_price_per_task
 from ...model._arrays import Array
 from ...model.criterion import ConcaveWelfare, Criterion
 from ...model.problem import Problem
 from .. import welfare
 from ..accuracy import ACCURATE
 from ..factors import LOG_RANGE
+from ..market import FIRST_ALPHA
+from ..refinement import DENSE
 from ..solution import Run, Solution
+from . import small
 
 #: Backward error at which iterations end where no refinement follows.
 _UNREFINED_TOL = ACCURATE
@@ -60,6 +65,42 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     tasks, log = polytope.allocation(found.fractions), polytope.log_unit_prices(found.log_rows)
     rough = found.error > tol
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
+
+
+def placed(problem: Problem, tol: float) -> Iterator[Solution]:
+    r"""Yield at most one candidate at large alpha: the optimum of the pool of all servers, placed on the servers.
+
+    Users who demand few resources can use what others leave on each server, so that pooling often loses nothing: the
+    tasks :math:`X_n` and prices of the pool are optimal if a placement fills every resource with a price on all
+    servers. Such a placement is the optimum at alpha = 1 of equal prices per capacity,
+
+    .. math:: \max \sum_n w_n \log x_n, \qquad w_n = X_n \sum_{r\ \text{priced}} d_{nr} / \textstyle\sum_i c_{ir},
+
+    which takes about ten steps, while prices at a large alpha, tens of decades apart, are no longer resolved by slacks.
+    There is no candidate without zero demands, or if there is no such placement, which its prices usually show after a
+    few steps.
+    """
+    cluster, rule, polytope, begun = problem.cluster, problem.criterion, problem.polytope, clock.cpu()
+    whole = type(rule) is Criterion and len(cluster.servers) > 1 and not (cluster.rated or rule.floor.any())
+    # Limits in the pool are unknowns of a dense matrix.
+    whole = whole and FIRST_ALPHA < rule.alpha < np.inf and len(polytope.limited) <= DENSE
+    if not (whole and (cluster.demand == 0).any()):
+        return
+    for pool in small.in_levels(Problem(cluster.pool(), rule), tol, "native"):
+        assert pool.log is not None
+        total, capacity = pool.tasks[:, 0], cluster.pooled_capacity
+        full = cluster.demand.T @ total > (1 - tol) * capacity
+        weight = total * (cluster.demand @ np.divide(1.0, capacity, out=np.zeros(len(full)), where=full))
+        if not weight[polytope.users].all():  # at their limits some users have only resources without prices
+            return
+        free, log = np.where(problem.limits > 0, np.inf, 0.0), np.where(full, pool.log, -np.inf)
+        equal = replace(rule, share=np.ones(len(total)), alpha=1.0, weight=weight, cap=free)
+        with np.errstate(all="ignore"):
+            found = welfare.run(Problem(cluster.derived(max_tasks=free), equal), tol, wanted=total[polytope.users])
+        tasks, log = polytope.allocation(found.fractions), np.repeat(log, len(cluster.servers), axis=0)
+        if error_at(polytope, rule, tasks, polytope.log_row_prices(log), tol) <= tol:
+            run = Run("interior point of the pool", clock.cpu() - begun)
+            yield Solution(tasks, None, "native", (run,), 0.0, pool.rounds + found.steps, "converged", log=log)
 
 
 #: Largest number of programs from one start, unless the set of users at their floors repeats earlier.
