@@ -73,6 +73,7 @@ def test_program_and_criterion_say_the_same(mechanism: Mechanism) -> None:
     ids=identify,
 )
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # at these tolerances; the comparison decides
 def test_programs_have_the_answers_of_criteria(mechanism: Mechanism, seed: int) -> None:
     """On random clusters, solved by CVXPY as they come: all levels of max-min, else Clarabel's tasks."""
     rng = np.random.default_rng(100 + seed)
