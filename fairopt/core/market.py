@@ -39,6 +39,8 @@ _LOG_CAP = 500.0
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -LOG_RANGE / 2
 #: The game is scaled by PS-DSF, computed without task limits, only if its tasks are below this fraction of all limits.
 _BELOW_LIMIT = 0.9
+#: Distance of a log price from the median up to which it is kept in `continued`.
+_SPREAD = 1.0
 #: Mean utilization at the uniform starting point.
 _MEAN_LOAD = 0.8
 #: Mirror descent: number of last iterates that are averaged, since they oscillate (`_AVERAGED`), and damping of log
@@ -416,11 +418,22 @@ class Market:
         return Point(y, z, lam, w, x, p, np.zeros(0), np.zeros(0), log_weight, level)
 
     def continued(self, at: Point, alpha: float) -> Point:
-        """Starting point for a larger alpha, with prices of rows at the power that the levels of their users imply."""
+        """Starting point for another alpha.
+
+        In welfare programs, prices of users whose log prices differ from the median by at most `_SPREAD` are kept, and
+        their tasks follow: users on one level of the max-min limit have prices that tend to a limit. Prices that are
+        farther apart, and all prices of the game, are raised to the power that the levels of their users imply.
+        """
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._set_alpha(alpha)
         pairs = self.pairs
-        level_growth = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
+        log_level, ratio, kept, middle = np.log(pairs.least(cost) / (own.share * self.unit)), alpha / own.alpha, 0.0, 0.0
+        if self.log_gamma is None:
+            order, spent = np.argsort(log_level), at.x * (at.p + self.on_users(self.sign * at.xi))
+            total = np.cumsum(spent[order])
+            middle = log_level[order[np.searchsorted(total, total[-1] / 2)]]  # the median expenditure
+            kept = middle + np.clip(log_level - middle, -_SPREAD, _SPREAD)
+        level_growth = (ratio - 1) * (log_level - kept)
         part = at.y / (pairs.of_user(at.x) * cost)
         pair_level = pairs.of_user(level_growth)
         if self.log_gamma is not None:  # in the game prices of a server are also proportional to gamma^alpha
@@ -428,7 +441,7 @@ class Market:
         row_growth = pairs.use(part * pair_level) / np.maximum(pairs.use(part), TINY)
         top = float(row_growth[self.row].max())
         row_growth = np.exp(row_growth - top)
-        level = at.level * alpha / own.alpha + top
+        level = at.level * ratio + top + (ratio - 1) * middle
         self.log_cap = level + _LOG_CAP
         lam = np.where(self.row, at.lam * row_growth, 0.0)
         # Pairs whose costs increase most lose tasks; the price of a user increases at most by the factor of its least

@@ -62,9 +62,9 @@ from .central_path import (
 from .factors import TINY
 from .market import FIRST_ALPHA, Change, Market, Point, Start
 
-#: Factor by which alpha is multiplied, and residual below which it is multiplied, for welfare programs (`_GROWTH`) and
-#: for the game (`_GROWTH_GAME`).
-_GROWTH, _GROWTH_GAME = (2.0, 0.1), (3.0, 0.3)
+#: Factor by which alpha is multiplied, and residual and mu below which it is multiplied, for welfare programs
+#: (`_GROWTH`) and for the game (`_GROWTH_GAME`).
+_GROWTH, _GROWTH_GAME = (2.0, 0.1, 0.01), (3.0, 0.3, np.inf)
 #: The backward error of an iterate is computed once mu is below the fraction `_JUDGED` of the tolerance, as the error
 #: rarely suffices earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
@@ -97,7 +97,7 @@ _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: repetitions, in which rows that the last one overused are added (`_SPLITS`).
 _CHEAP, _SPLITS = 0.8, 4
 #: Default number of steps of a run.
-_STEPS = 90
+_STEPS = 120
 #: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
@@ -549,7 +549,8 @@ class _Run:
         progress = market.at_final_alpha and now.mu < 0.5 * self.least_mu
         self.slow_steps, self.least_mu = (0, now.mu) if progress else (self.slow_steps + 1, self.least_mu)
         self.short_steps = self.short_steps + 1 if t < _NO_ADVANCE else 0
-        rounding = now.mu < _NEAR_ROUNDING_MU and (t < 0.5 or new.residual > 10 * now.residual)
+        expected = (1 - 0.5 * t if t < 0.5 else 10.0) * now.residual
+        rounding = now.mu < _NEAR_ROUNDING_MU and new.residual > expected
         if rounding:
             self.stalled += 2
         return (
@@ -561,8 +562,8 @@ class _Run:
     def _raise_alpha(self) -> None:
         """Continue with a larger alpha, if the present alpha is not the final one and equations hold approximately."""
         market, now = self.market, self.now
-        growth, feasible = _GROWTH if market.log_gamma is None else _GROWTH_GAME
-        if not market.at_final_alpha and now.residual < feasible:
+        growth, feasible, central = _GROWTH if market.log_gamma is None else _GROWTH_GAME
+        if not market.at_final_alpha and now.residual < feasible and now.mu < central:
             self.slow_steps = 0
             at = market.continued(now.at, min(market.own.alpha * growth, market.problem.criterion.alpha))
             self.now = Step(market, at, market.product_units(at), now.rough)
