@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.core.choices import Choices
 from fairopt.core.engines import welfare
 from fairopt.core.game import crowd as groups
 from fairopt.core.game import entropy_homotopy
 from fairopt.core.game.equilibrium_system import EquilibriumSystem
+from fairopt.model._arrays import Index, Mask
 from fairopt.model.problem import Problem
 
 
@@ -37,6 +39,26 @@ def test_a_sample_leads_to_the_same_equilibrium(mechanism: fo.Mechanism, seed: i
         *_, sampled = groups.solutions(problem, 1e-6, "native")
     expected = problem.polytope.allocation(whole.here.tasks / q.gamma).sum(axis=1)
     np.testing.assert_allclose(sampled.tasks.sum(axis=1), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_psdsf_begins_at_the_prices_of_a_sample_if_these_lead_to_ties(
+    failing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, begun, solved = fo.PSDSF().solve(crowd(0)), list[Choices](), Choices._solved
+    request.getfixturevalue("small")
+
+    def counted(self: Choices, going: Mask) -> Index:
+        if self not in begun:
+            begun.append(self)
+        return np.full(1, -1) if failing and [self] == begun[1:] else np.asarray(solved(self, going))
+
+    monkeypatch.setattr(Choices, "_solved", counted)
+    found = fo.PSDSF().solve(crowd(0))
+    assert [each.users for each in begun[1:]] == [1500] * (1 + failing)
+    assert begun[0].users < 200
+    assert expected.stats.solver == found.stats.solver == "linear programs"
+    np.testing.assert_allclose(found.user_tasks, expected.user_tasks, rtol=1e-9)
 
 
 @pytest.mark.parametrize("alike", [1000.0, 1e9])  # servers whose prices agree in the sample, or at first all servers

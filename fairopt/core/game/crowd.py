@@ -87,7 +87,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         begun = clock.cpu()
 
 
-class _Users:
+class Users:
     """Users of a problem at finite alpha."""
 
     def __init__(self, problem: Problem) -> None:
@@ -205,7 +205,7 @@ class _Users:
 
 def _by_sample(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int]]:
     """Yield tasks (users, servers), log prices (servers, resources) and numbers of linear systems at finite alpha."""
-    users = _Users(problem)
+    users = Users(problem)
     q = users.sample()
     if len(q.weight) > _PART * len(users.users):
         return
