@@ -34,7 +34,7 @@ from ..model._arrays import Array, Index, Mask
 from ..model.linear import minimise
 from ..model.problem import Problem
 from . import simplex
-from .accuracy import DECREASE, NEGLIGIBLE, REFINED, SHORTER, SHORTEST
+from .accuracy import DECREASE, NEGLIGIBLE, REFINED, SHORTER, SHORTEST, SINGLE_ROUNDING
 from .algebra import Pairs
 from .factors import TINY, stack_solved
 from .judge import infeasibility
@@ -72,6 +72,8 @@ _TABLEAU, _MANY = 5_000, 2_000
 #: Part of a user's tasks above which a pair may be a tie (`_TIED`); difference of logs of tasks below which pairs are
 #: tied (`_SAME`).
 _TIED, _SAME = 3e-7, REFINED
+#: Error of rises between ties, which an interior-point method leaves where exact splits have none.
+_SPLIT_ERROR = SINGLE_ROUNDING
 #: Default number of rounds in which levels are raised on ties.
 _ROUNDS = 60
 #: Rounds end if the product of the numbers of ties and of pairs about to become ties exceeds this bound, since each of
@@ -116,19 +118,24 @@ class Choices:
     steps : number of Newton steps, of all problems together
     """
 
-    def __init__(self, q: System, count: int = 1) -> None:
+    def __init__(self, q: System, count: int = 1, start: Choices | None = None) -> None:
+        """Begin at prices at which no server is overused, or at those of a problem with other users, `start`."""
         self.q, self.count, self.steps = q, count, 0
         self.users, self.servers = (len(q.start) - 1) // count, len(q.row) // count
         self.served = np.bincount(q.server, minlength=len(q.row)) > 0
         self.tau, self.factor = np.full(count, _FIRST), np.full(count, _SLOWEST)
-        # At the initial prices each server is as good for one of its users as that user's best server, and no server is
-        # overused.
-        self.price = np.where(self.served, -np.inf, 0.0)
-        best = np.maximum.reduceat(q.log_gain, q.start[:-1])
-        np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
-        self._look()
-        highest = np.where(self.served, self._excess(), -np.inf).reshape(count, -1).max(axis=1)
-        self.price = self.price + np.where(self.served, np.repeat(highest, self.servers), 0.0)
+        if start is not None:
+            self.tau, self.factor = start.tau, start.factor
+            self.price: Array = start.price
+        else:
+            # At the initial prices each server is as good for one of its users as that user's best server, and no
+            # server is overused.
+            self.price = np.where(self.served, -np.inf, 0.0)
+            best = np.maximum.reduceat(q.log_gain, q.start[:-1])
+            np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
+            self._look()
+            highest = np.where(self.served, self._excess(), -np.inf).reshape(count, -1).max(axis=1)
+            self.price = self.price + np.where(self.served, np.repeat(highest, self.servers), 0.0)
         self.ended = np.zeros(count, dtype=bool)
         self.before = 2 * self.tau, self.price  # tau and prices of the previous point
 
@@ -339,7 +346,7 @@ class Choices:
             server_growth[q.server[has_tasks]] = growth[q.user[has_tasks]]
             rise, best_after = np.log(server_growth), best + np.log(np.where(growth > 0, growth, 1.0))
             excess = level + rise[q.server] - best_after[q.user]
-            enters = (excess > _SAME) & going[problem]
+            enters = (excess > np.where(tied, _SPLIT_ERROR, _SAME)) & going[problem]
             lead, length = (best[q.user] - level)[enters], np.ones(self.count)
             np.minimum.at(length, problem[enters], lead / (lead + excess[enters]))
             ties, entries = (np.bincount(problem[which], minlength=self.count) for which in (pairs, enters))

@@ -1,60 +1,241 @@
-r"""Crowds over few servers, by groups of users who divide their tasks alike over servers.
+r"""Crowds over few servers: prices from a sample of users, and groups of users who divide their tasks alike.
 
-A group g of users with base tasks :math:`b_n` is one user with the demand :math:`\sum_{n \in g} b_n d_n`: with
-:math:`l_g` tasks of the group, its users have :math:`x_n = l_g b_n`, divided alike. At the prices of the optimum for
-groups, every user has a cheapest server and desired tasks,
+At finite alpha the unknowns are the few prices, at which every user has a cheapest server and desired tasks,
 
 .. math::
     x_n(\lambda) = \max_i \Big(\frac{G_{ni}}{\sum_r \lambda_{ir} d_{nr}}\Big)^{1/\alpha},
 
-with the marginal welfare :math:`G_{ni}` of one task, which in the game depends on the server. Users leave groups whose
-cheapest server is not theirs, and base tasks become desired tasks, until neither changes: all conditions of optimality
-then hold user by user. Marginal welfare of groups is :math:`G_{gi} = \sum_{n \in g} G_{ni} b_n^{1 - \alpha}`. Users
-whose desired tasks exceed their limits form groups of their own, whose base tasks are the limits, and whose limit is 1.
+with the marginal welfare :math:`G_{ni}` of one task, which in the game depends on the server. The optimum of a sample
+of users, with the weights of the users that they represent, determines prices to about a percent. The homotopy of
+`entropy_homotopy` then begins at a low temperature, with the pairs of all users that may have tasks near these prices.
 
-In max-min base tasks are those of a unit of level. With the least costs :math:`p_n` of a task at the prices of a level,
-and costs :math:`c_n` on the servers among which its group is divided, the level could be higher by at most the fraction
+In welfare whole sets of servers, here zones, may have the same prices per unit: together they are as good as one server
+of their total capacity, and all of their users are indifferent among them. In the sample prices of a zone agree up to
+the temperature. The homotopy therefore has zones in place of servers, and the tasks of each user are divided among the
+servers of its zone afterwards, by max-min of the fraction of these tasks. Where it is below 1, a zone is split.
+
+In max-min a group g of users with base tasks :math:`b_n`, those of a unit of level, is one user with the demand
+:math:`\sum_{n \in g} b_n d_n`. Its users divide their tasks alike, and leave groups whose cheapest server is not
+theirs, until none leaves. Users at their limits form groups of their own, whose base tasks are the limits, and whose
+limit is 1. With the least costs :math:`p_n` of a task at the prices of a level, and costs :math:`c_n` on the servers
+among which its group is divided, the level could be higher by at most the fraction
 :math:`1 - \sum_n b_n p_n / \sum_n b_n c_n` if users were divided one by one.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...base import clock
 from ...base.errors import SolverError
+from ...base.libraries import csgraph
 from ...model import _arrays
-from ...model._arrays import Array, Index
+from ...model._arrays import Array, Index, Mask
 from ...model.criterion import criterion
 from ...model.problem import Problem
-from ..accuracy import NEGLIGIBLE, VISIBLE
+from ..accuracy import NEGLIGIBLE
 from ..leximin import Leximin
 from ..solution import Run, Solution
 from .coupling import CoupledGame
 from .entropy_homotopy import Place, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, log_unit_prices, suppress_fp_warnings
 
-#: Largest finite alpha of games: in steeper ones desired tasks change more from round to round than in the last one.
-_STEEP = 8.0
-#: Approximate number of initial groups, and largest number of groups relative to that of users; and their largest
-#: number in welfare at finite alpha, above which the homotopy for all users is faster (many users with tied servers).
-_GROUPS, _PART, _FEW = 100, 0.1, 3000
-#: Largest number of rounds, and of successive rounds in which the largest change is not below `_PROGRESS` times the
-#: least earlier one.
+#: Approximate number of initial groups in max-min (`_GROUPS`), and for the division of given tasks (`_DIVIDED`);
+#: largest number of groups, and of users in a sample, relative to that of users (`_PART`).
+_GROUPS, _DIVIDED, _PART = 100, 1000, 0.1
+#: Largest number of rounds, and of successive rounds in which the saving is not below `_PROGRESS` times the least
+#: earlier one.
 _ROUNDS, _PATIENCE, _PROGRESS = 60, 4, 0.8
 #: A user leaves its group if its saving, a log of costs, exceeds the users' mean, and rounding errors (`_ROUNDED`).
 _ROUNDED = 1e-12
-#: Largest change of log base tasks and saving, times alpha, relative to the tolerance, at which there is a candidate.
+#: Largest saving relative to the tolerance at which there is a candidate, and error of levels of divided tasks.
 _STEADY = 0.1
-#: Temperature of the optimum of groups relative to the last change of log base tasks, and its bounds.
-_ACCURACY, _LEAST, _MOST = 0.01, 1e-9, 1e-4
-#: Temperature, relative to the last change and at least `_WARM`, at which Newton's method starts from the prices of the
-#: last round; and its largest number of steps there, and to the final temperature.
-_WARMER, _WARM, _RETURN, _STEPS = 10.0, 3e-4, 16, 300
+#: Approximate number of users in a sample, if all users are eligible on all servers.
+_SAMPLED = 4000
+#: Last temperature of the sample, and temperatures from which the curve of all users begins, in the order of trials.
+_LAST, _LEFT_AT = 1e-6, (1e-3, 5e-3, 3e-2)
+#: Servers are in the same zone if the logs of costs there differ, for all users whose costs are within `_USED` of their
+#: least costs, by at most `_ALIKE` times the last temperature; and largest number of attempts to form zones.
+_USED, _ALIKE, _ZONINGS = 0.1, 1000.0, 4
+#: Pairs are listed whose log desired tasks are less than the user's largest by at most `_REACH` times the temperature;
+#: those below half of it must all be listed at the prices that are found.
+_REACH = 60.0
+#: Largest number of Newton steps to the first point (`_RETURN`), and their smallest length (`_SHORTEST_STEP`): some
+#: prices vanish in the sample, but not for all users. Number of steps at a last point, with all listed pairs (`_MORE`).
+_RETURN, _SHORTEST_STEP, _MORE = 24, 1e-3, 8
+#: Largest number of linear systems, and temperatures of candidates: relative to the tolerance, and absolute.
+_STEPS, _TAU_PER_TOL, _OFFERED_TAU = 400, 0.03, (1e-9, 1e-11)
+
+
+@suppress_fp_warnings
+def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
+    """Yield candidates for max-min, welfare and the game at finite alpha; none if a method fails.
+
+    There are none for PS-DSF, a single pool, floors, or rates.
+    """
+    rule, begun = problem.criterion, clock.cpu()
+    infinite = bool(np.isinf(rule.alpha))
+    known = ("servers",) if infinite else ("servers", "game")
+    if rule.scope not in known or rule.floor.any() or problem.cluster.rated:
+        return
+    for tasks, log, steps in _by_groups(problem, tol) if infinite else _by_sample(problem, tol):
+        run = Run("groups of users", clock.cpu() - begun)
+        yield Solution(tasks, None, engine, (run,), 0.0, steps, "converged", log=log)
+        begun = clock.cpu()
+
+
+class Users:
+    """Users of a problem at finite alpha."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.users = problem, problem.polytope.users
+        self.demand, self.usable = problem.cluster.demand[self.users], problem.cluster.usable[self.users]
+        self.alpha, self.game = problem.criterion.alpha, problem.criterion.scope == "game"
+        marginal = problem.criterion.log_marginal(np.ones(len(problem.criterion.weight)))[self.users]
+        self.marginal = marginal.reshape(len(self.users), -1)
+
+    def costs(self, log: Array) -> Array:
+        """Log costs of a task (users, servers) at log prices (servers, resources)."""
+        return np.asarray(np.log(self.demand @ np.exp(log - log.max()).T) + log.max())
+
+    def short(self, log: Array) -> Array:
+        """Log desired tasks (users, servers), relative to the user's largest, at log prices (servers, resources)."""
+        desired = np.where(self.usable, (self.marginal - self.costs(log)) / self.alpha, -np.inf)
+        return np.asarray(desired - desired.max(axis=1, keepdims=True))
+
+    def sample(self) -> EquilibriumSystem:
+        """System of the middle user of each group of similar users, with the weight of the group."""
+        cluster, rule = self.problem.cluster, self.problem.criterion
+        similar = _arrays.alike(self.demand, _SAMPLED)
+        group = _arrays.numbered(np.column_stack([_kinds(self.demand, self.usable), similar]).astype(float))
+        order, ends = _arrays.by_group(group, int(group.max()) + 1)
+        chosen = np.sort(order[(ends[:-1] + ends[1:]) // 2])
+        # Users are weighted by the resources of their desired tasks at equal prices of all servers.
+        log = -np.log(np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf))
+        spent = self.marginal.max(axis=1) + (self.alpha - 1) * self.costs(log[None])[:, 0]
+        size = np.exp((spent - spent.max()) / self.alpha)
+        represented, some = np.bincount(group, size)[group[chosen]] / size[chosen], self.users[chosen]
+        part = cluster.derived(
+            demand=cluster.demand[some],
+            weight=cluster.weight[some],
+            max_tasks=cluster.max_tasks[some],
+            users=[""] * len(some),
+            eligible=cluster.eligible[some],
+        )
+        q = EquilibriumSystem.of(Problem(part, rule.restrict(some)).polytope, rule.restrict(some))
+        q.log_gain, q.limit = q.log_gain + np.log(represented)[q.user], q.limit * represented
+        return q
+
+    def zones(self, log: Array, apart: float) -> Index:
+        """Zone of each server, (servers,): logs of costs differ by at most `apart` between two of its servers."""
+        count = len(log)
+        if self.game:
+            return np.arange(count)
+        cost = np.where(self.usable, self.costs(log), np.inf)
+        used, same = cost <= cost.min(axis=1, keepdims=True) + _USED, np.zeros((count, count), dtype=bool)
+        for i in range(count):
+            for j in range(i):
+                both = used[:, i] | used[:, j]
+                near = both.any() and (np.abs(cost[both, i] - cost[both, j]) <= apart).all()
+                same[i, j] = near and (self.usable[:, i] == self.usable[:, j]).all()
+        return np.asarray(csgraph.connected_components(same, directed=False)[1])
+
+    def begin(self, curve: Sequence[Place], zone: Index) -> Place | None:
+        """Point of the curve of all users, from prices of the sample; None if Newton's method fails from all of them.
+
+        Its system has the pairs of users and zones that may have tasks.
+        """
+        first, steps = np.unique(zone, return_index=True)[1], curve[-1].steps
+        for tau in _LEFT_AT:
+            at = next((place.here for place in curve if place.tau <= tau), curve[-1].here)
+            log, unit = np.full((len(first), at.price.shape[1]), np.inf), np.full(len(first), np.inf)
+            np.minimum.at(log, zone, log_unit_prices(at.q, at.price))
+            np.minimum.at(unit, zone, at.unit)
+            here, near = None, np.zeros((len(self.users), len(first)), dtype=bool)
+            while ((short := self.short(log[zone])[:, first]) > -_REACH / 2 * at.tau)[~near].any():
+                near |= short > -_REACH * at.tau
+                q = self._system(zone, near)
+                price = (log + np.log(q.polytope.cluster.capacity)) / self.alpha
+                price = np.where(np.isfinite(price), price, unit[:, None])
+                found = newton(CoupledGame(q, price, at.tau, unit, most=at.most), _RETURN, _SHORTEST_STEP)
+                here, steps = found.here, steps + found.systems
+                if here is None:
+                    break
+                log = log_unit_prices(q, here.price)
+            if here is not None:
+                return Place(here, steps)
+        return None
+
+    def _system(self, zone: Index, near: Mask) -> EquilibriumSystem:
+        """System with zones in place of servers, and the pairs `near` (users, zones)."""
+        cluster, rule = self.problem.cluster, self.problem.criterion
+        capacity = np.zeros((near.shape[1], cluster.shape[2]))
+        np.add.at(capacity, zone, cluster.capacity)
+        eligible = np.zeros((cluster.shape[0], len(capacity)), dtype=bool)
+        eligible[self.users] = near
+        zones = cluster.derived(capacity=capacity, servers=[""] * len(capacity), eligible=eligible)
+        return EquilibriumSystem.of(Problem(zones, rule).polytope, rule)
+
+    def divided(self, q: EquilibriumSystem, tasks: Array, zone: Index, tol: float) -> tuple[Array | None, Index]:
+        """Tasks (all users, servers), from tasks of pairs of users and zones, and zones; None if zones are split."""
+        cluster, fractions = self.problem.cluster, q.polytope.inside(tasks / q.gamma)
+        amounts = q.polytope.allocation(fractions)
+        if len(zone) == amounts.shape[1]:
+            return amounts, zone
+        total = amounts.sum(axis=1)
+        eligible = cluster.usable & (amounts > NEGLIGIBLE * total[:, None])[:, zone]
+        free = cluster.derived(eligible=eligible, max_tasks=np.full(len(total), np.inf))
+        rule = criterion(free, 1 / np.where(total > 0, total, 1.0), np.inf, "servers", weight=np.ones(len(total)))
+        for tasks, found, saving in _rounds(Problem(free, rule), _DIVIDED):
+            low = 1 - found.levels[0]
+            if low <= _STEADY * tol:
+                return tasks, zone
+            if low > saving:
+                # Servers with prices at the lowest level lack what the others of their zone have.
+                lacks = found.log[0].max(axis=1) > found.log[0].max() + np.log(NEGLIGIBLE)
+                split = _arrays.numbered(np.column_stack([zone, lacks]).astype(float))
+                single = np.where(lacks, np.arange(1, len(zone) + 1), 0)
+                whole = split.max() == zone.max()
+                return None, _arrays.numbered(np.column_stack([zone, single]).astype(float)) if whole else split
+        return None, np.arange(len(zone))
+
+
+def _by_sample(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int]]:
+    """Yield tasks (users, servers), log prices (servers, resources) and numbers of linear systems at finite alpha."""
+    users = Users(problem)
+    q = users.sample()
+    if len(q.weight) > _PART * len(users.users):
+        return
+    curve, ends = list(follow(q, _LAST, warm=True)), (_TAU_PER_TOL * tol, *_OFFERED_TAU)
+    if not curve:
+        return
+    zone = users.zones(log_unit_prices(q, curve[-1].here.price), _ALIKE * curve[-1].tau)
+    for _ in range(_ZONINGS):
+        start, before = users.begin(curve, zone), zone
+        if start is None:
+            return
+        q, left = start.here.q, list(ends)
+        for place in cooled(start, ends[-1], start.steps + _STEPS, warm=True, listed=True):
+            if not left or place.tau > left[0] * (1 + NEGLIGIBLE):
+                continue
+            left.pop(0)
+            game = CoupledGame(q, place.here.price, place.tau, place.here.unit, most=place.here.most)
+            here = newton(game, _MORE).here or game
+            tasks, zone = users.divided(q, here.tasks, zone, tol)
+            if tasks is None:
+                break
+            yield tasks, log_unit_prices(q, here.price)[zone], place.steps
+        if np.array_equal(zone, before):
+            return
+
+
+def _kinds(demand: Array, usable: Mask) -> Index:
+    """Number users with the same demanded resources and usable servers alike, (users,)."""
+    kinds = np.packbits(demand > 0, axis=1), np.packbits(usable, axis=1)
+    return _arrays.numbered(np.hstack(kinds).astype(float))
 
 
 class _Optimum(NamedTuple):
@@ -65,89 +246,57 @@ class _Optimum(NamedTuple):
     levels: Array
 
 
-@suppress_fp_warnings
-def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
-    """Yield candidates once rounds hardly change prices.
+def _by_groups(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int]]:
+    """Yield tasks (users, servers) and log prices (stages, servers, resources) of max-min, and numbers of rounds."""
+    for k, (tasks, found, saving) in enumerate(_rounds(problem, _GROUPS)):
+        if saving * len(tasks) <= _STEADY * tol:
+            yield tasks, found.log, k + 1
 
-    There are none if groups become too many or rounds make no progress, and none for PS-DSF, games at alpha above
-    `_STEEP`, a single pool, floors, or rates.
+
+def _rounds(problem: Problem, count: int) -> Iterator[tuple[Array, _Optimum, float]]:
+    """Yield tasks (users, servers) of max-min, the optimum of groups, and the largest fraction that levels could rise.
+
+    `count` is the approximate number of initial groups. Rounds end if groups become too many, or without progress.
     """
-    rule = problem.criterion
-    steep = rule.scope == "game" and rule.alpha > _STEEP
-    if steep or rule.scope not in ("servers", "game") or rule.floor.any() or problem.cluster.rated:
-        return
-    begun, change, least, stalled, crowd = clock.cpu(), np.inf, np.inf, 0, _Crowd(problem)
-    most = _PART * len(crowd.base)
-    most = most if crowd.infinite or rule.scope == "game" else min(most, _FEW)
-    for k in range(_ROUNDS):
+    least, stalled, crowd = np.inf, 0, _Crowd(problem, count)
+    for _ in range(_ROUNDS):
         base, group = crowd.base, crowd.group
-        found = crowd.optimum(change) if group.max() < most else None
+        found = crowd.optimum() if group.max() < _PART * len(base) else None
         if found is None:
             return
         saving = crowd.move(found)
-        before = base if crowd.infinite else base * found.tasks.sum(axis=1)[group]
-        change = float(np.abs(np.log(crowd.base / before)).max())
-        size = saving + change
-        stalled, least = 0 if size < _PROGRESS * least else stalled + 1, min(least, size)
-        if not np.isfinite(size) or stalled > _PATIENCE:
+        stalled, least = 0 if saving < _PROGRESS * least else stalled + 1, min(least, saving)
+        if not np.isfinite(saving) or stalled > _PATIENCE:
             return
-        if max(change, saving) * crowd.alpha <= _STEADY * tol:
-            tasks = np.zeros(problem.cluster.shape[:2])
-            tasks[problem.polytope.users] = base[:, None] * found.tasks[group]
-            run, log = Run("groups of users", clock.cpu() - begun), found.log if crowd.infinite else found.log[0]
-            yield Solution(tasks, None, engine, (run,), 0.0, k + 1, "converged", log=log)
-            begun = clock.cpu()
+        tasks = np.zeros(problem.cluster.shape[:2])
+        tasks[problem.polytope.users] = base[:, None] * found.tasks[group]
+        yield tasks, found, saving
 
 
 class _Crowd:
-    """Users of a problem, their groups, and base tasks."""
+    """Users of a max-min problem, their groups, and base tasks."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, count: int) -> None:
         self.problem, users = problem, problem.polytope.users
         cluster, rule = problem.cluster, problem.criterion.restrict(users)
         self.demand, self.usable, self.limit = cluster.demand[users], cluster.usable[users], problem.polytope.limit
-        self.infinite, self.alpha = bool(np.isinf(rule.alpha)), 1.0 if np.isinf(rule.alpha) else rule.alpha
-        self.unit = rule.weight / rule.share if self.infinite else np.ones(len(users))
-        #: Log marginal welfare of a task, (users, servers) in the game, else (users, 1); 0 in max-min.
-        marginal = np.zeros(len(users)) if self.infinite else rule.log_marginal(self.unit)
-        self.marginal = marginal.reshape(len(users), -1)
-        self.base, self.full = self.unit, np.zeros(len(users), dtype=bool)
-        self.place: Place | None = None
-        if not self.infinite:  # at equal prices of all servers
-            pooled = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
-            log = self._desired(np.log(self.demand @ (1 / pooled))[:, None]).max(axis=1)
-            self.base = np.exp(log - log.max())
-        kinds = np.packbits(self.demand > 0, axis=1), np.packbits(self.usable, axis=1)
-        self.kind = _arrays.numbered(np.hstack(kinds).astype(float))
-        self.group = self._numbered(_arrays.alike(self.demand, _GROUPS))
+        self.base = self.unit = rule.weight / rule.share
+        self.full, self.kind = np.zeros(len(users), dtype=bool), _kinds(self.demand, self.usable)
+        self.group = self._numbered(_arrays.alike(self.demand, count))
 
     def _numbered(self, *labels: Index) -> Index:
         """Indices of groups of users with the same labels, (users,)."""
         return _arrays.numbered(np.column_stack([self.kind, self.full, *labels]).astype(float))
 
-    def _desired(self, log_cost: Array) -> Array:
-        """Log desired tasks (users, servers) at log costs of a task; in max-min minus log costs."""
-        return np.asarray((self.marginal - log_cost) / self.alpha)
-
-    def _sums(self, of_users: Array) -> Array:
-        """Sums over groups, (groups, columns), of values (users, columns)."""
-        return np.stack([np.bincount(self.group, column) for column in of_users.T], axis=1)
-
-    def _marginals(self) -> Array:
-        """Log marginal welfare of groups, (groups, servers) in the game, else (groups, 1)."""
-        log = self.marginal + (1 - self.alpha) * np.log(self.base)[:, None]
-        most = np.full(int(self.group.max()) + 1, -np.inf)
-        np.maximum.at(most, self.group, log.max(axis=1, where=log < np.inf, initial=-np.inf))
-        return np.asarray(np.log(self._sums(np.exp(log - most[self.group, None]))) + most[:, None])
-
-    def optimum(self, change: float) -> _Optimum | None:
-        """Optimum of groups, of an accuracy that suits the last change of log base tasks; None if it is not found."""
+    def optimum(self) -> _Optimum | None:
+        """Max-min of groups; None if it is not found."""
         cluster, users = self.problem.cluster, int(self.group.max()) + 1
         first, level = np.unique(self.group, return_index=True)[1], np.zeros(users)
-        # In max-min a group of users at their limits attains its limit at the highest of their levels.
-        np.maximum.at(level, self.group, np.where(self.full & self.infinite, self.limit / self.unit, 1.0))
+        # A group of users at their limits attains its limit at the highest of their levels.
+        np.maximum.at(level, self.group, np.where(self.full, self.limit / self.unit, 1.0))
+        demand = [np.bincount(self.group, self.base * column) for column in self.demand.T]
         groups = cluster.derived(
-            demand=self._sums(self.base[:, None] * self.demand),
+            demand=np.stack(demand, axis=1),
             weight=np.ones(users),
             max_tasks=np.where(self.full[first], 1.0, np.inf),
             users=[""] * users,
@@ -155,54 +304,32 @@ class _Crowd:
             rate=None,
         )
         problem = Problem(groups, criterion(groups, level, np.inf, "servers"))
-        if self.infinite:
-            try:
-                levels = Leximin(problem.polytope, problem.criterion)
-            except SolverError:
-                return None
-            return _Optimum(levels.tasks(), np.log(levels.prices()), np.sort([one.level for one in levels.stages]))
-        polytope, marginals = problem.polytope, np.broadcast_to(self._marginals(), (users, len(cluster.servers)))
-        q = EquilibriumSystem(polytope, level, self.alpha)
-        gain = marginals[polytope.pair_user, polytope.pair_server] + np.log(polytope.gamma)
-        q.log_gain = gain / self.alpha - np.log(q.largest)[polytope.pair_user]
-        self.place = self._followed(q, change)
-        if self.place is None:
+        try:
+            levels = Leximin(problem.polytope, problem.criterion)
+        except SolverError:
             return None
-        fractions = polytope.inside(self.place.here.tasks / q.gamma)
-        return _Optimum(polytope.allocation(fractions), log_unit_prices(q, self.place.here.price)[None], np.zeros(1))
-
-    def _followed(self, q: EquilibriumSystem, change: float) -> Place | None:
-        """Point of the homotopy of groups, from the prices of the last round if these are near; None if it fails."""
-        last, places = float(np.clip(_ACCURACY * change, _LEAST, _MOST)), deque[Place](maxlen=1)
-        if self.place is not None and (tau := max(_WARMER * change, _WARM)) < 1:
-            before = self.place.here
-            near = newton(CoupledGame(q, before.price, tau, before.unit, most=before.most), _RETURN)
-            if near.here is not None:
-                places.extend(cooled(Place(near.here, near.systems), last, _STEPS, warm=True))
-        if not places or places[0].tau > last * (1 + VISIBLE):
-            places.extend(follow(q, last, _STEPS))
-        return places[0] if places else None
+        return _Optimum(levels.tasks(), np.log(levels.prices()), np.sort([one.level for one in levels.stages]))
 
     def move(self, found: _Optimum) -> float:
-        """Move users to groups of their cheapest servers, and set base tasks.
+        """Move users to groups of their cheapest servers, and set base tasks; return the largest mean saving.
 
-        A user's saving is the difference of log desired tasks between its cheapest server and the servers among which
-        its group is divided. The largest saving is returned, in max-min the number of users times their mean saving.
+        A user's saving is the difference of log costs between the servers among which its group is divided and its
+        cheapest server.
         """
         reach, labels, worst = np.full(len(self.base), np.inf), [self.group], 0.0
         divided = (found.tasks / found.tasks.sum(axis=1, keepdims=True))[self.group]
         for log, level in zip(found.log, found.levels, strict=True):
             log_cost = np.log(self.demand @ np.exp(log - log.max()).T) + log.max()
-            desired = np.where(self.usable, self._desired(log_cost), -np.inf)
-            best, most = desired.argmax(axis=1), desired.max(axis=1)
-            saving = np.where(divided > 0, divided * (most[:, None] - desired), 0.0).sum(axis=1)
-            part = self.base * np.exp(-most) if self.infinite else self.unit
+            cost = np.where(self.usable, log_cost, np.inf)
+            best, least = cost.argmin(axis=1), cost.min(axis=1)
+            saving = np.where(divided > 0, divided * (cost - least[:, None]), 0.0).sum(axis=1)
+            part = self.base * np.exp(least)
             counts = part > NEGLIGIBLE * part.max()
             mean = float(np.average(np.where(counts, saving, 0.0), weights=part))
-            worst = max(worst, len(saving) * mean if self.infinite else float(saving.max()))
+            worst = max(worst, mean)
             labels.append(np.where(counts & (saving > max(mean, _ROUNDED)), best, -1))
-            reach = np.minimum(reach, np.where(counts, level * self.unit, np.inf)) if self.infinite else np.exp(most)
+            reach = np.minimum(reach, np.where(counts, level * self.unit, np.inf))
         self.full = reach > self.limit
-        self.base = np.where(self.full, self.limit, self.unit if self.infinite else reach)
+        self.base = np.where(self.full, self.limit, self.unit)
         self.group = self._numbered(*labels)
         return worst

@@ -88,6 +88,10 @@ def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     begun, polytope = clock.cpu(), problem.polytope
     prices = warm if isinstance(warm, PriceStart) else None
     method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], _FINITE_ALPHA)
-    for found in limit(method, tol, prices):
+    sample = None
+    if welfare.crowded(problem) and method.positive:
+        rule = replace(problem.criterion, alpha=_FINITE_ALPHA)
+        sample = crowd.Users(Problem(problem.cluster, rule)).sample()
+    for found in limit(method, tol, prices, sample):
         offer = solution(method, found.tasks, None, found.by, found.steps, clock.cpu() - begun, tol)
         yield replace(offer, notes=found.notes, warm=found.prices)

@@ -19,9 +19,8 @@ Newton's method for decreasing tau, with a predictor along the tangent. Where a 
 constant (a resource begins to bind whose price had no effect), the curve is followed by pseudo-arclength continuation
 until tau has decreased.
 
-With thousands of users per price, a sample of users, with the weights of the users that they represent, determines
-prices to about a percent. The curve then begins at the prices of the sample at a low temperature, and pairs that no
-longer have tasks are left out as tau decreases; the equations of a candidate are solved with all pairs.
+Pairs that no longer have tasks may be left out as tau decreases; the equations of a candidate are solved with all
+pairs. For crowds of users `crowd` has points at low temperatures to begin with.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model._arrays import Array, Mask, alike, by_group, numbered
+from ...model._arrays import Array, Mask
 from ..accuracy import CONVERGED, NEGLIGIBLE, SHORTER, SHORTEST
 from .continuation import Reached, Step, StepControl, backtracked, damped_newton, stepped, towards
 from .coupling import CoupledGame
@@ -64,13 +63,6 @@ _SHORTEST_STEP, _ROUNDING = 0.02, CONVERGED
 _NEAR_FULL, _MOST_CHANGE = 0.3, 2
 #: Relative accuracy with which the last temperature is attained.
 _AT_LAST = NEGLIGIBLE
-#: Approximate number of users in a sample, if all users are eligible on all servers.
-_SAMPLED = 4000
-#: Temperatures at which Newton's method for all users is tried from the prices of the sample (`_LEFT_AT`; the first is
-#: the last temperature of the sample), and largest number of its steps (`_RETURN`).
-_LEFT_AT, _RETURN = (1e-5, 1e-4, 1e-3, 5e-3, 3e-2), 16
-#: Largest residual, the log of a relative use of capacity, from which Newton's method for all users is tried.
-_NEAR = 3.0
 #: Pairs without tasks are left out once at most this fraction of the pairs has tasks.
 _LISTED_ANEW = 0.7
 
@@ -112,56 +104,13 @@ def follow(
     begin, prices = list[Place](), int(equations.row.sum())
     cheap = prices <= _FEW_PRICES or prices * len(equations.server) <= _MOST_WORK
     if cheap and equations.row.size <= _MOST_PRICES:
-        start = (_from_sample(equations, most) if listed else None) or decoupled(equations, most)
+        start = decoupled(equations, most)
         begin += [] if start is None else [start]
         del start  # frees its arrays of all pairs, of which `cooled` keeps only a part
     if begin:
         if budget is None:
             budget = int(np.clip(_BUDGET_TIMES_PRICES / equations.row.sum(), _LEAST_BUDGET, _MOST_BUDGET))
-        if listed and (warm or begin[0].tau * equations.alpha <= 1):
-            yield begin[0]
         yield from cooled(begin.pop(), last, budget, warm, listed)
-
-
-def _from_sample(q: EquilibriumSystem, most: float) -> Place | None:
-    """Point of the curve computed from the prices of a sample of users; None if no such point is found.
-
-    The curve of the sample is followed to a low temperature. Newton's method for all users starts from its points at
-    the temperatures `_LEFT_AT`, the lowest first, until it converges.
-    """
-    curve = list(follow(_sample(q), _LEFT_AT[0], warm=True, most=most))
-    systems = curve[-1].steps if curve else 0
-    for tau in _LEFT_AT:
-        at = next((place.here for place in curve if place.tau <= tau * (1 + _AT_LAST)), None)
-        if at is None:
-            continue
-        game = CoupledGame(q, at.price, at.tau, at.unit, most=most)
-        if np.abs(game.residual).max() < _NEAR:
-            found = newton(game, _RETURN)
-            systems += found.systems
-            if found.here is not None:
-                return Place(found.here, systems)
-    return None
-
-
-def _sample(q: EquilibriumSystem) -> EquilibriumSystem:
-    """System of a sample of users: the middle user of each group of similar users, with the weight of the group.
-
-    Users of a group have the same servers and similar ratios of demands.
-    """
-    group = alike(q.polytope.cluster.demand[q.polytope.users], _SAMPLED)
-    if not q.pairs.full:
-        servers = np.packbits(q.pairs.table(np.ones(len(q.server))) > 0, axis=1)
-        group = numbered(np.column_stack([group, servers]).astype(float))
-    order, ends = by_group(group, int(group.max()) + 1)
-    chosen = np.sort(order[(ends[:-1] + ends[1:]) // 2])
-    log_gain = np.maximum.reduceat(q.log_gain, q.start[:-1])
-    gain = np.exp(log_gain - log_gain.max())
-    represented = np.bincount(group, gain)[group[chosen]] / gain[chosen]  # ratio of the gains of group and user
-    sample = q.restricted(np.flatnonzero(np.isin(q.user, chosen)), chosen)
-    sample.log_gain = sample.log_gain + np.log(represented)[sample.user]
-    sample.limit = sample.limit * represented
-    return sample
 
 
 def cooled(place: Place, last: float, budget: int, warm: bool = False, listed: bool = False) -> Iterator[Place]:

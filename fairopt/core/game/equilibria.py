@@ -321,7 +321,7 @@ def _of_game(
     warm : warm start of the interior-point method in prices
     many_users : users are many times as many as prices, and the homotopy is tried for their number
     homotopy_early : the homotopy is tried here: users are many, or prices few
-    crowd : as in `welfare.crowded`, from a sample of users
+    crowd : as in `welfare.crowded`
     """
     alpha, (users, servers, _) = problem.criterion.alpha, problem.cluster.shape
     limited, few_prices = len(problem.polytope.limited) > 0, homotopy_early and not many_users
@@ -363,7 +363,7 @@ def _homotopy(method: EquilibriumSystem, tol: float, crowd: bool = False) -> Ite
     """Candidates of the entropy homotopy: points near its end, and the last point.
 
     If the end is not attained within `_FIRST_OFFER` linear systems, the present point is a candidate, and again each
-    time that the number of systems has doubled. For a `crowd` the curve begins at the prices of a sample of users.
+    time that the number of systems has doubled. For a `crowd` pairs without tasks are left out.
     """
     begun, offered, place, patience = clock.cpu(), np.inf, None, _FIRST_OFFER
     ends = (_TAU_PER_TOL * tol, *_OFFERED_TAU) if crowd else _OFFERED_TAU

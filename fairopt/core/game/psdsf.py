@@ -265,6 +265,8 @@ def _grown(place: Place) -> Place:
 
 #: Temperatures of choices at which ties are identified; the second is used if the first gives no proof.
 _TRIES = LAST_TAU, SINGLE_ROUNDING
+#: Last temperature of choices of a sample of users.
+_SAMPLE_TAU = 3e-3
 #: Largest relative change of user tasks by perturbations of arbitrary weights (`_UNMOVED`; observed changes are below
 #: 1e-9 or above 1e-3), and by exact responses to the limit (`_STAYS`).
 _UNMOVED, _STAYS = SINGLE_ROUNDING, 1e-5
@@ -293,7 +295,12 @@ class Found:
 
 
 @suppress_fp_warnings
-def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = None) -> Iterator[Found]:
+def limit(
+    method: EquilibriumSystem,
+    tol: float,
+    prices: PriceStart | None = None,
+    sample: EquilibriumSystem | None = None,
+) -> Iterator[Found]:
     """Candidates for PS-DSF, in this order: greatest allocation, limit of the path in alpha, states of best responses.
 
     1. With positive demands the greatest allocation, as computed, and after a round of exact responses.
@@ -301,9 +308,10 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
     3. States of elastic best responses from the end of the path, from smoothed choices if no path was followed, or from
        an initial allocation. Only the initial allocation depends on the alpha of `method`.
 
-    The next candidate is computed only if the certificate rejects the last one.
+    The next candidate is computed only if the certificate rejects the last one. For a crowd smoothed choices begin at
+    the prices of a `sample` of users.
     """
-    near = Choices(method) if method.positive else None
+    near = _choices(method, sample) if method.positive else None
     if near is not None:
         for exact in _greatest(method, near):
             yield exact
@@ -326,6 +334,18 @@ def limit(method: EquilibriumSystem, tol: float, prices: PriceStart | None = Non
         if followed is not None:
             yield from _rounded(method, replace(start, tasks=followed), tol)
     yield from _responses(method, start, _ROUNDS, tol)
+
+
+def _choices(method: EquilibriumSystem, sample: EquilibriumSystem | None) -> Choices:
+    """Smoothed choices, from the prices of a sample of users if ties can be identified from there."""
+    if sample is not None:
+        few = Choices(sample)
+        few.cool(_SAMPLE_TAU)
+        near = Choices(method, start=few)
+        near.cool(_TRIES[0])
+        if near.tau <= _TRIES[0]:
+            return near
+    return Choices(method)
 
 
 def _greatest(method: EquilibriumSystem, near: Choices) -> Iterator[Found]:
