@@ -414,7 +414,9 @@ class Levels:
         """Mask (pairs,) of pairs within the components of predicted pairs; indices of components are recorded."""
         assert self.candidates is not None
         candidates, self.candidates = self.candidates()[faces.pair], None
-        candidates |= (np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0)[pairs.user]
+        # Users at fixed levels keep all pairs, without which their levels may be infeasible.
+        missing = np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0
+        candidates |= (missing | (faces.rising == 0))[pairs.user]
         _, by_user, by_server = self._connected(pairs, candidates)
         self.of_user[faces.user], self.of_server[faces.server] = by_user + 1, by_server + 1
         return np.asarray(by_user[pairs.user] == by_server[pairs.server])

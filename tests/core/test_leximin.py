@@ -42,6 +42,7 @@ CLUSTERS = {
     "chain": chain(12),
     "components of a few users": spread(60, 60, 3, placed=0.02),
     "more servers than users": spread(30, 50, 2, placed=0.06),
+    "more servers, early limits": spread(30, 50, 14, placed=0.06),
 }
 
 
@@ -114,7 +115,7 @@ def test_equations_of_many_levels_stay_consistent() -> None:
     assert certify(cluster, found.tasks(), problem.criterion, found.prices())[0].residual < 1e-9
 
 
-@pytest.mark.parametrize("name", ["three servers a user", "chain", "more servers than users"])
+@pytest.mark.parametrize("name", ["three servers a user", "chain", "more servers than users", "more servers, early limits"])
 @pytest.mark.parametrize("limited", [False, True])
 def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are told apart by half of the pairs, drawn: levels and proofs are those without."""
