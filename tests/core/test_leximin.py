@@ -115,7 +115,9 @@ def test_equations_of_many_levels_stay_consistent() -> None:
     assert certify(cluster, found.tasks(), problem.criterion, found.prices())[0].residual < 1e-9
 
 
-@pytest.mark.parametrize("name", ["three servers a user", "chain", "more servers than users", "more servers, early limits"])
+@pytest.mark.parametrize(
+    "name", ["three servers a user", "chain", "more servers than users", "more servers, early limits"]
+)
 @pytest.mark.parametrize("limited", [False, True])
 def test_what_seems_likely_need_not_be_right(name: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are told apart by half of the pairs, drawn: levels and proofs are those without."""
