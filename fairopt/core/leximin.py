@@ -56,6 +56,9 @@ _POLISHED = 0.3
 #: for them than the steps of `level`. If the tableau of the whole problem is within this size, only components of one
 #: user are solved in this way: the problem occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
+#: Number of levels that must have left more than half of the users in one component before pairs are predicted, which
+#: takes as long as several levels.
+_LEVELS_FIRST = 2
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.
 _STRICT = 1.001
@@ -120,12 +123,14 @@ class Levels:
         self.steps, self.gap = 0, 0.0
         if not count:
             return
-        self.candidates = candidates
+        self.candidates, self.large_levels = candidates, 0
         user, server, pair = (np.arange(size) for size in (count, len(pairs.inverse), len(self.amount)))
         #: Components for the simplex method: pairs, faces, and the level at which the component was split off.
         self.small: list[tuple[Pairs, Faces, float]] = []
         #: Indices of the components of predicted pairs to which users and servers belong.
         self.of_user, self.of_server, least = 0 * user, 0 * server, 0.0
+        #: Pairs of users to be raised again that lower levels exclude, and which are therefore left out.
+        self.neglected = pair < 0
         raised, stay, full = user >= 0, pair >= 0, np.zeros(pairs.inverse.shape, dtype=bool)
         while raised.any():
             self.stages = [one for one in self.stages if one.level < least or not raised[one.users].any()]
@@ -144,7 +149,7 @@ class Levels:
         that stage. The mask of users is all False if no components have to be solved again.
         """
         pairs, user, server = self.pairs, self.pairs.user, self.pairs.server
-        apart = self.of_user[user] != self.of_server[server]
+        apart = self.neglected | (self.of_user[user] != self.of_server[server])
         if not apart.any():
             return np.zeros(len(self.level), bool), apart, 0.0
         frozen_at, excluded_by, excluded_at = self._exclusions()
@@ -160,8 +165,10 @@ class Levels:
             upper, above = again & (frozen_at >= least), stay & (excluded_at >= least)
             use_below = (self.amount * pairs.takes.max(axis=1))[~upper[user] & np.isin(server, server[above])]
             if use_below.max(initial=0.0) > NEGLIGIBLE:
-                return again, stay, 0.0
-            return upper, above & upper[user], least
+                upper, above, least = again, stay, 0.0
+            above &= upper[user]
+            self.neglected = (apart | upper[user]) & ~above
+            return upper, above, least
         for number in np.unique(excluded_by[apart & (excluded_by >= 0)]):
             stage, excluded = self.stages[number], np.flatnonzero(apart & (excluded_by == number))
             cost = (pairs.takes[excluded] * stage.prices[np.searchsorted(stage.servers, server[excluded])]).sum(axis=1)
@@ -381,14 +388,13 @@ class Levels:
                 continue
             constrained = own_faces.exact.any() or own_faces.full.any() or self.floor[own_faces.user].any()
             largest = _TABLEAU if len(u) == 1 or _entries(self.pairs) > _TABLEAU else 0
-            # Proofs for pairs that the prediction neglects need prices in the interior of the optimal face. Prices of
-            # the simplex method are in the interior only for a single user.
-            apart = len(u) > 1 and self.of_user[own_faces.user].any()
-            if _entries(own_pairs) <= largest and own_faces.rising.all() and not (constrained or apart):
+            if _entries(own_pairs) <= largest and own_faces.rising.all() and not constrained:
                 self.small.append((own_pairs, own_faces, lower_level))
                 continue
             large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
-            if large and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
+            self.large_levels += large
+            predicts = large and self.large_levels >= _LEVELS_FIRST and self.candidates is not None
+            if predicts and not (own_faces.exact.any() or own_faces.full.any()):
                 states += self._split(
                     own_pairs, own_faces, self._predicted(own_pairs, own_faces), y[p], None, lower_level
                 )
@@ -408,7 +414,9 @@ class Levels:
         """Mask (pairs,) of pairs within the components of predicted pairs; indices of components are recorded."""
         assert self.candidates is not None
         candidates, self.candidates = self.candidates()[faces.pair], None
-        candidates |= (np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0)[pairs.user]
+        # Users at fixed levels keep all pairs, without which their levels may be infeasible.
+        missing = np.bincount(pairs.user[candidates], minlength=len(faces.user)) == 0
+        candidates |= (missing | (faces.rising == 0))[pairs.user]
         _, by_user, by_server = self._connected(pairs, candidates)
         self.of_user[faces.user], self.of_server[faces.server] = by_user + 1, by_server + 1
         return np.asarray(by_user[pairs.user] == by_server[pairs.server])
@@ -460,8 +468,9 @@ class Levels:
         self.level[faces.user], self.amount[faces.pair] = attained, y
         for of_round in prices[:, : pairs.inverse.size].reshape(-1, *pairs.inverse.shape):
             cost, full = pairs.least(pairs.cost(of_round)), of_round > NEGLIGIBLE * of_round.max()
-            level = float(attained[cost > NEGLIGIBLE * cost.max()].max(initial=level))
-            self._record(level, pairs, faces, of_round, full, cost, np.flatnonzero(nothing), nothing)
+            if cost.max() > NEGLIGIBLE:  # else only limits have prices, which sum to 1 with those of rows
+                level = float(attained[cost > NEGLIGIBLE * cost.max()].max(initial=level))
+                self._record(level, pairs, faces, of_round, full, cost, np.flatnonzero(nothing), nothing)
 
     def _single_server(self, pairs: Pairs, faces: Faces, lower_level: float) -> None:
         """Solve a component of one server by progressive filling, in which each level exhausts one more resource.
@@ -527,7 +536,9 @@ class Levels:
             multiple = _STRICT * multiple[scaled, None]
             later_prices[scaled[:, None], stage.servers] += multiple[:, :, None] * stage.prices
             later_user_prices[scaled[:, None], stage.users] += multiple * stage.user_price
-        return np.asarray(np.maximum(result, 0.0) * self.inverse)
+        result = np.maximum(result, 0.0) * self.inverse
+        # Logarithms of prices near 1 have the smallest rounding errors.
+        return np.asarray(result / np.maximum(result.max(axis=(1, 2), keepdims=True), TINY))
 
     def _multiples(self, stage: Stage, prices: Array, user_prices: Array) -> Array:
         """Least multiples (later stages,) of the prices of a stage that are to be added to the prices of later stages.

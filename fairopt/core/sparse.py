@@ -41,15 +41,19 @@ class Order(NamedTuple):
     ----------
     place : (unknowns,), positions in the order
     start, member : (groups + 1,), (members,), members of each group in compressed form, sorted by position
-    at, host : (members,), position of the unknown of each member; members with the same host contribute no product
+    group, at, host : (members,), group and position of the unknown of each member; members with the same host
+        contribute no product
+    column : (members,), indices of members in the order of their nodes
     pointer, later : (early + 1,), (entries,), later neighbours of early unknowns in compressed form, as positions
     """
 
     place: Index
     start: Index
     member: Index
+    group: Index
     at: Index
     host: Index
+    column: Index
     pointer: Index
     later: Index
 
@@ -80,9 +84,10 @@ def ordered(group: Index, node: Index, nodes: int, size: int = 1) -> Order:
         return np.asarray((values[:, None] * size + unknowns).ravel())
 
     member = np.lexsort((place[node], group))
-    start = np.searchsorted(group[member], np.arange(groups + 1)) * size
-    member_host = np.repeat(node[member], size)
-    return Order(each(place), start, each(member), each(place[node[member]]), member_host, pointer, later)
+    start, at = np.searchsorted(group[member], np.arange(groups + 1)) * size, each(place[node[member]])
+    member_group, host = (np.repeat(values[member], size) for values in (group, node))
+    column = np.argsort(np.repeat(place[node[member]], size), kind="stable")
+    return Order(each(place), start, each(member), member_group, at, host, column, pointer, later)
 
 
 @compiled
@@ -158,7 +163,7 @@ class Factors:
         lists = order.pointer, order.later, self.diagonal, self.low, self.up, end
         if others is not None:
             _add_entries(order.place[others[0]], order.place[others[1]], others[2], *lists)
-        _subtract_all(order.start, order.at, order.host, left, right, *lists, symmetric)
+        _subtract_all(order.start, order.group, order.at, order.column, order.host, left, right, *lists, symmetric)
         _eliminate(*lists, symmetric)
         # The rank-one term is a bordering row and column, eliminated last, with -1 on the diagonal.
         self.along = np.empty(len(along))
@@ -220,30 +225,24 @@ def _add_entries(i, j, value, pointer, later, diagonal, low, up, end):  # type: 
 
 
 @compiled
-def _subtract_all(start, at, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
-    """Subtract the products `left . right` of all pairs of members of each group with different hosts."""
+def _subtract_all(start, group, at, column, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
+    """Subtract the products `left . right` of all pairs of members of each group with different hosts.
+
+    Columns of one node after the other are processed, since they stay in the cache.
+    """
     early, width = len(pointer) - 1, left.shape[1]
-    for g in range(len(start) - 1):
-        for f in range(start[g], start[g + 1]):
-            j = at[f]
-            if symmetric and width == 1 and j >= early:  # the innermost loop for large groups
-                for e in range(f + 1, start[g + 1]):
-                    if host[e] != host[f]:
-                        end[at[e] - early, j - early] -= left[e, 0] * right[f, 0]
+    for f in column:
+        j = at[f]
+        for e in range(f + 1 if symmetric else start[group[f]], start[group[f] + 1]):
+            if host[e] == host[f]:
                 continue
-            for e in range(f + 1, start[g + 1]):
-                if host[e] == host[f]:
-                    continue
-                i, value, other = at[e], 0.0, 0.0
-                for k in range(width):
-                    value += left[e, k] * right[f, k]
-                    other += left[f, k] * right[e, k]
-                if j >= early:
-                    end[i - early, j - early] -= value
-                else:
-                    _subtract(i, j, value, pointer, later, diagonal, low, up, end)
-                if not symmetric:
-                    _subtract(j, i, other, pointer, later, diagonal, low, up, end)
+            i, value = at[e], 0.0
+            for k in range(width):
+                value += left[e, k] * right[f, k]
+            if i >= early and j >= early:
+                end[i - early, j - early] -= value
+            else:
+                _subtract(i, j, value, pointer, later, diagonal, low, up, end)
 
 
 @compiled

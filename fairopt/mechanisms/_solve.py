@@ -246,7 +246,7 @@ class Candidates:
             return any(self._certified(one, name) <= self.tol for one in both)
         residual = self._certified(offer, name)
         if residual > self.tol and np.isinf(self.problem.criterion.alpha):
-            filled = self.problem.polytope.filled(offer.tasks, self.tol)
+            filled = self.problem.polytope.filled(offer.tasks, self.tol, residual)
             if filled is not None:
                 residual = self._certified(replace(offer, tasks=filled), name)
         again = not first and (residual > self.tol or (residual > _FINE and small))

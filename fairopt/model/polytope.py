@@ -20,6 +20,8 @@ from .cluster import Cluster
 
 #: Number of usable pairs above which linear programs over all of them are too slow.
 LARGE = 300_000
+#: Ratio of a residual to the tolerance below which rounding errors may be its cause.
+_BY_ROUNDING = 100
 
 
 class Polytope:
@@ -173,14 +175,16 @@ class Polytope:
             np.minimum(part, (1 / np.maximum(used, 1.0))[self.pair_server], where=use > 0, out=part)
         return np.asarray(amount * part)
 
-    def filled(self, tasks: Array, tol: float) -> Array | None:
+    def filled(self, tasks: Array, tol: float, residual: float) -> Array | None:
         """Tasks increased by the rounding error of sums, so that exhausted rows have no slack however sums are ordered.
 
-        None if that error is less than `tol` of the smallest tasks, so that it does not matter.
+        None if that error is less than `tol` of the smallest tasks, and the `residual` at least `_BY_ROUNDING` times as
+        large as `tol`, so that the error does not matter.
         """
         rounding = (np.bincount(self.pair_server).max() + 4) * np.finfo(float).eps
         part = (self.cluster.work(tasks)[self.users] / self.reach).min()
-        if tol * part * self.pair_use.min(initial=1.0, where=self.pair_use > 0) > rounding:
+        matters = tol * part * self.pair_use.min(initial=1.0, where=self.pair_use > 0) <= rounding
+        if not (matters or residual < _BY_ROUNDING * tol):
             return None
         factor = np.ones(tasks.shape[1])
         factor[self.row_server[np.abs(1 - self.used(tasks)) <= rounding]] += 3 * rounding
