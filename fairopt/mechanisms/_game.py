@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: After a failure of the equilibrium engine, best responses are tried for up to `RESPONDING` (user, server) pairs, and
 #: CVXPY for up to `DECLARED` pairs, each for up to `_FALLBACK_SECONDS` CPU seconds.
 RESPONDING, DECLARED, _FALLBACK_SECONDS = 250_000, 500, 5.0
+#: Largest number of rounds of these best responses for PS-DSF, for which the equilibrium engine has played many rounds:
+#: answers that were certified after those took at most 153.
+_PSDSF_ROUNDS = 250
 
 
 def _potential(p: Program) -> Statement:
@@ -166,7 +169,8 @@ class GameMechanism(Mechanism):
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= RESPONDING:
             # A response takes 0.1 to 40 microseconds per pair; at most 24 candidates are certified.
-            offers = played.solutions(problem, tol, int(1e7 / max(pairs, 1)))
+            most = _PSDSF_ROUNDS if np.isinf(problem.criterion.alpha) else np.inf
+            offers = played.solutions(problem, tol, int(min(1e7 / max(pairs, 1), most)))
             return within(_FALLBACK_SECONDS, islice(offers, 24))
         if engine == "declarative" and pairs <= DECLARED:
             return within(_FALLBACK_SECONDS, self.solutions(problem, engine, tol, None))

@@ -28,6 +28,7 @@ corrects; if that fails, the homotopy is followed from tau = 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -381,7 +382,8 @@ def _responses(method: EquilibriumSystem, found: Found, looks: tuple[int, ...], 
     state = sweeps.start(found.tasks)
     game, most = elastic(sweeps, state, highest=_HIGHEST_CAP), max(_LEAST_ROUNDS, _PATIENCE / len(method.server))
     for rounds in looks:
-        played += settle(game, rounds, _CONVERGED * tol)
+        left = math.ceil(most - played)
+        played += settle(game, min(rounds, left) if left > 0 else rounds, _CONVERGED * tol)
         yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
         if played >= most and sweeps.requested(state, _WANDERS) > _WANDERS:
             return
