@@ -427,7 +427,8 @@ class Market:
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._set_alpha(alpha)
         pairs = self.pairs
-        log_level, ratio, kept, middle = np.log(pairs.least(cost) / (own.share * self.unit)), alpha / own.alpha, 0.0, 0.0
+        log_level, ratio = np.log(pairs.least(cost) / (own.share * self.unit)), alpha / own.alpha
+        kept = middle = 0.0
         if self.log_gamma is None:
             order, spent = np.argsort(log_level), at.x * (at.p + self.on_users(self.sign * at.xi))
             total = np.cumsum(spent[order])

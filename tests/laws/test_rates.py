@@ -84,6 +84,12 @@ def test_order_is_immaterial(name: str, timed: bool) -> None:
     assert_allclose(other.arrays.work[::-1], found.arrays.work, rtol=1e-5)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 7, 8, 9])
+def test_own_time_at_large_alpha(seed: int) -> None:
+    found = fo.AlphaFair(8, share="alone").solve(drawn(seed, 12, 4, timed=True), engine="native")
+    assert found.stats.rounds <= 75
+
+
 def _welfare(cluster: Cluster, share: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Work at the optimum, as the definition says it to CVXPY; max-min one level at a time."""
     x = cp.Variable(cluster.shape[:2], nonneg=True)

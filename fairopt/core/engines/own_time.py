@@ -11,8 +11,8 @@ work g, time tau and use D of a whole pair, prices lambda of rows, mu of own tim
 
 and p is the marginal utility of the user's work w, the sum of g z. The equations of a user, one for each of its servers
 and one for its time, are solved by a stacked inversion, which leaves a dense system in the prices of rows. Products of
-users are relative to their expenditure. Alpha is increased from 1 by factors of 2, with units in which each user's
-present work is 1.
+users are relative to their expenditure. Alpha is increased from 1, at most by factors of 2, from the last iterate, with
+units in which each user's present work is 1.
 
 Max-min is solved by linear programs. A common level t is feasible if and only if every user n can have the level
 :math:`\min(t, \ell_n)`, with the level :math:`\ell_n` that n has alone. If t is infeasible, the prices of the program
@@ -46,9 +46,10 @@ from ..solution import Run, Solution
 
 #: Largest number of rows (`_ROWS`), and of entries of the equations of users (`_ENTRIES`).
 _ROWS, _ENTRIES = 1_000, 20_000_000
-#: Largest number of Newton steps (`_STEPS`), shortest step that is accepted (`_SHORTEST`), and mean complementarity
-#: product at which alpha is increased (`_ROUGH`).
-_STEPS, _SHORTEST, _ROUGH = 100, 1e-8, 1e-2
+#: Largest number of Newton steps (`_STEPS`), shortest step that is accepted (`_SHORTEST`), mean complementarity product
+#: at which alpha is increased (`_ROUGH`), largest change of the log ratio of two users' marginal utilities where alpha
+#: is increased (`_TURN`), and largest fraction of the step to the boundary (`_NEAREST`): nearer ones end in rounding.
+_STEPS, _SHORTEST, _ROUGH, _TURN, _NEAREST = 100, 1e-8, 1e-2, 8.0, 0.999
 
 
 def solutions(problem: Problem) -> Iterator[Solution]:
@@ -136,17 +137,19 @@ class _Program:
         while steps < _STEPS:
             try:
                 gap, newton = self.gap(at), _Newton(self, at)
-                if gap < accuracy and newton.residual < REFINED:
+                if gap < accuracy and newton.residual < max(10 * accuracy, REFINED):
                     break
                 affine = newton.direction(0.0, zero)
-                ahead = self.gap(_moved(at, affine, _longest(at, affine)))
+                t = _longest(at, affine)
+                ahead = self.gap(_moved(at, affine, t))
+                affine = _Point(*(t * one for one in affine))  # products of longer steps do not occur
                 change = newton.direction(min(max((ahead / gap) ** 3, LEAST_CENTRING), 0.5) * gap, affine)
             except np.linalg.LinAlgError:  # near a solution matrices may be singular by rounding
                 break
             t = _longest(at, change)
             if not t > _SHORTEST:
                 break
-            at, steps = _moved(at, change, min(1.0, max(TO_BOUNDARY, 1 - gap) * t)), steps + 1
+            at, steps = _moved(at, change, min(1.0, np.clip(1 - gap, TO_BOUNDARY, _NEAREST) * t)), steps + 1
         return at, steps
 
 
@@ -213,19 +216,21 @@ def _welfare(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | 
     # At the start half of every server is divided evenly, and at most half of every user's time is used.
     even = 0.5 / np.bincount(polytope.pair_server)[polytope.pair_server]
     even = even * np.minimum(1.0, 0.5 / polytope.part_of_limit(polytope.gamma * even))[polytope.pair_user]
-    own, z, alpha, steps = rule.restrict(polytope.users), even, min(rule.alpha, 1.0), 0
+    own, alpha, steps, unit = rule.restrict(polytope.users), min(rule.alpha, 1.0), 0, polytope.user_tasks(even)
+    at = None
     while True:
-        unit = polytope.user_tasks(z)
-        log = replace(own, alpha=alpha).log_marginal(unit) + np.log(unit)
+        log, turned = (replace(own, alpha=a).log_marginal(unit) + np.log(unit) for a in (alpha, alpha + 1))
         level = float(log.max() + np.log(np.exp(log - log.max()).mean()))
         program = _Program(polytope, unit, np.exp(log - level), alpha)
-        at, more = program.solved(program.begin(z), NEWTON_ROUNDING if alpha == rule.alpha else _ROUGH)
+        at, more = program.solved(at or program.begin(even), NEWTON_ROUNDING if alpha == rule.alpha else _ROUGH)
         steps += more
         if not np.isfinite(at.z).all():
             return None
         if alpha == rule.alpha:
             return at.z, polytope.log_unit_prices(np.log(at.lam) + level), steps
-        z, alpha = (1 - LEAST) * at.z + LEAST * even, min(2 * alpha, rule.alpha)
+        before, unit = unit, polytope.user_tasks(at.z)
+        at = at._replace(p=at.p * unit / before)
+        alpha = min(2 * alpha, alpha + _TURN / max(float(np.ptp(turned - log)), TINY), rule.alpha)
 
 
 def _levels(polytope: Polytope, rule: Criterion) -> tuple[Array, Array, int] | None:
