@@ -67,6 +67,10 @@ def solutions(problem: Problem, tol: float, warm: object = None, patience: float
     yield Solution(tasks, None, "native", (run,), 0.0, found.steps, status, (), found.warm, log, rough)
 
 
+#: Mean number of servers per user up to which no placement of the pool's optimum is tried.
+_FEW_SERVERS = 4
+
+
 def placed(problem: Problem, tol: float) -> Iterator[Solution]:
     r"""Yield at most one candidate at large alpha: the optimum of the pool of all servers, placed on the servers.
 
@@ -77,13 +81,15 @@ def placed(problem: Problem, tol: float) -> Iterator[Solution]:
     .. math:: \max \sum_n w_n \log x_n, \qquad w_n = X_n \sum_{r\ \text{priced}} d_{nr} / \textstyle\sum_i c_{ir},
 
     which takes about ten steps, while prices at a large alpha, tens of decades apart, are no longer resolved by slacks.
-    There is no candidate without zero demands, or if there is no such placement, which its prices usually show after a
-    few steps.
+    There is no candidate without zero demands, for users with few servers, or if there is no such placement, which its
+    prices usually show after a few steps.
     """
     cluster, rule, polytope, begun = problem.cluster, problem.criterion, problem.polytope, clock.cpu()
     whole = type(rule) is Criterion and len(cluster.servers) > 1 and not (cluster.rated or rule.floor.any())
     # Limits in the pool are unknowns of a dense matrix.
     whole = whole and FIRST_ALPHA < rule.alpha < np.inf and len(polytope.limited) <= DENSE
+    # Users with few servers leave no freedom to a placement, and an attempt costs as much as another solve.
+    whole = whole and len(polytope.gamma) > _FEW_SERVERS * len(polytope.users)
     if not (whole and (cluster.demand == 0).any()):
         return
     for pool in small.in_levels(Problem(cluster.pool(), rule), tol, "native"):
