@@ -39,7 +39,7 @@ _LOG_CAP = 500.0
 _TEMPERATURE, _LEAST_LOG_VALUE = 0.25, -LOG_RANGE / 2
 #: The game is scaled by PS-DSF, computed without task limits, only if its tasks are below this fraction of all limits.
 _BELOW_LIMIT = 0.9
-#: Distance of a log price from the median up to which it is kept in `continued`.
+#: Distance of log prices of users from their median up to which they are kept when alpha changes.
 _SPREAD = 1.0
 #: Mean utilization at the uniform starting point.
 _MEAN_LOAD = 0.8
@@ -420,21 +420,21 @@ class Market:
     def continued(self, at: Point, alpha: float) -> Point:
         """Starting point for another alpha.
 
-        In welfare programs, prices of users whose log prices differ from the median by at most `_SPREAD` are kept, and
-        their tasks follow: users on one level of the max-min limit have prices that tend to a limit. Prices that are
-        farther apart, and all prices of the game, are raised to the power that the levels of their users imply.
+        In the game, prices of rows are raised to the power that the levels of their users imply. In welfare programs,
+        log prices of users within `_SPREAD` of the median, weighted by expenditure, are kept, and tasks follow, since
+        prices of users on one level of the max-min limit tend to a limit; only what exceeds this distance is raised.
         """
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
         self._set_alpha(alpha)
         pairs = self.pairs
-        log_level, ratio = np.log(pairs.least(cost) / (own.share * self.unit)), alpha / own.alpha
-        kept = middle = 0.0
+        log_level, ratio, middle = np.log(pairs.least(cost) / (own.share * self.unit)), alpha / own.alpha, 0.0
+        apart = log_level
         if self.log_gamma is None:
             order, spent = np.argsort(log_level), at.x * (at.p + self.on_users(self.sign * at.xi))
             total = np.cumsum(spent[order])
-            middle = log_level[order[np.searchsorted(total, total[-1] / 2)]]  # the median expenditure
-            kept = middle + np.clip(log_level - middle, -_SPREAD, _SPREAD)
-        level_growth = (ratio - 1) * (log_level - kept)
+            middle = log_level[order[np.searchsorted(total, total[-1] / 2)]]
+            apart = log_level - middle - np.clip(log_level - middle, -_SPREAD, _SPREAD)
+        level_growth = (ratio - 1) * apart
         part = at.y / (pairs.of_user(at.x) * cost)
         pair_level = pairs.of_user(level_growth)
         if self.log_gamma is not None:  # in the game prices of a server are also proportional to gamma^alpha

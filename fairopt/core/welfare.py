@@ -21,8 +21,8 @@ The log of the common level of prices is an unknown of its own: at a large alpha
 tasks changes prices by decades, and steps linear in prices would change them by one decade at a time.
 
 Homotopy in alpha: at a large alpha prices of servers are decades apart, and no starting point is near the solution.
-Alpha begins at `FIRST_ALPHA`, and is multiplied by a factor as soon as the equations hold approximately; prices of a
-server are then raised to the power that the levels of its users imply.
+Alpha begins at `FIRST_ALPHA`, and is multiplied by a factor as soon as the equations hold approximately and mu is
+small. Prices that differ much are then raised to the power that levels imply (`Market.continued`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
 #: First change of the log weight in the search for an interval that contains the root (`_FIRST_LENGTH`); changes are
 #: doubled until such an interval is found, up to `_LONGEST`.
 _FIRST_LENGTH, _LONGEST = 8.0, 1024.0
-
 #: Upper bound of the centring parameter where the affine step is short.
 _SHORT_CENTRING = 0.5
 #: Bounds of products in Gondzio's correctors relative to the target (`_PRODUCT_BOUNDS`), and largest number of
@@ -101,7 +100,7 @@ _STEPS = 120
 #: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
-#: mu below which short steps or growing residuals are mostly due to rounding, which `refinement` reduces.
+#: mu below which residuals that do not decrease as expected are mostly due to rounding, which `refinement` reduces.
 _NEAR_ROUNDING_MU = NEGLIGIBLE
 #: Length below which a step counts as no progress (`_NO_ADVANCE`), and number of consecutive short steps after which a
 #: run at large alpha ends (`_MOST_SHORT_STEPS`).
@@ -549,6 +548,7 @@ class _Run:
         progress = market.at_final_alpha and now.mu < 0.5 * self.least_mu
         self.slow_steps, self.least_mu = (0, now.mu) if progress else (self.slow_steps + 1, self.least_mu)
         self.short_steps = self.short_steps + 1 if t < _NO_ADVANCE else 0
+        # Without rounding errors a step of length t leaves about the fraction 1 - t of the residual.
         expected = (1 - 0.5 * t if t < 0.5 else 10.0) * now.residual
         rounding = now.mu < _NEAR_ROUNDING_MU and new.residual > expected
         if rounding:

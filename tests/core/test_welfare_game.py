@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,38 @@ def test_tasks_split_anew_need_no_more_steps() -> None:
         state.step(number)
         number, error = number + 1, state.judged(number).error if state.now.mu < 1e-10 else np.inf
     assert run(problem, 1e-9, max_steps=number).error < 0.2 * error
+
+
+def test_prices_of_one_level_are_kept_while_alpha_rises() -> None:
+    """In a dense cluster users share one level: prices tend to a limit, and tasks follow without a new residual."""
+    shared = fo.open_source("lognormal?users=200&servers=50&seed=1").cluster
+    market = Market(Problem(shared, fo.AlphaFair(500.0).criterion(shared)))
+    state, residual = welfare._Run(market, 1e-6, None, np.inf, 0), []
+    for number in range(20):
+        alpha = market.own.alpha
+        state.step(number)
+        if market.own.alpha > alpha:
+            residual.append(state.now.residual)
+    assert market.at_final_alpha
+    assert max(residual) < 0.2
+
+
+def test_alpha_rises_only_near_the_central_path() -> None:
+    """Three servers a user: after early increases of alpha products of a few pairs grow, and steps become short."""
+    rng = np.random.default_rng(5)
+    capacity, demand = rng.gamma(4, 0.25, (500, 2)) + 0.05, rng.gamma(2, 0.5, (2000, 2)) + 0.05
+    eligible = np.zeros((2000, 500), dtype=bool)
+    for row in eligible:
+        row[rng.choice(500, 3, replace=False)] = True
+    cluster = fo.Cluster(capacity, demand, eligible=eligible)
+    assert run(Problem(cluster, fo.AlphaFair(500.0).criterion(cluster)), 1e-6).error <= 1e-6
+
+
+@pytest.mark.parametrize(("residual", "stalled"), [(0.8e-8, 0), (1e-8, 2)])
+def test_short_steps_that_reduce_residuals_go_on(residual: float, stalled: int) -> None:
+    """A fifth of a Newton step removes a fifth of the residual, unless rounding errors dominate."""
+    shared = fo.open_source("lognormal?users=30&servers=8&seed=1").cluster
+    state = welfare._Run(Market(Problem(shared, fo.AlphaFair(3.0).criterion(shared))), 1e-6, None, np.inf, 0)
+    state.now = SimpleNamespace(mu=1e-10, residual=1e-8)  # type: ignore[assignment]
+    assert not state._fruitless(SimpleNamespace(residual=residual), 0.2, 50)  # type: ignore[arg-type]
+    assert state.stalled == stalled
