@@ -8,8 +8,8 @@ import pytest
 import fairopt as fo
 from fairopt.core.choices import Choices
 from fairopt.core.engines import welfare
-from fairopt.core.game import crowd as groups
-from fairopt.core.game import entropy_homotopy
+from fairopt.core.game import crowd as by_sample
+from fairopt.core.game import entropy_homotopy, groups
 from fairopt.core.game.equilibrium_system import EquilibriumSystem
 from fairopt.model._arrays import Index, Mask
 from fairopt.model.problem import Problem
@@ -24,8 +24,8 @@ def crowd(seed: int) -> fo.Cluster:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand users count as a crowd."""
     monkeypatch.setattr(welfare, "CROWD", 1000)
-    monkeypatch.setattr(groups, "_PART", 0.5)
-    monkeypatch.setattr(groups, "_SAMPLED", 100)
+    monkeypatch.setattr(groups, "PART", 0.5)
+    monkeypatch.setattr(by_sample, "_SAMPLED", 100)
 
 
 @pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3), fo.AlphaPFVDS(64), fo.AlphaFair(1)], ids=str)
@@ -36,7 +36,7 @@ def test_a_sample_leads_to_the_same_equilibrium(mechanism: fo.Mechanism, seed: i
     q = EquilibriumSystem.of(problem.polytope, problem.criterion)
     with np.errstate(all="ignore"):
         *_, whole = entropy_homotopy.follow(q, 1e-8)
-        *_, sampled = groups.solutions(problem, 1e-6, "native")
+        *_, sampled = by_sample.solutions(problem, 1e-6, "native")
     expected = problem.polytope.allocation(whole.here.tasks / q.gamma).sum(axis=1)
     np.testing.assert_allclose(sampled.tasks.sum(axis=1), expected, rtol=1e-6)
 
@@ -70,9 +70,9 @@ def test_servers_of_equal_prices_are_one_zone_and_a_zone_that_lacks_something_is
     cluster = fo.Cluster(rng.lognormal(0, 0.5, (6, 3)), rng.lognormal(0, 0.5, (2000, 3)))
     expected = fo.CEEI("servers").solve(cluster)
     request.getfixturevalue("small")
-    monkeypatch.setattr(groups, "_ALIKE", alike)
+    monkeypatch.setattr(by_sample, "_ALIKE", alike)
     found = fo.CEEI("servers").solve(cluster)
-    assert (expected.stats.solver, found.stats.solver) == ("interior point", "groups of users")
+    assert (expected.stats.solver, found.stats.solver) == ("interior point", "sample of users")
     assert len(np.unique(found.arrays.prices.round(3), axis=0)) == zones
     np.testing.assert_allclose(found.user_tasks, expected.user_tasks, rtol=1e-6)
 
@@ -88,7 +88,7 @@ def test_many_pairs_with_many_prices_are_not_followed() -> None:
 @pytest.mark.usefixtures("small")
 def test_a_crowd_without_a_sample_is_solved_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = fo.AlphaPFVDS(3).solve(crowd(1))
-    monkeypatch.setattr(groups, "_PART", 0.0)
+    monkeypatch.setattr(groups, "PART", 0.0)
     found = fo.AlphaPFVDS(3).solve(crowd(1))
     assert expected.stats.solver == "groups of users"
     assert found.stats.solver == "entropy homotopy"

@@ -14,45 +14,33 @@ of their total capacity, and all of their users are indifferent among them. In t
 the temperature. The homotopy therefore has zones in place of servers, and the tasks of each user are divided among the
 servers of its zone afterwards, by max-min of the fraction of these tasks. Where it is below 1, a zone is split.
 
-In max-min a group g of users with base tasks :math:`b_n`, those of a unit of level, is one user with the demand
-:math:`\sum_{n \in g} b_n d_n`. Its users divide their tasks alike, and leave groups whose cheapest server is not
-theirs, until none leaves. Users at their limits form groups of their own, whose base tasks are the limits, and whose
-limit is 1. With the least costs :math:`p_n` of a task at the prices of a level, and costs :math:`c_n` on the servers
-among which its group is divided, the level could be higher by at most the fraction
-:math:`1 - \sum_n b_n p_n / \sum_n b_n c_n` if users were divided one by one.
+Max-min, and games up to alpha = 8, are solved by groups of users (`groups`): in games many users may be indifferent
+among servers whose prices are not equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ...base import clock
-from ...base.errors import SolverError
 from ...base.libraries import csgraph
 from ...model import _arrays
 from ...model._arrays import Array, Index, Mask
 from ...model.criterion import criterion
 from ...model.problem import Problem
 from ..accuracy import NEGLIGIBLE
-from ..leximin import Leximin
 from ..solution import Run, Solution
+from . import groups
 from .coupling import CoupledGame
 from .entropy_homotopy import Place, cooled, follow, newton
 from .equilibrium_system import EquilibriumSystem, log_unit_prices, suppress_fp_warnings
 
-#: Approximate number of initial groups in max-min (`_GROUPS`), and for the division of given tasks (`_DIVIDED`);
-#: largest number of groups, and of users in a sample, relative to that of users (`_PART`).
-_GROUPS, _DIVIDED, _PART = 100, 1000, 0.1
-#: Largest number of rounds, and of successive rounds in which the saving is not below `_PROGRESS` times the least
-#: earlier one.
-_ROUNDS, _PATIENCE, _PROGRESS = 60, 4, 0.8
-#: A user leaves its group if its saving, a log of costs, exceeds the users' mean, and rounding errors (`_ROUNDED`).
-_ROUNDED = 1e-12
-#: Largest saving relative to the tolerance at which there is a candidate, and error of levels of divided tasks.
-_STEADY = 0.1
+#: Largest finite alpha of games by groups: in steeper ones desired tasks change more from round to round than before.
+_STEEP = 8.0
+#: Approximate number of initial groups for the division of given tasks.
+_DIVIDED = 1000
 #: Approximate number of users in a sample, if all users are eligible on all servers.
 _SAMPLED = 4000
 #: Last temperature of the sample, and temperatures from which the curve of all users begins, in the order of trials.
@@ -76,15 +64,14 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
 
     There are none for PS-DSF, a single pool, floors, or rates.
     """
-    rule, begun = problem.criterion, clock.cpu()
-    infinite = bool(np.isinf(rule.alpha))
+    rule, infinite = problem.criterion, bool(np.isinf(problem.criterion.alpha))
     known = ("servers",) if infinite else ("servers", "game")
     if rule.scope not in known or rule.floor.any() or problem.cluster.rated:
         return
-    for tasks, log, steps in _by_groups(problem, tol) if infinite else _by_sample(problem, tol):
-        run = Run("groups of users", clock.cpu() - begun)
-        yield Solution(tasks, None, engine, (run,), 0.0, steps, "converged", log=log)
-        begun = clock.cpu()
+    if infinite or (rule.scope == "game" and rule.alpha <= _STEEP):
+        yield from groups.solutions(problem, tol, engine)
+    if not infinite:
+        yield from _by_sample(problem, tol, engine)
 
 
 class Users:
@@ -110,7 +97,7 @@ class Users:
         """System of the middle user of each group of similar users, with the weight of the group."""
         cluster, rule = self.problem.cluster, self.problem.criterion
         similar = _arrays.alike(self.demand, _SAMPLED)
-        group = _arrays.numbered(np.column_stack([_kinds(self.demand, self.usable), similar]).astype(float))
+        group = _arrays.numbered(np.column_stack([groups.kinds(self.demand, self.usable), similar]).astype(float))
         order, ends = _arrays.by_group(group, int(group.max()) + 1)
         chosen = np.sort(order[(ends[:-1] + ends[1:]) // 2])
         # Users are weighted by the resources of their desired tasks at equal prices of all servers.
@@ -189,11 +176,11 @@ class Users:
         eligible = cluster.usable & (amounts > NEGLIGIBLE * total[:, None])[:, zone]
         free = cluster.derived(eligible=eligible, max_tasks=np.full(len(total), np.inf))
         rule = criterion(free, 1 / np.where(total > 0, total, 1.0), np.inf, "servers", weight=np.ones(len(total)))
-        for tasks, found, saving in _rounds(Problem(free, rule), _DIVIDED):
+        for divided, found, _, saving in groups.rounds(Problem(free, rule), _DIVIDED):
             low = 1 - found.levels[0]
-            if low <= _STEADY * tol:
-                return tasks, zone
-            if low > saving:
+            if low <= groups.STEADY * tol:
+                return divided, zone
+            if low * len(total) > saving:
                 # Servers with prices at the lowest level lack what the others of their zone have.
                 lacks = found.log[0].max(axis=1) > found.log[0].max() + np.log(NEGLIGIBLE)
                 split = _arrays.numbered(np.column_stack([zone, lacks]).astype(float))
@@ -203,11 +190,11 @@ class Users:
         return None, np.arange(len(zone))
 
 
-def _by_sample(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int]]:
-    """Yield tasks (users, servers), log prices (servers, resources) and numbers of linear systems at finite alpha."""
-    users = Users(problem)
+def _by_sample(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
+    """Yield candidates at finite alpha, from the prices of a sample of users."""
+    begun, users = clock.cpu(), Users(problem)
     q = users.sample()
-    if len(q.weight) > _PART * len(users.users):
+    if len(q.weight) > groups.PART * len(users.users):
         return
     curve, ends = list(follow(q, _LAST, warm=True)), (_TAU_PER_TOL * tol, *_OFFERED_TAU)
     if not curve:
@@ -227,109 +214,8 @@ def _by_sample(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int
             tasks, zone = users.divided(q, here.tasks, zone, tol)
             if tasks is None:
                 break
-            yield tasks, log_unit_prices(q, here.price)[zone], place.steps
+            run, log = Run("sample of users", clock.cpu() - begun), log_unit_prices(q, here.price)[zone]
+            yield Solution(tasks, None, engine, (run,), 0.0, place.steps, "converged", log=log)
+            begun = clock.cpu()
         if np.array_equal(zone, before):
             return
-
-
-def _kinds(demand: Array, usable: Mask) -> Index:
-    """Number users with the same demanded resources and usable servers alike, (users,)."""
-    kinds = np.packbits(demand > 0, axis=1), np.packbits(usable, axis=1)
-    return _arrays.numbered(np.hstack(kinds).astype(float))
-
-
-class _Optimum(NamedTuple):
-    """Tasks (groups, servers), log prices (stages, servers, resources), and the level of each stage of max-min."""
-
-    tasks: Array
-    log: Array
-    levels: Array
-
-
-def _by_groups(problem: Problem, tol: float) -> Iterator[tuple[Array, Array, int]]:
-    """Yield tasks (users, servers) and log prices (stages, servers, resources) of max-min, and numbers of rounds."""
-    for k, (tasks, found, saving) in enumerate(_rounds(problem, _GROUPS)):
-        if saving * len(tasks) <= _STEADY * tol:
-            yield tasks, found.log, k + 1
-
-
-def _rounds(problem: Problem, count: int) -> Iterator[tuple[Array, _Optimum, float]]:
-    """Yield tasks (users, servers) of max-min, the optimum of groups, and the largest fraction that levels could rise.
-
-    `count` is the approximate number of initial groups. Rounds end if groups become too many, or without progress.
-    """
-    least, stalled, crowd = np.inf, 0, _Crowd(problem, count)
-    for _ in range(_ROUNDS):
-        base, group = crowd.base, crowd.group
-        found = crowd.optimum() if group.max() < _PART * len(base) else None
-        if found is None:
-            return
-        saving = crowd.move(found)
-        stalled, least = 0 if saving < _PROGRESS * least else stalled + 1, min(least, saving)
-        if not np.isfinite(saving) or stalled > _PATIENCE:
-            return
-        tasks = np.zeros(problem.cluster.shape[:2])
-        tasks[problem.polytope.users] = base[:, None] * found.tasks[group]
-        yield tasks, found, saving
-
-
-class _Crowd:
-    """Users of a max-min problem, their groups, and base tasks."""
-
-    def __init__(self, problem: Problem, count: int) -> None:
-        self.problem, users = problem, problem.polytope.users
-        cluster, rule = problem.cluster, problem.criterion.restrict(users)
-        self.demand, self.usable, self.limit = cluster.demand[users], cluster.usable[users], problem.polytope.limit
-        self.base = self.unit = rule.weight / rule.share
-        self.full, self.kind = np.zeros(len(users), dtype=bool), _kinds(self.demand, self.usable)
-        self.group = self._numbered(_arrays.alike(self.demand, count))
-
-    def _numbered(self, *labels: Index) -> Index:
-        """Indices of groups of users with the same labels, (users,)."""
-        return _arrays.numbered(np.column_stack([self.kind, self.full, *labels]).astype(float))
-
-    def optimum(self) -> _Optimum | None:
-        """Max-min of groups; None if it is not found."""
-        cluster, users = self.problem.cluster, int(self.group.max()) + 1
-        first, level = np.unique(self.group, return_index=True)[1], np.zeros(users)
-        # A group of users at their limits attains its limit at the highest of their levels.
-        np.maximum.at(level, self.group, np.where(self.full, self.limit / self.unit, 1.0))
-        demand = [np.bincount(self.group, self.base * column) for column in self.demand.T]
-        groups = cluster.derived(
-            demand=np.stack(demand, axis=1),
-            weight=np.ones(users),
-            max_tasks=np.where(self.full[first], 1.0, np.inf),
-            users=[""] * users,
-            eligible=self.usable[first],
-            rate=None,
-        )
-        problem = Problem(groups, criterion(groups, level, np.inf, "servers"))
-        try:
-            levels = Leximin(problem.polytope, problem.criterion)
-        except SolverError:
-            return None
-        return _Optimum(levels.tasks(), np.log(levels.prices()), np.sort([one.level for one in levels.stages]))
-
-    def move(self, found: _Optimum) -> float:
-        """Move users to groups of their cheapest servers, and set base tasks; return the largest mean saving.
-
-        A user's saving is the difference of log costs between the servers among which its group is divided and its
-        cheapest server.
-        """
-        reach, labels, worst = np.full(len(self.base), np.inf), [self.group], 0.0
-        divided = (found.tasks / found.tasks.sum(axis=1, keepdims=True))[self.group]
-        for log, level in zip(found.log, found.levels, strict=True):
-            log_cost = np.log(self.demand @ np.exp(log - log.max()).T) + log.max()
-            cost = np.where(self.usable, log_cost, np.inf)
-            best, least = cost.argmin(axis=1), cost.min(axis=1)
-            saving = np.where(divided > 0, divided * (cost - least[:, None]), 0.0).sum(axis=1)
-            part = self.base * np.exp(least)
-            counts = part > NEGLIGIBLE * part.max()
-            mean = float(np.average(np.where(counts, saving, 0.0), weights=part))
-            worst = max(worst, mean)
-            labels.append(np.where(counts & (saving > max(mean, _ROUNDED)), best, -1))
-            reach = np.minimum(reach, np.where(counts, level * self.unit, np.inf))
-        self.full = reach > self.limit
-        self.base = np.where(self.full, self.limit, self.unit)
-        self.group = self._numbered(*labels)
-        return worst
