@@ -68,8 +68,8 @@ _GROWTH, _GROWTH_GAME = (2.0, 0.1, 0.01), (3.0, 0.3, np.inf)
 #: The backward error of an iterate is computed once mu is below the fraction `_JUDGED` of the tolerance, as the error
 #: rarely suffices earlier, or below `_SMALL_MU`, where rounding errors become significant.
 _JUDGED, _SMALL_MU = 1e-2, ACCURATE
-#: Value of mu below which steps fail because of rounding errors, so that iterations end.
-_ROUNDING_MU = CONVERGED
+#: Value of mu below which steps fail by rounding, so that iterations end (`_ROUNDING_MU`), and default number of steps.
+_ROUNDING_MU, _STEPS = CONVERGED, 120
 #: Number of additional steps at small alpha, where tasks span 1/alpha times as many decades as prices:
 #: `_STEPS_PER_DECADE` over alpha, at most `_MOST_STEPS`.
 _STEPS_PER_DECADE, _MOST_STEPS = 3.0, 1000.0
@@ -95,8 +95,6 @@ _WEIGHT_ACCURACY, _WEIGHT_ITERATIONS = CONVERGED, 30
 #: Pairs among which tasks are split anew: largest excess cost relative to the tolerance (`_CHEAP`); and number of
 #: repetitions, in which rows that the last one overused are added (`_SPLITS`).
 _CHEAP, _SPLITS = 0.8, 4
-#: Default number of steps of a run.
-_STEPS = 120
 #: The last iterate with mu above `_WARM_MU` and a residual below `_WARM_RESIDUAL` becomes the warm start: nearer to the
 #: solution small variables would block the first steps.
 _WARM_MU, _WARM_RESIDUAL = 1e-3, 0.1
