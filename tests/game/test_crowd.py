@@ -73,7 +73,7 @@ def test_servers_of_equal_prices_are_one_zone_and_a_zone_that_lacks_something_is
     monkeypatch.setattr(by_sample, "_ALIKE", alike)
     found = fo.CEEI("servers").solve(cluster)
     assert (expected.stats.solver, found.stats.solver) == ("interior point", "sample of users")
-    assert len(np.unique(found.arrays.prices.round(3), axis=0)) == zones
+    assert len(np.unique(found.arrays.prices.round(9), axis=0)) == zones
     np.testing.assert_allclose(found.user_tasks, expected.user_tasks, rtol=1e-6)
 
 

@@ -39,8 +39,8 @@ from .equilibrium_system import EquilibriumSystem, log_unit_prices, suppress_fp_
 
 #: Largest finite alpha of games by groups: in steeper ones desired tasks change more from round to round than before.
 _STEEP = 8.0
-#: Approximate number of initial groups for the division of given tasks.
-_DIVIDED = 1000
+#: Approximate number of initial groups for the division of given tasks, and digits of its relative prices that count.
+_DIVIDED, _DIGITS = 1000, 4
 #: Approximate number of users in a sample, if all users are eligible on all servers.
 _SAMPLED = 4000
 #: Last temperature of the sample, and temperatures from which the curve of all users begins, in the order of trials.
@@ -181,12 +181,10 @@ class Users:
             if low <= groups.STEADY * tol:
                 return divided, zone
             if low * len(total) > saving:
-                # Servers with prices at the lowest level lack what the others of their zone have.
-                lacks = found.log[0].max(axis=1) > found.log[0].max() + np.log(NEGLIGIBLE)
-                split = _arrays.numbered(np.column_stack([zone, lacks]).astype(float))
-                single = np.where(lacks, np.arange(1, len(zone) + 1), 0)
-                whole = split.max() == zone.max()
-                return None, _arrays.numbered(np.column_stack([zone, single]).astype(float)) if whole else split
+                # Servers of a zone whose prices differ at the lowest level lack different resources.
+                price = np.exp(found.log[0] - found.log[0].max()).round(_DIGITS)
+                split = _arrays.numbered(np.column_stack([zone, price]))
+                return None, split if split.max() > zone.max() else np.arange(len(zone))
         return None, np.arange(len(zone))
 
 
