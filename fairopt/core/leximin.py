@@ -99,18 +99,16 @@ def _levelled(pairs: Pairs, some: Mask, prices: Array) -> Array:
 
     Relative changes of prices solve these equations with least norm.
     """
-    cost = pairs.cost(prices)
-    least = pairs.of_user(pairs.least(cost))
-    some = np.flatnonzero(some & (least > NEGLIGIBLE * least.max()))
+    least = pairs.of_user(pairs.least(pairs.cost(prices)))
+    chosen = np.flatnonzero(some & (least > NEGLIGIBLE * least.max()))
     priced = np.flatnonzero(prices > NEGLIGIBLE * prices.max())
-    parts = pairs.matrix[some][:, priced].toarray() * prices.ravel()[priced] / least[some, None]
-    _, first, place = np.unique(pairs.user[some], return_index=True, return_inverse=True)
+    parts = pairs.matrix[chosen][:, priced].toarray() * prices.ravel()[priced] / least[chosen, None]
+    _, first, place = np.unique(pairs.user[chosen], return_index=True, return_inverse=True)
     parts -= parts[first[place]]
-    change = np.linalg.lstsq(parts, parts.sum(axis=1), rcond=REFINED)[0]
-    result = prices.copy()
+    change, result = np.linalg.lstsq(parts, parts.sum(axis=1), rcond=REFINED)[0], prices.copy()
     if np.abs(change).max(initial=0.0) < HALF_PRECISION:
         result.ravel()[priced] *= 1 - change
-    return result
+    return np.asarray(result)
 
 
 class Levels:
