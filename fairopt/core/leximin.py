@@ -35,7 +35,7 @@ from ..model._arrays import Array, Index, Mask, by_group
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import simplex
-from .accuracy import ACCURATE, NEGLIGIBLE, SOLVE_ROUNDING
+from .accuracy import ACCURATE, HALF_PRECISION, NEGLIGIBLE, REFINED, SOLVE_ROUNDING
 from .algebra import Pairs
 from .central_path import LEAST, PROGRESS
 from .factors import TINY
@@ -57,7 +57,7 @@ _POLISHED = 0.3
 #: user are solved in this way: the problem occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
 #: Number of levels that must have left more than half of the users in one component before pairs are predicted, which
-#: takes as long as several levels.
+#: takes as long as several levels. If servers outnumber users, levels are many, and one suffices.
 _LEVELS_FIRST = 2
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.
@@ -92,6 +92,23 @@ def _gap(low: float, high: float) -> float:
 def _entries(pairs: Pairs) -> int:
     """Number of entries of a simplex tableau, with two rows for each user: its limit and its level."""
     return len(pairs.user) * (pairs.inverse.size + 2 * len(pairs.demand))
+
+
+def _levelled(pairs: Pairs, some: Mask, prices: Array) -> Array:
+    """Prices (servers, resources) at which pairs `some` (pairs,) of a user cost the same, to fewer rounding errors.
+
+    Relative changes of prices solve these equations with least norm.
+    """
+    least = pairs.of_user(pairs.least(pairs.cost(prices)))
+    chosen = np.flatnonzero(some & (least > NEGLIGIBLE * least.max()))
+    priced = np.flatnonzero(prices > NEGLIGIBLE * prices.max())
+    parts = pairs.matrix[chosen][:, priced].toarray() * prices.ravel()[priced] / least[chosen, None]
+    _, first, place = np.unique(pairs.user[chosen], return_index=True, return_inverse=True)
+    parts -= parts[first[place]]
+    change, result = np.linalg.lstsq(parts, parts.sum(axis=1), rcond=REFINED)[0], prices.copy()
+    if np.abs(change).max(initial=0.0) < HALF_PRECISION:
+        result.ravel()[priced] *= 1 - change
+    return np.asarray(result)
 
 
 class Levels:
@@ -393,8 +410,8 @@ class Levels:
                 continue
             large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
             self.large_levels += large
-            predicts = large and self.large_levels >= _LEVELS_FIRST and self.candidates is not None
-            if predicts and not (own_faces.exact.any() or own_faces.full.any()):
+            predicts = large and (len(s) > len(u) or self.large_levels >= _LEVELS_FIRST)
+            if predicts and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
                 states += self._split(
                     own_pairs, own_faces, self._predicted(own_pairs, own_faces), y[p], None, lower_level
                 )
@@ -467,6 +484,7 @@ class Levels:
         attained = pairs.sums(y)
         self.level[faces.user], self.amount[faces.pair] = attained, y
         for of_round in prices[:, : pairs.inverse.size].reshape(-1, *pairs.inverse.shape):
+            of_round = _levelled(pairs, y > NEGLIGIBLE * pairs.of_user(attained), of_round)
             cost, full = pairs.least(pairs.cost(of_round)), of_round > NEGLIGIBLE * of_round.max()
             if cost.max() > NEGLIGIBLE:  # else only limits have prices, which sum to 1 with those of rows
                 level = float(attained[cost > NEGLIGIBLE * cost.max()].max(initial=level))
