@@ -228,13 +228,21 @@ def _add_entries(i, j, value, pointer, later, diagonal, low, up, end):  # type: 
 def _subtract_all(start, group, at, column, host, left, right, pointer, later, diagonal, low, up, end, symmetric):  # type: ignore[no-untyped-def]
     """Subtract the products `left . right` of all pairs of members of each group with different hosts.
 
-    Columns of one node after the other are processed, since they stay in the cache.
+    A symmetric matrix is processed group after group. Otherwise columns of one node after the other are processed, as
+    they stay in the cache, while each group has products in both triangles.
     """
     early, width = len(pointer) - 1, left.shape[1]
-    for f in column:
-        j = at[f]
-        for e in range(f + 1 if symmetric else start[group[f]], start[group[f] + 1]):
-            if host[e] == host[f]:
+    for place in range(len(at)):
+        f = place if symmetric else column[place]
+        j, own, factor = at[f], host[f], right[f, 0]
+        first, stop = f + 1 if symmetric else start[group[f]], start[group[f] + 1]
+        if width == 1 and j >= early and (symmetric or at[first] >= early):  # the innermost loop for large groups
+            for e in range(first, stop):
+                if host[e] != own:
+                    end[at[e] - early, j - early] -= left[e, 0] * factor
+            continue
+        for e in range(first, stop):
+            if host[e] == own:
                 continue
             i, value = at[e], 0.0
             for k in range(width):
