@@ -57,8 +57,8 @@ _POLISHED = 0.3
 #: user are solved in this way: the problem occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
 #: Number of levels that must have left more than half of the users in one component before pairs are predicted, which
-#: takes as long as several levels. If servers outnumber users, levels are many, and one suffices.
-_LEVELS_FIRST = 2
+#: takes as long as several levels. One suffices unless there are one to `_PER_SERVER` users per server: levels are many.
+_LEVELS_FIRST, _PER_SERVER = 2, 2
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.
 _STRICT = 1.001
@@ -410,7 +410,8 @@ class Levels:
                 continue
             large = start is not None and own_pairs.order.endswith("listed") and 2 * len(u) > len(self.level)
             self.large_levels += large
-            predicts = large and (len(s) > len(u) or self.large_levels >= _LEVELS_FIRST)
+            few_levels = len(s) <= len(u) <= _PER_SERVER * len(s)
+            predicts = large and (not few_levels or self.large_levels >= _LEVELS_FIRST)
             if predicts and self.candidates is not None and not (own_faces.exact.any() or own_faces.full.any()):
                 states += self._split(
                     own_pairs, own_faces, self._predicted(own_pairs, own_faces), y[p], None, lower_level
