@@ -56,8 +56,8 @@ _POLISHED = 0.3
 #: for them than the steps of `level`. If the tableau of the whole problem is within this size, only components of one
 #: user are solved in this way: the problem occurs here only if the simplex method for small clusters has failed.
 _TABLEAU = 20_000
-#: Number of levels that must have left more than half of the users in one component before pairs are predicted, which
-#: takes as long as several levels. One suffices unless there are 1 to `_PER_SERVER` users per server: levels are many.
+#: Levels that must leave more than half of the users in one component before pairs are predicted, as that takes as long
+#: as several levels: `_LEVELS_FIRST` for 1 to `_PER_SERVER` users per server, and 1 otherwise, when levels are many.
 _LEVELS_FIRST, _PER_SERVER = 2, 2
 #: Prices of an earlier level are added to prices of a later level in the least multiple that proves the later level,
 #: times this factor, so that the proof holds despite rounding.

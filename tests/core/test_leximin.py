@@ -7,6 +7,8 @@ import pytest
 
 from fairopt.certificates import _linear, certify, rational
 from fairopt.certificates.leximin import lexicographic_rise
+from fairopt.core import leximin
+from fairopt.core.algebra import Pairs
 from fairopt.core.filling import filled
 from fairopt.core.leximin import Leximin
 from fairopt.mechanisms import get
@@ -231,3 +233,16 @@ def test_hundreds_who_stop_at_their_task_counts_at_once_are_no_dead_end() -> Non
     cluster = open_source(source, rng=np.random.default_rng(8)).cluster
     allocation = get("task-maxmin").solve(cluster, engine="native")
     assert allocation.certificate.residual < 1e-6
+
+
+@pytest.mark.parametrize(("off", "most"), [(1e-9, 1e-15), (0.1, 0.2)])
+def test_prices_are_levelled_unless_they_are_far_from_level(off: float, most: float) -> None:
+    """Users on two servers each, in a chain, pay the same on both; prices that are off by more than rounding stay."""
+    user, server = np.repeat(np.arange(9), 2), np.repeat(np.arange(9), 2) + np.tile([0, 1], 9)
+    rng = np.random.default_rng(0)
+    pairs = Pairs(user, server, rng.lognormal(0, 1, (9, 2)), np.ones((10, 2)))
+    given = np.outer(1 + off * rng.standard_normal(10), [1.0, 3.0])
+    found = leximin._levelled(pairs, np.ones(18, dtype=bool), given)
+    cost = pairs.cost(found).reshape(9, 2)
+    assert np.abs(np.log(cost[:, 0] / cost[:, 1])).max() <= most
+    assert np.array_equal(found, given) == (off > 1e-6)

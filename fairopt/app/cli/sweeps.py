@@ -179,7 +179,7 @@ def _shown(frame: pd.DataFrame, experiment: str | None) -> list[str]:
     """Default columns, the measures of an experiment, and `this_code` if another code version computed some rows."""
     usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
     if experiment is not None:
-        usual = [*usual, *(name for name in frame if name in KNOWN and name not in usual)]
+        usual = [*usual, *(name for name in frame if name in KNOWN and name not in CELLS.columns)]
     return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
 
 
